@@ -108,7 +108,7 @@ def contrast(
 
     The gap of their scores is split by query word.
     """
-    from search.render import contrast as draw
+    from search.render import why
 
     question = parts.question(text)
     opened = index.open()
@@ -116,7 +116,7 @@ def contrast(
     hits = _ranked(opened, question, ranks, chosen)
     first, second = (hits[int(which)] if which.isdecimal() else passage_or_path(which) for which in (a, b))
     compared = opened.contrast(question, first, second, **options.part_of(chosen, options.RankingOptions))
-    output.show(compared, draw.contrast)
+    output.show(compared, why.contrast)
     output.remarks(opened.notes)
 
 
@@ -138,11 +138,11 @@ def why_not(
 
     Its true rank, the cause, and the gap to the last hit, by query word.
     """
-    from search.render import contrast as draw
+    from search.render import why
 
     opened = index.open()
     standing = opened.why_not(text, passage_or_path(wanted), **count, **chosen)
-    output.show(standing, draw.why_not)
+    output.show(standing, why.why_not)
     output.remarks(opened.notes)
 
 

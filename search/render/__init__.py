@@ -4,7 +4,7 @@ format.py     how places, headings, numbers and scores are written; what came fr
 terminal.py   the canvas and the tables that everything for a terminal is drawn on
 hits.py       ranked hits, also as Markdown and paths; passages that say the same; answers to a question
 reports.py    what indexing, checks did; status; lists of indexes and models
-why.py        an explanation, and its check              contrast.py   two hits compared; why a document is no hit
+why.py        an explanation and its check; two hits compared; why a document is no hit
 heatmap.py    matrices: sentences, two texts, attention  inspection.py a look inside BERT
 models.py     what a model is made of            vocabulary.py its entries
 contexts.py   words through the layers, equal rows  attending.py one head step by step

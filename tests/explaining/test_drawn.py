@@ -8,7 +8,7 @@ import pytest
 from search.explaining.explainer import contrast_of
 from search.records.comparisons import WhyNot
 from search.records.explanations import Term
-from search.render import contrast, json, why
+from search.render import json, why
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT
 
@@ -60,9 +60,9 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
     answer = WhyNot(evil, evil, 10, 0, 99, "lower", hit=hit, last=hit, contrast=found, shares=made.shares())
     missing = WhyNot(evil, evil, 10, 0, 99, "not indexed", "ignored", evil)
     for drawn in (
-        contrast.contrast(found, colour=colour),
-        contrast.why_not(answer, colour=colour),
-        contrast.why_not(missing, colour=colour),
+        why.contrast(found, colour=colour),
+        why.why_not(answer, colour=colour),
+        why.why_not(missing, colour=colour),
     ):
         assert "\x07" not in drawn
         assert "\x9b" not in drawn
@@ -81,6 +81,6 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
 )
 def test_every_cause_has_its_sentence(cause: str, said: str) -> None:
     answer = WhyNot("key", "keys.md", 10, 0, 99, cause, hit=HIT, shares=by_hand().shares())  # type: ignore[arg-type]
-    assert said in contrast.why_not(answer)
-    assert "What it was matched on" in contrast.why_not(answer)
+    assert said in why.why_not(answer)
+    assert "What it was matched on" in why.why_not(answer)
     assert standard_json.loads(json.document(answer))["matched_on"][0]["text"] == "Keys"

@@ -169,7 +169,7 @@ def test_explanation_without_colour() -> None:
     assert "+0.5000" in row
     assert "key 0.094, door 0.072, lock 0.080" not in row  # sorted by size
     assert "key, lock, door" in row
-    assert "Keys ~ Key; all of it meaning." in drawn
+    assert "Keys ~ Key; 100 % meaning." in drawn
     (row,) = (line for line in lines if line.startswith("all else"))
     assert "+0.5000" in row and "[CLS] and [SEP]" in row
     (row,) = (line for line in lines if line.startswith("sum"))
@@ -207,7 +207,7 @@ def test_an_explanation_begins_with_one_sentence() -> None:
     )
     assert keys == ["+0.6500", "+0.2500"] and zebra == ["+0.2500", "+0.2500"]
     words = replace(hybrid, weight=0.0, score=0.5, contributions=0 * hybrid.contributions, mode="lexical")
-    assert why.sentence(words) == 'Mainly "Keys", "zebra"; all of it words.'
+    assert why.sentence(words) == 'Mainly "Keys", "zebra"; 100 % words.'
     against = replace(hybrid, terms=(*terms, Term("unlike p3", -0.25, kind="like")), score=1.05)
     assert why.sentence(against).endswith("; +0.80 meaning, +0.50 words, -0.25 what hits shall be like.")
     judged = replace(hybrid, weight=0.0, terms=(Term("cross-encoder", 0.9, kind="model"),), score=0.9)
@@ -226,7 +226,7 @@ def test_each_pair_of_words_keeps_its_bar_beside_it() -> None:
     assert row.endswith("█")
 
 
-@pytest.mark.parametrize("width", [40, 60, 100])
+@pytest.mark.parametrize("width", [60, 80, 120])
 def test_explanation_keeps_to_the_width(width: int) -> None:
     drawn = why.explanation(by_hand(), None, width=width)
     assert max(len(line) for line in drawn.split("\n")) <= width

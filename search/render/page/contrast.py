@@ -9,7 +9,6 @@ from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.documents import NamedDocument
 from search.records.explanations import Partner
 from search.records.hits import Hit
-from search.render.contrast import WAYS_OUT, answer, in_order
 from search.render.format import counted, headings, named, percentile_of, snippet, where
 from search.render.page.document import (
     Page,
@@ -23,7 +22,7 @@ from search.render.page.document import (
     signed,
     text,
 )
-from search.render.why import share_name
+from search.render.why import WAYS_OUT, answer, in_order, share_name
 
 _NAMES = 3
 _Asked = Mapping[str, Any]

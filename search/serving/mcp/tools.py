@@ -213,7 +213,7 @@ def _share(share: Share) -> answers.Share:
 
 def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
     """Where a document stands, and why it is not among the hits."""
-    from search.render.contrast import WAYS_OUT, answer
+    from search.render.why import WAYS_OUT, answer
 
     name, generation, standing = _standing(served, given)
     hit, last, contrast = standing.hit, standing.last, standing.contrast
