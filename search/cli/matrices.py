@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from search.cli.output import DrawnOutput
     from search.records.explanations import Explanation
     from search.records.hits import Hit
-    from search.render.scale import Ends
-    from search.render.units import By
+    from search.render.units import By, Ends
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class MatrixOptions:
         Raises:
             typer.BadParameter: it is none.
         """
-        from search.render.scale import COSINES, Ends
+        from search.render.units import COSINES, Ends
 
         if self.scale is None:
             return COSINES

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.filesize import decimal
+
 from search.records.shown import shown
 
 if TYPE_CHECKING:
@@ -152,11 +154,8 @@ def duration(seconds: float) -> str:
 
 
 def size(n_bytes: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.1f} GB"
+    """`616.8 kB`."""
+    return decimal(int(n_bytes))
 
 
 def fixed(value: float, places: int, *, signed: bool = False) -> str:

@@ -19,9 +19,8 @@ from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.render import json
 from search.render.format import fixed, layer_of, letters, one_line
-from search.render.scale import COSINES, Ends, around_zero
 from search.render.terminal import Canvas, as_text, grid
-from search.render.units import Units, largest_addend, left_out
+from search.render.units import COSINES, Ends, Units, around_zero, largest_addend, left_out
 from search.render.why import draw_head, how_made, signed
 
 _SHADES = " ·░▒▓█"
@@ -38,9 +37,7 @@ def sentences(canvas: Canvas, similarities: Similarities, ends: Ends = COSINES) 
     columns = rows if similarities.itself else [letters(j) for j in range(len(similarities.columns))]
     _draw_legend(canvas, rows, similarities.rows)
     if not similarities.itself:
-        canvas.gap()
         _draw_legend(canvas, columns, similarities.columns)
-    canvas.gap()
     shape = f"{len(rows)} x {len(columns)} cosines"
     large = max(similarities.cosines.shape) > _MOST_SENTENCES
     if large:
@@ -54,8 +51,8 @@ def sentences(canvas: Canvas, similarities: Similarities, ends: Ends = COSINES) 
 
 
 def _draw_legend(canvas: Canvas, names: Sequence[str], texts: Sequence[str]) -> None:
-    table = grid(Column(style="bold", justify="right", no_wrap=True), "", header="")
-    canvas.table(table, zip(names, map(one_line, texts), strict=True))
+    canvas.facts(zip(names, map(one_line, texts), strict=True), style="bold")
+    canvas.gap()
 
 
 @as_text
@@ -70,15 +67,30 @@ def matrices(
     ends: Ends = COSINES,
 ) -> None:
     """The matrices of two texts, unit by unit: what made the cosine, then what is like what. Nothing is cut off."""
-    rows = [_short(unit.label) for unit in drawn.query]
-    columns = [_short(unit.label) for unit in drawn.passage]
+    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
     if hit:
         draw_head(canvas, why, hit)
     else:
-        canvas.line(("rows     ", "dim"), one_line(why.query))
-        canvas.line(("columns  ", "dim"), one_line(why.passage))
+        canvas.facts((("rows", one_line(why.query)), ("columns", one_line(why.passage))))
     if contributions:
-        _draw_contributions(canvas, why, drawn, rows, columns)
+        part = "cosine" if why.weight == 1 else "cosine's part of the score"
+        canvas.title(f"Contributions, in thousandths: they add up to the {part}")
+        cells = [
+            [*values, total]
+            for values, total in zip(
+                (1000 * drawn.contributions).tolist(), (1000 * drawn.query_added).tolist(), strict=True
+            )
+        ]
+        draw_cells(
+            canvas,
+            rows,
+            [*columns, "sum"],
+            cells,
+            around_zero(1000 * largest_addend(drawn)),
+            places=1,
+            totals=True,
+        )
+        _draw_sum(canvas, why, drawn)
     if cosines:
         canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not add up to anything")
         draw_cells(canvas, rows, columns, drawn.similarity.tolist(), ends, places=2)
@@ -86,30 +98,17 @@ def matrices(
     canvas.dim(f"({len(rows)} x {len(columns)} {drawn.by}s. {left_out(drawn)}".rstrip() + ")")
 
 
-def _draw_contributions(
-    canvas: Canvas, why: Explanation, drawn: Units, rows: Sequence[str], columns: Sequence[str]
-) -> None:
-    part = "cosine" if why.weight == 1 else "cosine's part of the score"
-    canvas.title(f"Contributions, in thousandths: they add up to the {part}")
-    cells, totals = (drawn.contributions * 1000).tolist(), (drawn.query_added * 1000).tolist()
-    ends = around_zero(1000 * largest_addend(drawn))
-    draw_cells(canvas, rows, columns, cells, ends, places=1, totals=totals)
+def _draw_sum(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     canvas.gap()
-    others = f"+ {why.audit.addends - drawn.total:.6f} (words and others) "
     whole = why.weight == 1 and not why.terms and why.late is None
     canvas.line(
         "cosine " if whole else "score ",
         (f"{why.score:.6f}", "bold green"),
         f" = {drawn.total:.6f} (all {why.contributions.size:,} pairs of tokens) ",
-        "" if whole else others,
+        "" if whole else f"+ {why.audit.addends - drawn.total:.6f} (words and others) ",
         f"{signed(why.residual)} (residual)",
     )
     canvas.dim(f"({how_made(why)})")
-
-
-def shade(share: float) -> str:
-    """One character for a share of the scale, whatever its sign."""
-    return _SHADES[round(abs(share) * (len(_SHADES) - 1))]
 
 
 def draw_cells(
@@ -120,49 +119,35 @@ def draw_cells(
     ends: Ends,
     *,
     places: int,
-    totals: Sequence[float] = (),
+    totals: bool = False,
 ) -> None:
-    """A matrix in blocks of as many columns as the width has room for; `totals` are its last column."""
-    names = [*columns, *(["sum"] if totals else [])]
-    label = max(cell_len(name) for name in rows)
+    """A matrix in blocks of as many columns as the width has room for; the last may hold totals, without shades."""
+    label = min(max(map(cell_len, rows)), _LABEL)
     at_once = max(1, (canvas.width - label) // _CELL)
-    for first in range(0, len(names), at_once):
-        block = range(first, min(first + at_once, len(names)))
+    for first in range(0, len(columns), at_once):
+        block = slice(first, first + at_once)
+        names = [
+            Column(name, width=_CELL - 1, justify="right", no_wrap=True, overflow="ellipsis")
+            for name in columns[block]
+        ]
+        head = Column(width=label, justify="right", no_wrap=True, overflow="ellipsis", style="bold")
+        table = grid(head, *names, gap=1)
+        for name, values in zip(rows, cells, strict=True):
+            numbers = [_cell(value, ends, places) for value in values[block]]
+            if totals and block.stop >= len(columns):
+                numbers[-1] = Text(fixed(values[-1], places))
+            table.add_row(name, *numbers)
         if first:
             canvas.gap()
-        head = Text(" " * label, style="bold")
-        for j in block:
-            head.append(" " + _right(names[j], _CELL - 1))
-        canvas.line(head, whole=True)
-        for i, name in enumerate(rows):
-            line = Text(_right(name, label), style="bold")
-            for j in block:
-                if j < len(columns):
-                    value = cells[i][j]
-                    line.append_text(_cell(value, shade(ends.share(value)), places))
-                else:
-                    line.append_text(_cell(totals[i], " ", places))
-            canvas.line(line, whole=True)
+        canvas.table(table)
 
 
-def _cell(value: float, mark: str, places: int) -> Text:
+def _cell(value: float, ends: Ends, places: int) -> Text:
+    """A number with a shade before it for its share of the scale, whatever its sign."""
     number = fixed(value, places)
-    style = "not bold red" if number.startswith("-") else "not bold blue"
-    return Text.assemble(" ", (mark * (_CELL - 1 - len(number)), style), (number, "not bold"))
-
-
-def _short(label: str) -> str:
-    """A label that fits above a column."""
-    text = Text(label)
-    text.truncate(_LABEL, overflow="ellipsis")
-    return text.plain
-
-
-def _right(name: str, width: int) -> str:
-    """A name that ends where its column ends, cut with an ellipsis where it is wider."""
-    text = Text(name)
-    text.truncate(width, overflow="ellipsis")
-    return " " * (width - text.cell_len) + text.plain
+    shade = _SHADES[round(abs(float(ends.share(value))) * (len(_SHADES) - 1))]
+    tone = "red" if number.startswith("-") else "blue"
+    return Text.assemble((shade * (_CELL - 1 - len(number)), tone), number)
 
 
 MOST_TOKENS = 60

@@ -27,7 +27,7 @@ from search.render.format import (
     where,
 )
 from search.render.passage import draw_passage, pointed, shown_lines
-from search.render.terminal import Canvas, Part, as_text
+from search.render.terminal import Canvas, as_text
 
 if TYPE_CHECKING:
     from search.records.explanations import Highlight
@@ -41,6 +41,7 @@ _SAID = {
 }
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _SHOWN = 160  # characters of a passage that others repeat
+_AROUND = 150  # characters of the passage on each side of an answer
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
 
 
@@ -124,19 +125,20 @@ def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
 def _draw(
     canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight], links: Links | None
 ) -> None:
-    since = since_indexed(hit)
-    place: tuple[Part, ...] = (
+    link = links.to(hit) if links else ""
+    moved = {None: "", hit.rank: f"  (stays {hit.rank})"}.get(hit.rank_before, f"  (was {hit.rank_before})")
+    canvas.line(
         f"{hit.rank:>2}  ",
         (f"{hit.score:.3f}", "green"),
         "  ",
-        (where(hit), f"cyan link {link}" if links and (link := links.to(hit)) else "cyan"),
+        (where(hit), f"cyan link {link}" if link else "cyan"),
         (f"  p{hit.passage_id}", "dim"),
         (f"  {escape(hit.index)}" if hit.index else "", "magenta"),
-        ("" if hit.rank_before is None else f"  {_moved(hit.rank, hit.rank_before)}", "dim"),
+        (moved, "dim"),
+        style="bold",
+        whole=True,
     )
-    beside_it = bool(since) and canvas.fits(*place, f"  {since}")
-    canvas.line(*place, (f"  {since}" if beside_it else "", "yellow"), style="bold", whole=True)
-    if since and not beside_it:
+    if since := since_indexed(hit):
         canvas.line(since, style="yellow", indent=4)
     if title := headings(hit):
         canvas.line(title, style="bold", indent=4)
@@ -147,11 +149,6 @@ def _draw(
         if warning:
             canvas.line(warning, style="yellow", indent=4)
     canvas.gap()
-
-
-def _moved(rank: int, before: int) -> str:
-    """What a rerank did to a hit."""
-    return f"(stays {rank})" if rank == before else f"(was {before})"
 
 
 def markdown(ranked: Sequence[Hit]) -> str:
@@ -220,97 +217,75 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
     )
 
 
-_AROUND = 150  # characters of the passage on each side of an answer
-
-
 @as_text
 def answers(canvas: Canvas, reply: Answers) -> None:
     """Each answer with its place, how its score is made up, and the passage around it."""
     for answer in reply.answers:
         _draw_answer(canvas, answer)
     if not reply.answers:
-        canvas.line(no_answer_line(reply), style="bold")
+        canvas.line(_no_answer(reply), style="bold")
         if reply.nearest:
-            canvas.gap()
-            canvas.line("The nearest:")
+            canvas.title("The nearest:")
             _draw_answer(canvas, reply.nearest)
     if reply.passages:
-        canvas.dim(reading_line(reply))
+        passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
+        without = f"; {reply.unanswered:,} without an answer" if reply.answers and reply.unanswered else ""
+        more = f"; {counted(reply.more, 'further answer')} not shown" if reply.more else ""
+        canvas.dim(f"{passages} in {windows} read by {one_line(reply.model)}{without}{more}.")
     canvas.notes(reply.notes)
 
 
 def _draw_answer(canvas: Canvas, answer: Answer) -> None:
     text = one_line(answer.text)
     rank = f"{answer.rank:>2}  " if answer.rank else "    "
+    place = where(answer) if answer.path else f"line {answer.line_start}"
+    passage = "" if answer.passage_id is None else f"  p{answer.passage_id}"
     canvas.line(rank, (text, "green"), style="bold", whole=True)
     canvas.line(
         f"    {answer.score:.3f}",
-        (f"  {place_of(answer)}", "cyan"),
-        ("" if answer.passage_id is None else f"  p{answer.passage_id}", "dim"),
+        (f"  {place}", "cyan"),
+        (passage, "dim"),
         (f"  {since_indexed(answer.hit)}" if answer.hit and answer.hit.changed else "", "yellow"),
         style="bold",
         whole=True,
     )
     if answer.hit and (title := headings(answer.hit)):
         canvas.line(title, style="bold", indent=4)
-    before, after = around(answer)
+    before, after = _around(answer)
     canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
-    canvas.dim(sum_line(answer), indent=4)
+    canvas.dim(_sum_line(answer), indent=4)
     canvas.gap()
 
 
-def around(answer: Answer, most: int = _AROUND) -> tuple[str, str]:
-    """What stands before and behind an answer in its passage, on one line, harmless."""
+def _around(answer: Answer) -> tuple[str, str]:
+    """What stands before and behind an answer in its passage, on one line."""
     start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
-    before, after = _flat(answer.passage[:start]), _flat(answer.passage[end:])
-    if len(before) > most:
-        before = "… " + before[-most:].partition(" ")[2]
-    if len(after) > most:
-        after = after[:most].rpartition(" ")[0] + " …"
-    return before.lstrip(), after.rstrip()
+    before, after = (
+        escape(re.sub(r"\s+", " ", text)) for text in (answer.passage[:start], answer.passage[end:])
+    )
+    if len(before) > _AROUND:
+        before = "… " + before[-_AROUND:].partition(" ")[2]
+    return before.lstrip(), shortened(after.rstrip(), _AROUND)
 
 
-def _flat(text: str) -> str:
-    return escape(re.sub(r"\s+", " ", text))
-
-
-def place_of(answer: Answer) -> str:
-    """`path:line`, or the line alone of a text that has no path."""
-    return where(answer) if answer.path else f"line {answer.line_start}"
-
-
-def sum_line(answer: Answer) -> str:
+def _sum_line(answer: Answer) -> str:
     """How the score of an answer is made up."""
     spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
-    said = f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"
+    parts = [f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"]
     if answer.hit:
-        said += f"; its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}"
-    window, windows = answer.window
-    if windows > 1:
-        said += f"; window {window} of {windows}"
+        parts.append(f"its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}")
+    if answer.window[1] > 1:
+        parts.append(f"window {answer.window[0]} of {answer.window[1]}")
     if answer.also:
-        said += f"; found at {counted(answer.also, 'other place')}, too"
-    return said
+        parts.append(f"found at {counted(answer.also, 'other place')}, too")
+    return "; ".join(parts)
 
 
-def no_answer_line(reply: Answers) -> str:
+def _no_answer(reply: Answers) -> str:
     """That there is no answer, and why."""
     if not reply.passages:
         return "No answer: there is no passage to read."
     read = "the text" if reply.passages == 1 else f"any of the {reply.passages:,} passages"
     if reply.nearest is None:
         return f"No answer: the reader's tokenizer leaves nothing of {read}."
-    if not reply.no_answer_margin:
-        return f"No answer: no span in {read} scores as much as no answer does."
     return f"No answer: no span in {read} has a margin of {reply.no_answer_margin:g} over no answer."
-
-
-def reading_line(reply: Answers) -> str:
-    """What was read, by whom, and how much of it holds no answer."""
-    passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
-    said = f"{passages} in {windows} read by {one_line(reply.model)}"
-    if reply.answers and reply.unanswered:
-        said += f"; {reply.unanswered:,} of them without an answer"
-    if reply.more:
-        said += f"; {counted(reply.more, 'further answer')} not shown"
-    return f"{said}."

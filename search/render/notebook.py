@@ -16,8 +16,7 @@ from search.records.hits import Hit, Hits
 from search.records.inspections import InputToken, Inspection
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
 from search.render.page.document import isolated, text
-from search.render.scale import COSINES, Ends, around_zero
-from search.render.units import By, Units, largest_addend, left_out, part, units
+from search.render.units import COSINES, By, Ends, Units, around_zero, largest_addend, left_out, part, units
 from search.render.why import how_made, sentence, signed
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ def _(why: Explanation) -> str:
         f"<p><b>{isolated(why.query)}</b></p>",
         f"<p><b>{why.score:.6f}</b> {total}, {text(how_made(why))}<br>{text(sentence(why))}</p>",
         f'<p style="white-space:pre-wrap" dir="auto">{_passage(why)}</p>',
-        _folded(f"Cosines of token vectors at {layer_of(why)}: which token is like which", cosines, " open"),
-        _folded("Contributions, in thousandths: what made the score", added),
+        f"<h4>Cosines of token vectors at {layer_of(why)}: which token is like which</h4>{cosines}",
+        f"<h4>Contributions, in thousandths: what made the score</h4>{added}",
         f"<p>{text(left_out(drawn))}</p>" if left_out(drawn) else "",
     )
     return f"<div>{''.join(parts)}</div>"
@@ -105,14 +104,11 @@ def _(inspected: Inspection) -> str:
 
 def plot(record: Any, ax: Axes | None, ends: tuple[float, float] | None, **how: Any) -> Axes:
     """A matrix as a heat map in axes of matplotlib, by default in those of a new figure of pyplot."""
-    from search.render.picture import heat_map
+    from search.render.picture import heat_map, names_of
 
     scale = COSINES if ends is None else Ends(*ends)
     if isinstance(record, Similarities):
-        rows = [f"{one_line(sentence)}  {i + 1}" for i, sentence in enumerate(record.rows)]
-        columns = [
-            str(j + 1) if record.itself else one_line(record.columns[j]) for j in range(len(record.columns))
-        ]
+        rows, columns, _ = names_of(record)
         return heat_map(ax, record.cosines, rows, columns, "Cosines of sentences", scale, "cosine")
     drawn, cells = _chosen(record, **how)
     rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
@@ -121,9 +117,8 @@ def plot(record: Any, ax: Axes | None, ends: tuple[float, float] | None, **how: 
     if ends is None:
         scale = around_zero(largest_addend(drawn))
     thousandths = Ends(1000 * scale.low, 1000 * scale.high)
-    return heat_map(
-        ax, 1000 * cells, rows, columns, "Contributions, in thousandths", thousandths, "contribution"
-    )
+    title = "Contributions, in thousandths"
+    return heat_map(ax, 1000 * cells, rows, columns, title, thousandths, "contribution")
 
 
 def frame(record: Any, **how: Any) -> DataFrame:
@@ -153,12 +148,9 @@ def _passage(why: Explanation) -> str:
     end = max((abs(one.weight) for one in found), default=0.0) or 1.0
     parts, at = [], 0
     for one in found:
-        start = max(one.start, at)
-        colour = _shade(one.weight / end, (_BLUE, _BROWN))
-        parts += [
-            text(why.passage[at:start]),
-            f'<span style="{colour}">{text(why.passage[start : one.end])}</span>',
-        ]
+        start, colour = max(one.start, at), _shade(one.weight / end, (_BLUE, _BROWN))
+        parts += [text(why.passage[at:start])]
+        parts += [f'<span style="{colour}">{text(why.passage[start : one.end])}</span>']
         at = max(at, one.end)
     return "".join(parts) + text(why.passage[at:])
 
@@ -200,10 +192,6 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
         '<div style="overflow-x:auto"><table style="font-size:12px;text-align:left">'
         f"<thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>"
     )
-
-
-def _folded(title: str, content: str, state: str = "") -> str:
-    return f"<details{state}><summary>{text(title)}</summary>{content}</details>"
 
 
 def _said(value: Any) -> str:

@@ -1,7 +1,7 @@
 """A passage as it stands in its file: its own lines, numbered where the file has them, what counts in them marked.
 
 Marks are there in colour alone. A passage is cut to the rows whose marks add most to its score; where none is marked,
-to its first rows below its own heading.
+to its first rows below its own heading. Code has the colours of its language.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain
 
 from rich.style import Style
 from rich.text import Text
@@ -25,11 +26,9 @@ ROWS = 6  # of a passage
 _MARKED, _STRONGLY = Style(color="green"), Style(color="green", bold=True)
 _STRONG = 0.4  # of what the strongest mark adds
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_MARGIN = re.compile(r"\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)*")  # what the rest of a long line stands below
-_PIECE = re.compile(
-    r".{1,88}(?:\s+|$)|.{1,88}"
-)  # of a line where rows have no width: cut between words if it can be
+_PIECE = re.compile(r".{1,88}(?:\s+|$)|.{1,88}")  # of a line where rows have no width
 _RULER = re.compile(r"([^\w\s])\1{2,}\s*")
+_FENCED = re.compile(r"^```[ \t]*(\w[\w+#.-]*)[^\n]*\n(.*?)(?:^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -48,31 +47,44 @@ class Row:
     adds: float = 0.0
 
 
+@dataclass(frozen=True)
+class Cut:
+    """The part of a passage that is shown where rows have no width of their own.
+
+    Attributes:
+        start, end: its span in the passage's text.
+        before, after: whether something stands before it, besides the passage's own heading, and behind it.
+    """
+
+    start: int
+    end: int
+    before: bool
+    after: bool
+
+
 def draw_passage(
-    canvas: Canvas,
-    hit: Hit,
-    marks: Sequence[Highlight],
-    beside: Surroundings | None = None,
+    canvas: Canvas, hit: Hit, marks: Sequence[Highlight], beside: Surroundings | None = None
 ) -> None:
     """A passage, cut to a few rows; or all of it, with the lines of its file that stand around it."""
-    own, heading = _rows(canvas, hit, marks)
+    lines, heading = _lines(hit, marks, canvas.colour)
+    wrapped = [_wrapped(canvas, line) for line in lines]
+    own, first = [*chain.from_iterable(wrapped)], sum(map(len, wrapped[:heading]))
     beside, whole = beside or Surroundings(), beside is not None and not beside.note
-    first, last = (0, len(own)) if whole else window(own, heading)
-    rows = [*rows_of(canvas, beside.lines_before), *own[first:last], *rows_of(canvas, beside.lines_after)]
+    begin, end = (0, len(own)) if whole else window(own, first)
+    rows = [*rows_of(canvas, beside.lines_before), *own[begin:end], *rows_of(canvas, beside.lines_after)]
     digits = max((len(str(row.number)) for row in rows if row.number), default=0)
     for row in rows:
-        text, number = row.text, row.number if row.starts or row is rows[0] else None
-        if row is own[first] and first > heading and not (row.starts and digits):
-            text = _cut_before(text)
+        number = row.number if row.starts or row is rows[0] else None
         gutter = f"{number or '':>{max(4, digits)}}  " if digits else "    "
-        more = " …" if row is own[last - 1] and last < len(own) else ""
-        canvas.line((gutter, "dim"), text, (more, "dim"), whole=True)
+        before = "… " if row is own[begin] and begin > first and not (row.starts and digits) else ""
+        after = " …" if row is own[end - 1] and end < len(own) else ""
+        canvas.line((gutter + before, "dim"), row.text, (after, "dim"), whole=True)
 
 
-def _cut_before(text: Text) -> Text:
-    """A row with an ellipsis before it, in its margin if it has one."""
-    margin = len(text.plain) - len(text.plain.lstrip(" "))
-    return Text.assemble(" " * (margin - 2), ("… ", "dim"), text[margin:])
+def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
+    """Lines of the file that stand around a passage."""
+    texts = [Row(Text(_readable(line), style="dim"), number) for number, line in lines]
+    return [row for line in texts for row in _wrapped(canvas, line)]
 
 
 def shown_lines(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> list[tuple[int, str]]:
@@ -110,84 +122,41 @@ def _line_of(hit: Hit, beside: Surroundings, at: int) -> int:
     return hit.line_start if hit.kind in (*PLAIN_KINDS, "html", "csv", "jsonl") else 1
 
 
-def window(rows: Sequence[Row], first: int, most: int = ROWS) -> tuple[int, int]:
-    """The rows to show: those whose marks add most, rather from the beginning of a paragraph or line on, and early."""
-    if len(rows) - first <= most + 2:
-        return first, len(rows)
-
-    def worth(start: int) -> tuple[float, bool, bool, int]:
-        adds = round(sum(row.adds for row in rows[start : start + most]), 9)
-        begins = rows[start].starts and (start == first or not rows[start - 1].text.plain.strip())
-        return adds, begins, rows[start].starts, -start
-
-    start = max(range(first, len(rows) - most + 1), key=worth)
-    last = start + most
-    while last > start + 1 and not rows[last - 1].text.plain.strip():
-        last -= 1
-    while start < last - 1 and not rows[start].text.plain.strip():
-        start += 1
-    return start, last
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The part of a passage that is shown where rows have no width of their own.
-
-    Attributes:
-        start, end: its span in the passage's text.
-        before, after: whether something stands before it, besides the passage's own heading, and behind it.
-    """
-
-    start: int
-    end: int
-    before: bool
-    after: bool
-
-
 def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
     """A passage, cut to where its marks add most."""
     spans = _spans(hit.text)
-    lines = [_pieces(hit.text, *span) for span in spans]
+    lines = [[found.span() for found in _PIECE.finditer(hit.text, *span)] or [span] for span in spans]
     pieces = [piece for line in lines for piece in line]
-    added = [sum(mark.weight for mark in marks if start <= mark.start < end) for start, end in pieces]
-    begin = {line[0] for line in lines}
     rows = [
-        Row(Text(hit.text[slice(*piece)]), starts=piece in begin, adds=adds)
-        for piece, adds in zip(pieces, added, strict=True)
+        Row(
+            Text(hit.text[start:end]),
+            starts=any(line[0] == (start, end) for line in lines),
+            adds=sum(mark.weight for mark in marks if start <= mark.start < end),
+        )
+        for start, end in pieces
     ]
     heading = sum(map(len, lines[: _heading(hit, spans)]))
     first, last = window(rows, heading)
     return Cut(pieces[first][0], pieces[last - 1][1], first > heading, last < len(rows))
 
 
-def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The spans of the rows of a line."""
-    return [found.span() for found in _PIECE.finditer(text, start, end)] or [(start, end)]
+def window(rows: Sequence[Row], first: int, most: int = ROWS) -> tuple[int, int]:
+    """The rows to show: those whose marks add most, rather from the beginning of a line on, and early."""
+    if len(rows) - first <= most + 2:
+        return first, len(rows)
 
+    def worth(start: int) -> tuple[float, bool, bool, int]:
+        adds = round(sum(row.adds for row in rows[start : start + most]), 9)
+        return adds, bool(rows[start].text.plain.strip()), rows[start].starts, -start
 
-def _rows(canvas: Canvas, hit: Hit, marks: Sequence[Highlight]) -> tuple[list[Row], int]:
-    """The rows of a passage, and how many of them are its own heading."""
-    lines, heading = _lines(hit, marks, canvas.colour)
-    wrapped = [_wrapped(canvas, line) for line in lines]
-    return [row for line in wrapped for row in line], sum(map(len, wrapped[:heading]))
-
-
-def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
-    """Lines of the file that stand around a passage."""
-    return [
-        row
-        for number, line in lines
-        for row in _wrapped(canvas, Row(Text(_readable(line), style="dim"), number))
-    ]
+    start = max(range(first, len(rows) - most + 1), key=worth)
+    return start, start + most
 
 
 def _wrapped(canvas: Canvas, line: Row) -> list[Row]:
-    """The rows of a line; all but the first stand below its first word, within a list below that of its item."""
+    """The rows of a line."""
     room = canvas.width - max(4, len(str(line.number or ""))) - 4  # the gutter, and an ellipsis
-    margin = _MARGIN.match(line.text.plain)
-    indent = margin.end() if margin and margin.end() <= room // 2 else 0
-    head, *rest = canvas.wrapped(line.text[indent:], room - indent) or [Text()]
-    texts = [line.text[:indent] + head, *(Text(" " * indent) + row for row in rest)]
+    texts = canvas.wrapped(line.text, room) or [Text()]
     for text in texts:
         text.rstrip()
     return [Row(text, line.number, at == 0, _adds(text)) for at, text in enumerate(texts)]
@@ -203,10 +172,10 @@ def _lines(hit: Hit, marks: Sequence[Highlight], colour: bool) -> tuple[list[Row
     """The lines of a passage, marked, and how many of them are its own heading."""
     spans = _spans(hit.text)
     lines = [_readable(hit.text[start:end]) for start, end in spans]
-    text = _in_colours(hit, "\n".join(lines)) if colour else Text("\n".join(lines))
-    begins = [0]
-    for line in lines:
-        begins.append(begins[-1] + len(line) + 1)
+    begins = [0, *accumulate(len(line) + 1 for line in lines)]
+    text = Text("\n".join(lines))
+    if colour:
+        _colour(text, hit)
 
     def place(offset: int) -> int:
         line = bisect_right(spans, (offset, len(hit.text) + 1)) - 1
@@ -218,7 +187,7 @@ def _lines(hit: Hit, marks: Sequence[Highlight], colour: bool) -> tuple[list[Row
         text.stylize(style + Style(meta={"adds": mark.weight}), place(mark.start), place(mark.end))
     numbered = hit.kind in PLAIN_KINDS and hit.line_end - hit.line_start + 1 == len(lines)
     rows = [
-        Row(line, hit.line_start + at if numbered else None, True, _adds(line))
+        Row(line, hit.line_start + at if numbered else None, adds=_adds(line))
         for at, line in enumerate(text.split("\n", allow_blank=True))
     ]
     return rows, _heading(hit, spans)
@@ -226,11 +195,9 @@ def _lines(hit: Hit, marks: Sequence[Highlight], colour: bool) -> tuple[list[Row
 
 def _spans(text: str) -> list[tuple[int, int]]:
     """Where each line stands, without its end; what is empty behind the last end is none."""
-    spans, at = [], 0
-    for end in _LINE_END.finditer(text):
-        spans.append((at, end.start()))
-        at = end.end()
-    return [*spans, (at, len(text))] if at < len(text) or not spans else spans
+    ends = [found.span() for found in _LINE_END.finditer(text)]
+    spans = list(zip([0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)], strict=True))
+    return spans[:-1] if ends and spans[-1][0] == len(text) else spans
 
 
 def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
@@ -249,10 +216,19 @@ def _readable(text: str) -> str:
     return escape(text).replace("\t", "    ")
 
 
-def _in_colours(hit: Hit, text: str) -> Text:
-    """Lines of code in the colours of their language; any other as they are."""
-    if hit.kind != "code" and "```" not in text:
-        return Text(text)
-    from search.render.code import in_colours
+def _colour(text: Text, hit: Hit) -> None:
+    """Colour a file of code, or a fenced block that is most of a text, so that it can be read on light and dark."""
+    blocks = [(found[1], found[2], found.start(2)) for found in _FENCED.finditer(text.plain)]
+    parts = [block for block in blocks if 2 * len(block[1]) > len(text)]
+    if hit.kind != "code" and not parts:
+        return
+    from pygments.token import Comment, Keyword, Number, String
+    from rich.syntax import ANSISyntaxTheme, Syntax
 
-    return in_colours(hit, text)
+    if hit.kind == "code":
+        parts = [(Syntax.guess_lexer(hit.path, text.plain), text.plain, 0)]
+    tones = {Comment: Style(dim=True), Keyword: Style(color="magenta")}
+    theme = ANSISyntaxTheme({**tones, String: Style(color="cyan"), Number: Style(color="cyan")})
+    for lexer, code, start in parts:
+        for span in Syntax(code, lexer, theme=theme).highlight(code).spans:
+            text.stylize(span.style, start + span.start, start + span.end)

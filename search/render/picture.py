@@ -26,9 +26,8 @@ from search.records.hits import Hit
 from search.render.contexts import compared, what_is_compared, what_was_compared
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import CAVEATS, labels, rows_line
-from search.render.scale import COSINES, Ends, around_zero
 from search.render.training import base_name, chosen_by, figures_line, steps_line
-from search.render.units import Units, largest_addend, left_out, part
+from search.render.units import COSINES, Ends, Units, around_zero, largest_addend, left_out, part
 from search.render.why import signed
 
 if TYPE_CHECKING:

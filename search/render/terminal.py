@@ -53,10 +53,6 @@ class Canvas:
         text = Text.assemble(*map(_escaped, parts), style=style)
         self._console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole)
 
-    def fits(self, *parts: Part) -> bool:
-        """Whether parts have room on one line."""
-        return Text.assemble(*map(_escaped, parts)).cell_len <= self.width
-
     def wrapped(self, text: Text, width: int) -> list[Text]:
         """A text as rows of at most so many cells."""
         return list(text.wrap(self._console, width, overflow="fold"))

@@ -1,4 +1,4 @@
-"""The lines of an explanation: its words, or several tokens that get one line together, or every token.
+"""The lines of an explanation: its words, or several tokens that get one line together, or every token; and a scale.
 
 A unit is a word, or several tokens that are shown as one: the special tokens, the punctuation, the model's prompt. What
 the tokens add to a score, the units add. Everything that draws an explanation draws units.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -99,14 +99,6 @@ def _own(side: Sequence[Unit]) -> list[int]:
     return [i for i, unit in enumerate(side) if unit.kind != "special"] or [*range(len(side))]
 
 
-def word_lines(drawn: Units) -> tuple[int, int]:
-    """How many units of query and passage are single words or tokens; the rest, behind them, are several."""
-    if drawn.by == "token":
-        return len(drawn.query), len(drawn.passage)
-    query, passage = (sum(u.kind not in _GROUPS for u in side) for side in (drawn.query, drawn.passage))
-    return query, passage
-
-
 def largest_addend(drawn: Units) -> float:
     """The largest |addend| of a pair of words: where a colour scale for contributions ends.
 
@@ -186,3 +178,41 @@ def _token(token: Token, at: int) -> Word:
     if kind == "word" and not any(character.isalnum() for character in token.text):
         kind = "punctuation"
     return Word(token.text, token.start, token.end, kind, (at, at + 1))
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Two values: what lies at one of them, or beyond, has the colour of that end.
+
+    From `low` 0 or higher colours grow from none at `low`. With a `low` below 0 there is none at 0, and the colours of
+    what is below it grow towards `low`.
+    """
+
+    low: float = -1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for ends that are none."""
+        if not (self.low < self.high and self.high > 0):
+            raise ValueError(
+                f"colours from {self.low:g} to {self.high:g}: the end is not above the start, or not above 0"
+            )
+
+    def share(self, value: Any) -> Any:
+        """Where a value, or each of an array, stands: in [-1, 1], 0 for no colour."""
+        if self.low >= 0:
+            return np.clip((value - self.low) / (self.high - self.low), 0, 1)
+        return np.clip(value / np.where(np.asarray(value) < 0, -self.low, self.high), -1, 1)
+
+    @property
+    def said(self) -> str:
+        """What to add to a sentence about a picture of cosines; nothing where the ends are the usual ones."""
+        return "" if self == COSINES else f"; coloured from {self.low:g} to {self.high:g}"
+
+
+COSINES = Ends()
+
+
+def around_zero(end: float) -> Ends:
+    """From -end to end."""
+    return Ends(-end, end)

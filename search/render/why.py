@@ -1,8 +1,8 @@
 """Why a hit has its score, stands above another or is missing, drawn for a terminal.
 
-An explanation begins with one sentence. Then: what each query word added, the sum that makes the score, the passage with
-its words marked by what they added, and which word is like which. The first four rest on the contribution matrix, the
-last on the similarity matrix, and they say so.
+An explanation begins with one sentence. Then: what each query word added, the sum that makes the score, the passage
+with its words marked by what they added, and which word is like which. The first four rest on the contribution matrix,
+the last on the similarity matrix, and they say so.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None, *, ful
     """The whole picture, `width` characters wide; readable without colour too.
 
     Args:
-        full: a line for every word; else what adds little stands together in one.
+        full: a line for every addend; else what adds little stands together in one.
     """
     draw_head(canvas, why, hit)
     canvas.gap()
@@ -179,13 +179,13 @@ class _Row:
         return one_line(self.share.text) if self.is_word else share_name(self.share)
 
 
-def _rows(why: Explanation) -> list[_Row]:
-    """The shares of an explanation, those of one word together; they sum to the score less the residual."""
+def _rows(why: Explanation, full: bool = False) -> list[_Row]:
+    """The shares of an explanation, those of one word together unless `full`; they sum to the addends."""
     rows: list[_Row] = []
     for share in why.shares():
         own = [row for row in rows if row.is_word and row.share.start <= share.start < row.share.end]
         if share.kind not in ("term", "late") or not own:
-            own = [_Row(share, share.kind in ("word", "term"))]
+            own = [_Row(share, share.kind in ("word", "term") and not full)]
             rows += own
         own[0].added += share.contribution
         own[0].itself += share.contribution if share.kind == "term" else 0.0
@@ -247,7 +247,7 @@ def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:
 
 def _draw_words(canvas: Canvas, why: Explanation, full: bool) -> None:
     """The words that differ from the rest, each in one line, and the rest in one."""
-    rows = _rows(why)
+    rows = _rows(why, full)
     strong = sorted((row for row in rows if row.is_word), key=lambda row: -abs(row.added))[:_ROWS]
     least = _DIFFERS * abs(strong[0].added) if strong else 0.0
     shown = [
@@ -258,18 +258,17 @@ def _draw_words(canvas: Canvas, why: Explanation, full: bool) -> None:
     rest = [row for row in rows if row not in shown]
     largest = max((abs(row.added) for row in shown), default=0.0)
     table = grid("Query word", number("added"), Column(no_wrap=True), number("as a word"), "mostly with")
+
+    def line(name: str, rows: Sequence[_Row], bar: Text, beside: str, style: str = "") -> None:
+        itself = sum(row.itself for row in rows)
+        added = sum(row.added for row in rows)
+        table.add_row(name, f"{added:+.4f}", bar, f"{itself:+.4f}" if itself else "", beside, style=style)
+
     for row in shown:
-        own = f"{row.itself:+.4f}" if row.itself else ""
-        table.add_row(
-            row.name, f"{row.added:+.4f}", signed_bar(row.added, largest), own, _partners(row.share, full)
-        )
+        line(row.name, [row], signed_bar(row.added, largest), _partners(row.share, full))
     if rest:
-        names = ", ".join(row.name for row in rest)
-        own = f"{sum(row.itself for row in rest):+.4f}"
-        table.add_row("all else", f"{sum(row.added for row in rest):+.4f}", "", own, names, style="dim")
-    table.add_row(
-        "sum", f"{why.audit.addends:+.4f}", "", f"{sum(row.itself for row in rows):+.4f}", "", style="bold"
-    )
+        line("all else", rest, Text(), ", ".join(row.name for row in rest), "dim")
+    line("sum", rows, Text(), "", "bold")
     canvas.table(table)
     canvas.gap()
 

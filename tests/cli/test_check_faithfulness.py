@@ -24,10 +24,10 @@ def some(count: int, text: str = "key") -> tuple[Word, ...]:
 
 def test_what_is_lost_and_what_it_means() -> None:
     drawn = faithfulness(record(Removal(some(3), 0.21, (0.02, 0.04))))
-    assert "3 words  0.210  0.030 ± 0.010       0 of 2   key, key, key" in drawn
+    assert "3 words  0.210  0.030 ± 0.010      0 of 2   key, key, key" in drawn
     assert "So the score does rest on the words that add most to it." in drawn
     drawn = faithfulness(record(Removal(some(1), -0.05, (0.0,)), is_score=False))
-    assert " 1 word  -0.050  0.000 ± 0.000       1 of 1" in drawn
+    assert " 1 word  -0.050  0.000 ± 0.000      1 of 1" in drawn
     assert "the cosine does not rest on the words that add most to it" in drawn
     assert "the word part of the score is no matter of this check" in " ".join(drawn.split())
     assert "too few words to tell" in faithfulness(record(Removal(some(12), 0.3, (0.3,)), words=12))

@@ -15,8 +15,7 @@ from search.records.hits import Hits
 from search.render.units import largest_addend, units
 from tests.conftest import REPOSITORY
 from tests.explaining.test_explanation import by_hand
-from tests.render.test_heatmap import sentences
-from tests.render.test_render import HIT
+from tests.render.test_render import HIT, sentences
 
 EVIL = "<script>alert(1)</script> & \x1b[31m \u202e"
 

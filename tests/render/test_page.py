@@ -1,10 +1,11 @@
-"""Pages, as text: whole, self-contained, inert, with the numbers in them that were computed."""
+"""Pages, as text: whole, inert, with the numbers in them that were computed."""
 
 import base64
 import hashlib
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -13,19 +14,68 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.records.comparisons import Similarities
-from search.records.explanations import Term
+from search.ranking.where import parse
+from search.records.comparisons import Contrast, Difference, Faithfulness, Removal, Similarities, WhyNot
+from search.records.contents import DocumentText, Facet, FacetValue, Gap, PassageText
+from search.records.contexts import ContextualCosines
+from search.records.documents import NamedDocument
+from search.records.explanations import Highlight, Partner, Share, Term
+from search.records.hits import Hit
+from search.records.inspections import EmbeddingLayer, InputToken, InputWord, Inspection
+from search.records.models import ModelShape
+from search.records.tokens import Word
 from search.render import page
+from search.render.page import contrast as draw
+from search.render.page import laboratory
 from search.render.page.document import embedded, link, shade, text
+from search.render.page.hits import Asked, Marked, passage
+from search.render.page.inspection import in_contexts, inspection
+from search.render.page.reading import index_changed, reading
+from search.render.page.search import Found, search, toggled
+from search.render.page.why import why
 from search.render.units import units
 from tests.explaining.test_explanation import by_hand
-from tests.render.test_heatmap import sentences
-from tests.render.test_render import HIT
+from tests.render.test_render import HIT, sentences
 
 EVIL = (
     "<script>alert(1)</script> \"'> <img src=x onerror=alert(2)> </script><!-- שלום مرحبا 🎉 "
     "\x1b[31m\x00\x07 \u202eevil\u2066 &amp; \udcff"
 )
+ASKED = {"index": "notes", "q": "the <key>", "weight": 0.5, "without": ["a", "b"]}
+OTHER = replace(HIT, score=HIT.score - 0.25, rank=4, passage_id=77)
+COMPARED = Contrast(
+    "the key",
+    HIT,
+    OTHER,
+    (
+        Difference("the", "word", 0, 3, 0.0, 0.125, (), (Partner("lock", 0.1),)),
+        Difference("key", "word", 4, 7, 0.375, 0.0, (Partner("key", 0.3),), ()),
+    ),
+)
+TESTED = Faithfulness(
+    "Keys", "lock, Key", "", 0.9, False, 2,
+    (Removal((Word("key", 6, 9, "word", (4, 5)),), 0.25, (0.0, 0.125)),), 0,
+)  # fmt: skip
+TOKENS = (
+    InputToken("[CLS]", 101, 0, 0, None, 0, 1, True, None, False),
+    InputToken("key", 9, 0, 3, 0, 0, 1, False, 0, False),
+    InputToken("##s", 8, 3, 4, 0, 0, 1, False, 0, False),
+    InputToken("[UNK]", 100, 0, 1, 1, 1, 1, False, 0, True),
+)
+WORDS = (InputWord("keys", 0, 4, 0, (1, 2), False), InputWord("☃", 0, 1, 1, (3,), True))
+ROWS = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
+STATES = np.stack([ROWS, ROWS[:, ::-1]]).astype(np.float32)
+LOOKED = Inspection(
+    ("keys", "☃"), TOKENS, WORDS,
+    ModelShape("tiny", "bert", 1, 1, 2, 10, 16, 2, 8, ()),
+    EmbeddingLayer(ROWS, ROWS, None, (0, 1, 2, 3), ROWS, None, STATES[0]), STATES, None, "it has none",
+)  # fmt: skip
+CONTEXTS = ContextualCosines(
+    ("key", "key"), ("a key", "the key"), ((2, 5), (4, 7)), (1, 1), (("key",), ("key",)), ("lock",), (1,),
+    np.stack([np.eye(2), np.full((2, 2), 0.5)]), np.full((2, 2, 1), 0.25), "tiny",
+)  # fmt: skip
+GIVEN = laboratory.Given(("one", "two"), "two", ["a <b>\nc", "d"])
+STATE = Asked("notes", "the key", generation=7)
 
 
 class Parsed(HTMLParser):
@@ -66,6 +116,12 @@ def explained(**changes: Any) -> str:
     return page.document(page.explanation(why, units(why), HIT))
 
 
+def seen(found: page.Page) -> str:
+    """What a reader sees."""
+    source = re.sub(r"<script.*?</script>", " ", page.fragment(found), flags=re.S)
+    return " ".join(re.sub(r"<[^>]+>", " ", source).split())
+
+
 def test_the_numbers_are_in_the_page_without_any_script() -> None:
     source = explained()
     found = " ".join(
@@ -99,31 +155,96 @@ def test_terms_and_completeness_error_are_in_the_sum() -> None:
     assert "completeness error, 64 steps" in source
 
 
-def test_two_texts_without_a_hit() -> None:
-    source = page.document(page.explanation(by_hand(), units(by_hand(), "token")))
-    assert "<h2>First</h2>" in source
-    assert re.search(r'data-unit="2"[^>]*>s</span>', source)  # a WordPiece is a place of its own
+def of_document(number: int, text: str, start: int, **more: Any) -> PassageText:
+    told: dict[str, Any] = {"heading": "", "line_start": number, "line_end": number + text.count("\n")}
+    return PassageText(
+        number, 3, "keys.md", context="", text=text, start=start, end=start + len(text), **(told | more)
+    )
 
 
-def test_every_text_is_inert_and_visible() -> None:
-    hit = replace(HIT, path=f"/{EVIL}", title=EVIL, heading=EVIL, text=EVIL)
-    why = replace(by_hand(), query=EVIL, passage=EVIL, context=EVIL, terms=(Term(EVIL, 0.1),), pooling=EVIL)
+def made(*passages: PassageText, kind: str = "markdown", **more: Any) -> DocumentText:
+    told: dict[str, Any] = {"title": "Keys", "metadata": {}, "changed": "", "gaps": (), "text": ""}
+    return DocumentText(3, 7, "keys.md", "/notes/keys.md", kind, passages=passages, **(told | more))
+
+
+def marked(one: PassageText, rank: int, *marks: Highlight) -> Marked:
+    place = {
+        name: getattr(one, name) for name in ("start", "end", "line_start", "line_end", "passage_id", "page")
+    }
+    return Marked(
+        Hit(
+            rank, 0.5, 0.5, 0.5, "hybrid", "/notes/keys.md", "keys.md", "Keys", one.heading, one.text, **place
+        ),
+        marks,
+    )
+
+
+EVIL_HIT = replace(HIT, path=f"/{EVIL}", document=EVIL, title=EVIL, heading=EVIL, text=EVIL)
+EVIL_WHY = replace(by_hand(), query=EVIL, passage=EVIL, context=EVIL, terms=(Term(EVIL, 0.1),), pooling=EVIL)
+
+
+def evil_pages() -> list[page.Page]:
+    """Pages of all kinds in which every text is hostile."""
     others = Similarities((EVIL, "b"), (EVIL, EVIL), np.eye(2, dtype=np.float32), False, EVIL, EVIL)
-    for shown in (
-        page.explanation(why, units(why), hit),
-        page.explanation(why, units(why, "token")),
+    partners = (Partner(EVIL, 0.1),)
+    compared = Contrast(
+        EVIL, EVIL_HIT, EVIL_HIT, (Difference(EVIL, "word", 0, 3, 0.5, 0.25, partners, partners),)
+    )
+    shares = (Share(EVIL, "word", 0, 3, 0.5, partners),)
+    standing = WhyNot(
+        EVIL,
+        EVIL,
+        3,
+        3,
+        20,
+        "copy",
+        detail=EVIL,
+        hit=EVIL_HIT,
+        last=EVIL_HIT,
+        contrast=compared,
+        shares=shares,
+    )
+    tested = replace(TESTED, removals=(Removal((Word(EVIL, 0, 3, "word", (1, 2)),), 0.25, (0.0,)),))
+    words = tuple(replace(word, text=EVIL) for word in WORDS)
+    tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
+    looked = replace(LOOKED, texts=(EVIL, EVIL), tokens=tokens, words=words, no_pooler=EVIL)
+    contexts = replace(CONTEXTS, texts=(EVIL, EVIL), against=(EVIL,), words=(EVIL, EVIL), model=EVIL)
+    forms = laboratory.Given((EVIL, "b"), EVIL, [EVIL, EVIL], EVIL)
+    asked, state = {"index": EVIL, "q": EVIL, "where": EVIL}, Asked(EVIL, EVIL)
+    document = replace(
+        made(of_document(1, EVIL, 0, heading=EVIL)), document=EVIL, title=EVIL, changed="changed"
+    )
+    return [
+        page.explanation(EVIL_WHY, units(EVIL_WHY), EVIL_HIT),
         page.sentences(others),
-        page.sentences(replace(others, itself=True)),
-    ):
-        source = page.document(shown)
+        why(EVIL_WHY, EVIL_HIT, asked, tables=True, checked=tested),
+        draw.contrast(compared, asked),
+        draw.why_not(standing, asked),
+        draw.choice(EVIL, [NamedDocument(1, EVIL, EVIL)], 50, asked),
+        laboratory.sentences(forms, 100, None),
+        laboratory.pair(forms, 6, 3, "word", False, inspection(looked)),
+        laboratory.inside(forms, EVIL, EVIL, EVIL, in_contexts(contexts)),
+        reading(state, document, 1, [Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))]),
+        index_changed(state, 3, 1),
+        search(
+            state, (EVIL, "b"), Found(1, marked=[Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))], words=(EVIL,))
+        ),
+    ]
+
+
+@pytest.mark.parametrize("found", evil_pages())
+def test_every_text_is_inert(found: page.Page) -> None:
+    for source in (page.document(found), page.document(found, page.Site("/explain", EVIL))):
         source.encode()
         parsed = Parsed(source)
-        assert parsed.count("script") == 3
+        assert "<script>alert" not in source
         assert parsed.count("img") == parsed.count("iframe") == 0
-        assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on")]
-        assert not {"\x1b", "\x00", "\x07", "\u202e", "\u2066"} & set(source)
-        assert "\\x1b[31m\\x00\\x07 \\u202eevil\\u2066 &amp;amp; \\xff" in source
-        assert "<title>Why: &lt;script&gt;" in source or "<title>How alike" in source
+        names = [name for _, attributes in parsed.elements for name in attributes]
+        assert not [name for name in names if name.startswith("on") or name == "style"]
+        links = [attributes["href"] or "" for tag, attributes in parsed.elements if tag == "a"]
+        assert all(re.match(r"[/#]", one) for one in links)
+        visible = re.sub(r'value="[^"]*"|<textarea.*?</textarea>', "", source, flags=re.S)
+        assert not {"\x1b", "\u202e", "\u2066"} & set(visible)
 
 
 def test_the_policy_allows_this_page_and_nothing_else() -> None:
@@ -161,12 +282,6 @@ def test_the_server_links_to_what_a_file_holds() -> None:
     assert parsed.count("style") == 0 and "Content-Security-Policy" not in source  # the server sends its own
     assert '<a href="/similarity?index=my+%3Cnotes%3E" aria-current="page">Similarity</a>' in source
     assert "Index <bdi>my &lt;notes&gt;</bdi>" in source
-
-
-def test_nothing_in_a_page_has_an_id_that_another_could_have() -> None:
-    why = by_hand()
-    for found in (page.explanation(why, units(why), HIT), page.sentences(sentences())):
-        assert not [one for _, one in Parsed(page.fragment(found)).elements if "id" in one]
 
 
 @pytest.mark.parametrize(
@@ -208,3 +323,291 @@ def test_embedded_json_cannot_leave_its_element(value: str) -> None:
 )
 def test_shades(value: float, classes: str) -> None:
     assert shade(value, 1.0) == classes
+
+
+def test_a_hit_is_explained_with_choices_that_keep_the_question() -> None:
+    source = page.fragment(why(replace(by_hand(), n_layers=6), HIT, ASKED, by="token"))
+    assert '<option value="token" selected>tokens</option>' in source
+    assert '<option value="3" selected>layer 3, the middle</option>' in source
+    assert source.count("<option") == 2 + 7
+    for name, value in (("index", "notes"), ("q", "the &lt;key&gt;"), ("without", "b"), ("passage", "12")):
+        assert f'<input type="hidden" name="{name}" value="{value}">' in source
+    again = "weight=0.5&amp;without=a&amp;without=b&amp;passage=12&amp;by=token&amp;layer=3&amp;check=1"
+    assert f'href="/explain?index=notes&amp;q=the+%3Ckey%3E&amp;{again}"' in source
+    assert (
+        f'href="/documents/{HIT.document_id}?index=notes&amp;q=the+%3Ckey%3E&amp;weight=0.5&amp;without=a&amp;without=b&amp;passage=12"'
+        in source
+    )
+
+
+def test_both_matrices_are_tables_where_they_are_asked_for() -> None:
+    assert "<h3>" not in page.fragment(why(by_hand(), HIT, ASKED))
+    said = seen(why(by_hand(), HIT, ASKED, tables=True))
+    assert "Contributions, which add up to 1.0000 Passage Keys [CLS] and [SEP]" in said
+    assert "lock +0.07971 +0.07971" in said  # (8 + 14) / 276 of the word, (2 + 20) / 276 of what is none
+    assert "Cosines at layer 3, which add up to nothing" in said and "lock 0.58 0.83" in said
+
+
+def test_what_a_test_of_the_explanation_found() -> None:
+    said = seen(why(by_hand(), HIT, ASKED, checked=TESTED))
+    assert "What the cosine loses without the words that count most key \u22120.2500" in said
+    assert "1 random: mean of 2, \u00b1 0.062 \u22120.0625" in said
+    assert "too few words to tell" in said
+
+
+def test_a_gap_is_split_by_word_with_both_signs() -> None:
+    found = draw.contrast(COMPARED, ASKED)
+    assert found.heading == "Why A stands above B"
+    said = seen(found)
+    assert "+0.2500 gap of the scores, A less B = +0.2500 all lines below + 0.0e+00 residual" in said
+    assert (
+        "key +0.3750 +0.3750 with key +0.0000 the \u22120.1250 +0.0000 +0.1250 with lock sum +0.2500" in said
+    )
+    bars = re.findall(r'<rect class="(\w+)" x="([\d.]+)" width="([\d.]+)"', page.fragment(found))
+    assert bars == [("plus", "100.0", "100.0"), ("minus", "66.7", "33.3")]
+    turned = draw.contrast(replace(COMPARED, a=OTHER, b=HIT), ASKED)
+    assert turned.heading == "Why B stands above A"
+    assert draw.contrast(replace(COMPARED, b=HIT), ASKED).heading == "A and B have equal scores"
+
+
+@pytest.mark.parametrize(
+    ("changes", "heading", "said"),
+    [
+        ({"cause": "found"}, "It is among the hits", "It is among the first 3 hits"),
+        (
+            {"cause": "lower", "contrast": COMPARED, "last": HIT},
+            "Why it is not among the hits",
+            "What it lacks against the last hit +0.2500 gap of the scores, last less it",
+        ),
+        (
+            {"cause": "not indexed", "reason": "empty", "hit": None},
+            "Why it is not among the hits",
+            "nothing in it to find",
+        ),
+    ],
+)
+def test_where_a_document_stands(changes: dict[str, Any], heading: str, said: str) -> None:
+    shares = (Share("key", "word", 4, 7, 0.5, (Partner("lock", 0.1),)),)
+    standing = WhyNot("the key", "keys.md", 3, 3, 20, "found", hit=OTHER, shares=shares)
+    found = draw.why_not(replace(standing, **changes), ASKED)
+    assert found.heading == heading and said in seen(found)
+    assert "keys.md" in seen(found)
+    if standing.hit is not None and changes["cause"] != "not indexed":
+        assert "key with lock +0.5000" in seen(found)
+
+
+def test_documents_are_chosen_by_id() -> None:
+    named = [NamedDocument(7, "a <b>.md", "Of & on")]
+    source = page.fragment(draw.choice("a <", named, 50, ASKED))
+    way = "/why-not?index=notes&amp;q=the+%3Ckey%3E&amp;weight=0.5&amp;without=a&amp;without=b&amp;document=7"
+    assert (
+        f'<a href="{way}"><bdi>a &lt;b&gt;.md</bdi></a> <span class="faint"><bdi>Of &amp; on</bdi></span>'
+        in source
+    )
+    assert 'name="name" value="a &lt;"' in source and ">1 document<" in source
+    assert "type more of the name" in seen(draw.choice("a", named, 1, ASKED))
+    assert "No document of the index has that" in seen(draw.choice("zz", [], 50, ASKED))
+
+
+def test_tokens_lengths_and_what_layers_do() -> None:
+    said = seen(inspection(LOOKED))
+    assert "4 tokens, 1 of them special [CLS] 101 key 9 ##s 8 [UNK] 100" in said
+    assert "spelled with several: keys . Unknown: ☃ ." in said
+    assert "key 9 0\u20133 0 0" in said  # id, characters, word, segment
+    assert "[CLS] 5.000 5.000 10.000 5.000" in said  # word, position, their sum, LayerNorm: 3-4-5
+    source = page.fragment(inspection(LOOKED))
+    assert (
+        '<td class="l0">0.960</td>' in source and '<td class="l9">0.000</td>' in source
+    )  # 24/25; a right angle
+    assert '<li class="unknown second"><bdi>[UNK]</bdi>' in source
+    assert "There is none: it has none." in said
+
+
+def test_a_word_in_contexts() -> None:
+    said = seen(in_contexts(CONTEXTS))
+    assert "A a key B the key layer A ~ B A ~ lock B ~ lock 0 0.0000 0.2500 0.2500 1 0.5000" in said
+    assert "a <b>key</b>" in page.fragment(in_contexts(CONTEXTS))
+
+
+def test_forms_keep_what_was_typed() -> None:
+    source = page.fragment(laboratory.sentences(GIVEN, 100, None))
+    assert ">\na &lt;b&gt;\nc\nd</textarea>" in source and "At most 100" in source
+    assert '<option value="two" selected>' in source
+    source = page.fragment(laboratory.pair(replace(GIVEN, indexes=("two",)), 6, 2, "token", True, None))
+    assert source.count("<textarea") == 2 and ">\nd</textarea>" in source
+    assert '<input type="hidden" name="index" value="two">' in source and '<select name="index"' not in source
+    assert '<option value="2" selected>layer 2</option>' in source and 'value="1" checked>' in source
+    source = page.fragment(laboratory.inside(GIVEN, "word", "<w>", "x, y", None))
+    assert '<option value="word" selected>' in source and 'name="word" value="&lt;w&gt;"' in source
+
+
+def hidden(text: str, markup: str) -> Hit:
+    """A hit of Markdown, in which all that a pattern finds is markup."""
+    spans = tuple(found.span() for found in re.finditer(markup, text, re.MULTILINE))
+    return replace(HIT, text=text, hidden=spans, kind="markdown", heading="")
+
+
+def read(hit: Hit, *marks: Highlight) -> str:
+    return passage(Marked(hit, marks), 1.0).split(">", 1)[1].removesuffix("</p>")
+
+
+def test_a_passage_is_shown_as_it_is_read() -> None:
+    def shown(text: str) -> str:
+        return read(hidden(text, r"^## |\*|\[|\]\(a\.md\)|^- |^\|---\|---\|$|\|"))
+
+    assert (
+        shown("## Turn\n\nThe *lock*\nturns. See [doors](a.md).") == "<b>Turn</b>\nThe lock turns. See doors."
+    )
+    assert shown("Do:\n\n- one\n  more\n- two") == "Do:\n\n\u2022 one more\n\u2022 two"
+    assert shown("| a | b |\n|---|---|\n| c | d |") == "a \u2502 b\nc \u2502 d"
+
+
+def test_code_is_shown_as_it_stands() -> None:
+    assert read(replace(HIT, text="if a:\n    b < c", kind="code", heading="")) == "if a:\n    b &lt; c"
+
+
+def test_what_counts_is_shaded_by_what_it_added_and_what_hardly_counts_is_not() -> None:
+    hit = replace(HIT, text="turn the lock now", heading="")
+    marks = (Highlight(0, 4, 1.0), Highlight(5, 8, 0.1), Highlight(9, 13, -0.5))
+    assert read(hit, *marks) == '<mark class="l9">turn</mark> the <mark class="l4 minus">lock</mark> now'
+
+
+def test_a_long_passage_is_cut_to_where_its_marks_are_and_stays_there() -> None:
+    text = "\n".join(
+        f"Line {number} says this and that of the other side of the door." for number in range(40)
+    )
+    hit, at = replace(HIT, text=text, heading=""), text.index("Line 30")
+    words = (Highlight(at, at + 4, 0.5),)
+    assert "</mark> 30" in read(hit, *words) and "Line 0 " not in read(hit, *words)
+    assert read(hit, *words).startswith("\u2026 ") and read(hit, *words).endswith(" \u2026")
+    everything = [Highlight(0, 4, 0.9), *words]
+    assert "</mark> 30" in passage(Marked(hit, everything, words), 1.0)
+
+
+def test_links_say_all_that_was_asked_and_nothing_that_is_as_by_default() -> None:
+    asked = Asked("a", "key & lock", mode="hybrid", weight=0.0, where="kind=pdf", without=("key", "lock"))
+    assert asked.link("/") == (
+        "/?index=a&amp;q=key+%26+lock&amp;weight=0.0&amp;without=key&amp;without=lock&amp;where=kind%3Dpdf"
+    )
+    assert Asked("a").link("/", passage=3) == "/?index=a&amp;passage=3"
+
+
+@pytest.mark.parametrize("where", ["", "kind=pdf", "kind=pdf or lang=de", "(a=1 or b=2) and c=3"])
+def test_a_condition_comes_and_goes(where: str) -> None:
+    more, was_set = toggled(where, "tags=door")
+    parse(more)
+    assert not was_set
+    assert toggled(more, "tags=door") in ((where, True), (f"({where})", True))
+
+
+def test_a_condition_goes_from_the_middle() -> None:
+    assert toggled("kind=pdf and tags=door and lang=de", "tags=door") == ("kind=pdf and lang=de", True)
+    for where in ('tags="a and tags=door and b"', "(kind=pdf and tags=door) or tags=lock", "not tags=door"):
+        assert not toggled(where, "tags=door")[1]
+
+
+@pytest.mark.parametrize(
+    ("where", "condition", "then"),
+    [
+        ("Status=Final", "Status=Rejected", "(Status=Final or Status=Rejected)"),
+        (
+            "kind=rst and (Status=Final or Status=Rejected)",
+            'Status="Not yet"',
+            'kind=rst and (Status=Final or Status=Rejected or Status="Not yet")',
+        ),
+        ("(Status=Final or Status=Rejected) and kind=rst", "Status=Final", "Status=Rejected and kind=rst"),
+        ("path:a/**", "path:b/**", "(path:a/** or path:b/**)"),
+        ('"a or b"=1 and "a or b"', '"a or b"=2', '("a or b"=1 or "a or b"=2) and "a or b"'),
+    ],
+)
+def test_values_of_one_field_are_alternatives(where: str, condition: str, then: str) -> None:
+    assert toggled(where, condition)[0] == then
+
+
+def test_facets_write_the_filter_and_take_it_back() -> None:
+    values = (FacetValue("pdf", 1200, "kind=pdf"), FacetValue("text", 3, "kind=text"))
+    facets = (Facet("kind", 1203, values, 2),)
+    page = search(Asked("a", "key", where="kind=pdf"), ("a",), Found(1, facets=facets)).body
+    assert 'data-where="" aria-current="true"><bdi>pdf</bdi></a> <span class="faint">1,200</span>' in page
+    assert 'data-where="(kind=pdf or kind=text)"' in page and "and 2 more" in page
+
+
+def test_the_form_holds_the_state() -> None:
+    chosen = {
+        "mode": "lexical",
+        "where": "kind=pdf",
+        "since": "7d",
+        "k": 5,
+        "per_document": 0,
+        "without": ("b",),
+    }
+    asked = Asked("b", 'a "b"', 4, **chosen)
+    page = search(asked, ("a", "b"), Found(5, words=("a", "b"), without=("b",))).body
+    for part in (
+        'value="a &quot;b&quot;"', '<option value="b" selected>', '<option value="lexical" selected>',
+        'name="where" value="kind=pdf"', 'name="since" value="7d"', 'value="5"', '<details class="limits" open>',
+        'value="b" checked>',
+    ):  # fmt: skip
+        assert part in page
+    assert "generation 4, now 5" in page
+    assert "No passage that passes the filter has a word of the query." in page
+
+
+def test_lines_headings_and_markup() -> None:
+    text = "# Keys\nturn **the** key\n```\n# Keys\n```\n## Find"
+    hidden = ((0, 2), (12, 14), (17, 19), (39, 42))
+    shown = reading(STATE, made(of_document(4, text, 0, heading="Keys", hidden=hidden)))
+    assert re.findall(r'<(\w+) class="line( mono)?" data-n="(\d+)"', shown.body) == [
+        ("h2", "", "4"), ("span", "", "5"), ("span", " mono", "6"), ("span", " mono", "7"), ("span", " mono", "8"),
+        ("h3", "", "9"),
+    ]  # fmt: skip
+    assert '<h2 class="line" data-n="4" dir="auto">Keys</h2>' in shown.body
+    assert 'turn <span class="faint">**</span>the<span class="faint">**</span> key' in shown.body
+
+
+def test_code_keeps_its_indentation_and_pages_are_named() -> None:
+    one, two = of_document(1, "def a():", 0), of_document(3, "return 1\n    # no", 14)
+    gaps = (Gap(8, 14, 2, True),)
+    shown = reading(
+        Asked(), made(one, two, kind="code", gaps=gaps, text="def a():\n\n    return 1\n    # no")
+    )
+    words = unescape(re.sub("<[^>]+>", "", shown.body.partition('class="reading">')[2]))
+    assert "def a():" in words
+    assert "    return 1" in words
+    assert shown.body.count("<pre>") == 2
+    assert re.findall(r'data-n="(\d+)"', shown.body) == ["1", "2", "3", "4"]
+    assert "is not in the index" not in shown.body
+    unknown = made(one, two, kind="html", gaps=(Gap(8, 14, None, False),))
+    assert '</div>\n<span class="line"></span><div' in reading(Asked(), unknown).body
+    assert "is not in the index" in reading(Asked(), unknown).body
+    slides = made(
+        of_document(1, "a", 0, page=1),
+        of_document(2, "b", 2, page=1),
+        of_document(3, "c", 4, page=2),
+        kind="pptx",
+    )
+    shown = reading(Asked(), slides, 3)
+    assert re.findall(r'<h2 class="page">([^<]+)', shown.body) == ["Slide 1", "Slide 2"]
+    assert "data-n" not in shown.body
+    assert "keys.md slide 2" in shown.about
+
+
+def test_hits_are_marked_and_linked_to_each_other() -> None:
+    passages = [of_document(number, "turn the key", 20 * number) for number in range(1, 5)]
+    found = [marked(passages[2], 1, Highlight(5, 8, 0.2)), marked(passages[0], 9), marked(passages[3], 0)]
+    shown = reading(STATE, made(*passages), 3, found, 30)
+    assert re.findall(r'<div class="([^"]+)" id="(p\d)"', shown.body) == [
+        ("read is-hit", "p1"), ("read", "p2"), ("read is-hit is-here", "p3"), ("read is-hit", "p4"),
+    ]  # fmt: skip
+    assert re.findall(r'class="(next|previous)" href="(#p\d)"', shown.body) == [
+        ("next", "#p3"), ("previous", "#p1"), ("next", "#p4"), ("previous", "#p3"),
+    ]  # fmt: skip
+    assert shown.body.count("<mark") == 1
+    assert 'turn <mark class="l9">the</mark> key' in shown.body
+    assert "2 of the 30 best passages for <q><bdi>the key</bdi></q> in this document" in shown.body
+    assert "line 3, rank 1" in shown.body
+    assert "/explain?index=notes&amp;q=the+key&amp;generation=7&amp;passage=3" in shown.body
+    assert 'data-passage="3"' in shown.body
+    nothing = reading(Asked("notes"), made(*passages))
+    assert "<mark" not in nothing.body
+    assert "hit" not in nothing.body

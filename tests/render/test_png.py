@@ -15,8 +15,7 @@ from search.records.tokens import Token
 from search.render.units import units
 from tests.conftest import REPOSITORY
 from tests.explaining.test_explanation import by_hand
-from tests.render.test_heatmap import sentences
-from tests.render.test_render import HIT
+from tests.render.test_render import HIT, sentences
 
 pytest.importorskip("matplotlib", reason="the extra 'pictures' is not installed")
 

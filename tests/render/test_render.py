@@ -1,29 +1,51 @@
-"""What is drawn: harmless, whole, readable without colour; and JSON."""
+"""What is drawn for a terminal and written as JSON, CSV and Markdown: whole, harmless, readable without colour."""
 
+import csv as standard_csv
+import io
 import json as standard_json
 import re
+import shlex
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from search.ranking.where import parse
+from search.records.comparisons import Similarities
+from search.records.documents import filter_argument, in_filter
 from search.records.explanations import Term
-from search.records.hits import Hit
-from search.records.options import Ranking
-from search.records.reports import Report, SkippedGroup
+from search.records.hits import Hit, Surroundings
+from search.records.predictions import Answer, Answers
+from search.records.reports import RandomPairs, Report, SkippedGroup
 from search.records.tokens import ConvertedModel
-from search.render import hits, json, reports, why
-from search.render.format import cut_in_the_middle, escape, fixed, one_line, snippet, where
+from search.render import csv, heatmap, hits, json, reports, why
+from search.render.format import (
+    cut_in_the_middle,
+    escape,
+    fixed,
+    hub_warning,
+    letters,
+    one_line,
+    percentile_of,
+    percentiles_of,
+    random_pairs,
+    snippet,
+    where,
+)
+from search.render.units import COSINES, Ends, largest_addend, left_out, part, units
 from tests.explaining.test_explanation import by_hand
+
+EVIL = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
 
 HIT = Hit(
     rank=1,
     score=0.6132,
     cosine=0.6132,
     lexical=None,
-    ranking=Ranking.of(mode="dense"),
+    mode="dense",
     path="/notes/keys.md",
     document="keys.md",
     title="Keys",
@@ -36,6 +58,13 @@ HIT = Hit(
     passage_id=12,
     metadata={"tags": ["door"]},
 )
+
+
+OTHER = replace(
+    HIT, rank=2, passage_id=13, document="a b.pdf", path="/notes/a b.pdf", page=3, title="A [b]*", heading=""
+)
+
+
 REPORT = Report(
     folder="/notes",
     index="/index",
@@ -54,6 +83,40 @@ REPORT = Report(
     skipped=(SkippedGroup("binary", 7, ("a.png", "b.png")),),
     seconds=2.0,
 )
+
+
+PASSAGE = f"The key \U0001f511 is\r\nin the water. {EVIL} end"
+
+
+START = PASSAGE.index("in the water")
+
+
+ANSWER = Answer(
+    rank=1, text="in the water", start=100 + START, end=100 + START + 12, path="/texts/a.md", document="a.md",
+    line_start=4, line_end=4, page=None, passage=PASSAGE, passage_start=100, hit=replace(HIT, rank=7, score=0.25),
+    start_logit=3.5, end_logit=1.0, null_score=2.0, window=(2, 3), also=1,
+)  # fmt: skip
+
+
+FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 2, 0.0, 30, (EVIL,))
+
+
+NONE = replace(FOUND, answers=(), nearest=replace(ANSWER, rank=0), unanswered=4, more=0)
+
+
+def sentences(n: int = 3) -> Similarities:
+    cosines = np.array([[1, 0.5, -0.25], [0.5, 1, 0.75], [-0.25, 0.75, 1]], dtype=np.float32)
+    if n != 3:
+        cosines = np.eye(n, dtype=np.float32)
+    texts = tuple(f"sentence {i}" for i in range(n))
+    return Similarities(texts, texts, cosines, True, "a-model", "mean")
+
+
+def ranked(rank: int, percentile: float | None, hub: float | None = None) -> Hit:
+    pairs = 0 if percentile is None else 2000
+    at = {"rank": rank, "passage_id": 800 + rank, "line_start": 1, "line_end": 1, "path": "/a.txt"}
+    at |= {"score": 0.5, "text": "text", "title": "", "heading": "", "start": 0, "end": 4}
+    return replace(HIT, **at, percentile=percentile, random_pairs=pairs, hub=hub)  # type: ignore[arg-type]
 
 
 def test_hits() -> None:
@@ -83,15 +146,11 @@ def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
     assert standard_json.loads(json.document([hit]))[0]["page"] == page
 
 
-@pytest.mark.parametrize("length", [5, 60, 300])
-def test_a_long_path_in_a_table_lacks_its_middle(length: int) -> None:
-    model = ConvertedModel(f"/{'x' * length}/tiny", "0123456789abcdef", 3, 616_800, "/cache")
-    table = reports.model_list([model], width=80)
-    row = table.splitlines()[1]
-    assert len(table.splitlines()) == 2
-    assert row.endswith("x/tiny  0123456789ab       3  616.8 kB")
-    assert (f"{'x' * 10}…{'x' * 10}" in row) == (length > 40)
-    assert max(map(len, table.splitlines())) <= 80
+def test_a_long_name_in_a_table_goes_on_below() -> None:
+    model = ConvertedModel(f"/{'x' * 60}/tiny", "0123456789abcdef", 3, 616_800, "/cache")
+    table = reports.model_list([model], width=60)
+    assert "0123456789ab       3  616.8 kB" in table
+    assert max(map(len, table.splitlines())) <= 60 and table.replace("\n", "").count("x") == 60
 
 
 def test_a_name_is_cut_in_the_middle() -> None:
@@ -110,37 +169,38 @@ def test_a_reason_with_a_way_out_names_it() -> None:
     )
 
 
-def test_a_heading_is_not_repeated_in_the_snippet_of_restructured_text() -> None:
-    hit = replace(HIT, heading="Rotate", text="Rotate\n======\n\nTurn the lock.")
-    assert snippet(hit) == "Turn the lock."
-    assert snippet(replace(hit, text="Rotate")) == "Rotate"
-
-
-def test_the_first_heading_of_joined_sections_is_not_repeated_in_the_snippet() -> None:
-    hit = replace(HIT, heading="Keys > Rotate \u00b7 Find", text="## Rotate\n\nTurn it.\n\n## Find\n\nLook.")
-    assert snippet(hit) == "Turn it. ## Find Look."
-    of_one = replace(hit, heading="Rotate \u00b7 Find", text="Rotate \u00b7 Find\n\nTurn it.")
-    assert snippet(of_one) == "Turn it."
-
-
-def test_a_long_passage_says_that_there_is_more() -> None:
-    assert snippet(replace(HIT, text="word " * 100)).endswith("word …")
+@pytest.mark.parametrize(
+    ("heading", "text", "shown"),
+    [
+        ("Rotate", "Rotate\n======\n\nTurn the lock.", "Turn the lock."),
+        ("Rotate", "Rotate", "Rotate"),
+        ("Keys > Rotate \u00b7 Find", "## Rotate\n\nTurn it.\n\n## Find\n\nLook.", "Turn it. ## Find Look."),
+        ("Rotate \u00b7 Find", "Rotate \u00b7 Find\n\nTurn it.", "Turn it."),
+        ("", "word " * 100, f"{'word ' * 64}…"),
+    ],
+)
+def test_a_snippet_has_no_heading_and_says_that_there_is_more(heading: str, text: str, shown: str) -> None:
+    assert snippet(replace(HIT, heading=heading, text=text)) == shown
 
 
 @pytest.mark.parametrize("colour", [False, True])
 def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
-    evil = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
-    hit = replace(HIT, text=evil, title=evil, heading=evil, path=f"/{evil}")
-    explained = replace(by_hand(), query=evil, passage=evil)
-    for drawn in (hits.hits([hit], colour=colour), why.explanation(explained, hit, colour=colour)):
-        assert "\x07" not in drawn
-        assert "\x9b" not in drawn
-        assert "\u202e" not in drawn
-        assert "\x1b[31mred" not in drawn
-        assert "\\x1b[31mred" in drawn
+    hit = replace(HIT, text=EVIL, title=EVIL, heading=EVIL, path=f"/{EVIL}")
+    made = replace(by_hand(), query=EVIL, passage=EVIL)
+    alike = Similarities((EVIL, EVIL), (EVIL, EVIL), np.eye(2, dtype=np.float32), True, EVIL, "mean")
+    beside = Surroundings(((2, EVIL),), ((6, EVIL),), EVIL)
+    answers = replace(FOUND, model=EVIL, answers=(replace(ANSWER, passage=EVIL, text=EVIL),), notes=(EVIL,))
+    for drawn in (
+        hits.hits([hit], around=[beside], grouped=True, colour=colour),
+        hits.answers(answers, colour=colour),
+        why.explanation(made, hit, colour=colour),
+        heatmap.sentences(alike, colour=colour),
+        heatmap.matrices(made, units(made), colour=colour),
+    ):
+        assert not {"\x07", "\x9b", "\u202e", "\u2066"} & set(drawn)
+        assert "\x1b[31mred" not in drawn and "\\x1b[31mred" in drawn
+        assert colour or "\x1b" not in drawn
         drawn.encode()
-    if not colour:
-        assert "\x1b" not in hits.hits([hit])
 
 
 @given(st.text())
@@ -217,19 +277,21 @@ def test_an_explanation_begins_with_one_sentence() -> None:
 def test_colour_only_where_it_is_asked_for() -> None:
     assert "\x1b[" in why.explanation(by_hand(), HIT, colour=True)
     assert "\x1b[" in hits.hits([HIT], colour=True)
+    assert "\x1b[" in heatmap.sentences(sentences(), colour=True)
     assert "«lock»" not in why.explanation(by_hand(), HIT, colour=True)
 
 
-def test_each_pair_of_words_keeps_its_bar_beside_it() -> None:
-    drawn = why.explanation(by_hand(), None, width=60)
-    (row,) = (line for line in drawn.split("\n") if "Keys  ~  Key" in line)
-    assert row.endswith("█")
-
-
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_explanation_keeps_to_the_width(width: int) -> None:
-    drawn = why.explanation(by_hand(), None, width=width)
-    assert max(len(line) for line in drawn.split("\n")) <= width
+def test_drawings_keep_to_the_width(width: int) -> None:
+    made = by_hand()
+    for drawn in (
+        why.explanation(made, None, width=width),
+        why.explanation(made, None, width=width, full=True),
+        heatmap.matrices(made, units(made, "token"), width=width),
+        heatmap.sentences(sentences(60), width=width),
+        reports.report(replace(REPORT, skipped=()), width=width),
+    ):
+        assert max(map(len, drawn.split("\n"))) <= width
 
 
 def test_json() -> None:
@@ -267,3 +329,295 @@ def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
         "1.200",
     ]
     assert [fixed(value, 2, signed=True) for value in (-0.004, 0.5, -0.5)] == ["+0.00", "+0.50", "-0.50"]
+
+
+def test_units_are_words_and_then_what_is_none() -> None:
+    drawn = units(by_hand())
+    assert [(unit.label, unit.kind) for unit in drawn.query] == [
+        ("Keys", "word"),
+        ("[CLS] and [SEP]", "special"),
+    ]
+    assert [unit.label for unit in drawn.passage] == ["Door", "lock", "Key", "punctuation", "[CLS] and [SEP]"]
+    # Rows 1 and 2 of the tokens are "Keys"; columns 0 and 5 are the special tokens.
+    assert (drawn.contributions[0] * 276).round().tolist() == [20, 22, 26, 24, 18 + 28]
+    assert (drawn.contributions[1] * 276).round().tolist() == [20, 22, 26, 24, 0 + 5 + 18 + 23]
+    assert drawn.contributions.sum() == pytest.approx(1.0)
+    assert (drawn.similarity[0] * 24).round().tolist() == [13, 14, 16, 15, 17]
+    assert largest_addend(drawn) == pytest.approx(26 / 276)  # Keys and Key; no sum of several
+
+
+def test_units_by_token_are_the_tokens() -> None:
+    drawn = units(by_hand(), "token")
+    assert [unit.label for unit in drawn.query] == ["[CLS]", "key", "##s", "[SEP]"]
+    assert [unit.kind for unit in drawn.passage][:4] == ["special", "context", "word", "punctuation"]
+    np.testing.assert_array_equal(drawn.contributions, by_hand().contributions)
+
+
+def test_units_are_weighted_as_in_the_score() -> None:
+    assert units(replace(by_hand(), weight=0.5)).contributions.sum() == pytest.approx(0.5)
+
+
+def test_the_part_that_matters_and_what_is_left_out_add_up() -> None:
+    drawn = units(by_hand(), "token")
+    shown = part(drawn, 2, 3)
+    assert [unit.label for unit in shown.query] == ["##s", "[SEP]"]  # the largest sums, in order
+    assert [unit.label for unit in shown.passage] == [",", "key", "[SEP]"]
+    assert (shown.left, shown.total) == ((2, 3), pytest.approx(1.0))
+    assert shown.query_added[0] == pytest.approx(sum(range(12, 18)) / 276)  # with columns that are not shown
+    assert left_out(shown) == (
+        "Lines left out: 2 of the query, which added +0.2391 in all; 3 of the passage, which added +0.4348 in all."
+    )
+    assert left_out(part(drawn, 4, 6)) == ""
+
+
+@pytest.mark.parametrize(("by", "kept"), [("token", ["1:key", "2:##s"]), ("word", ["1:Keys"])])
+def test_special_tokens_can_be_left_out(by: Literal["token", "word"], kept: list[str]) -> None:
+    whole, drawn = units(by_hand(), by), units(by_hand(), by, special=False)
+    assert [unit.numbered for unit in drawn.query] == kept
+    assert not any("[" in unit.label for unit in drawn.passage)
+    assert (
+        drawn.query_added.tolist() == whole.query_added[[u.kind != "special" for u in whole.query]].tolist()
+    )
+    assert drawn.total == whole.total
+    rest = 1 - sum(range(6, 18)) / 276
+    assert f"{drawn.left[0]} of the query, which added {rest:+.4f} in all" in left_out(drawn)
+    nothing = replace(
+        by_hand(),
+        query_tokens=by_hand().query_tokens[::3],
+        similarity=np.eye(2, 6),
+        contributions=np.eye(2, 6),
+    )
+    assert len(units(nothing, "token", special=False).query) == 2  # else there was no row
+
+
+def test_a_large_negative_sum_is_kept() -> None:
+    why = by_hand()
+    drawn = units(replace(why, contributions=why.contributions * np.array([-10, 1, 1, 1])[:, None]), "token")
+    assert [unit.label for unit in part(drawn, 1, 6).query] == ["[CLS]"]
+
+
+def test_sentences_in_a_terminal() -> None:
+    drawn = heatmap.sentences(sentences(), width=80)
+    assert drawn.split("\n") == [
+        "1  sentence 0",
+        "2  sentence 1",
+        "3  sentence 2",
+        "",
+        "       1      2      3",
+        "1 ██1.00 ░░0.50 ·-0.25",
+        "2 ░░0.50 ██1.00 ▓▓0.75",
+        "3 ·-0.25 ▓▓0.75 ██1.00",
+        "",
+        "Closest pairs",
+        "  0.750  2 ~ 3",
+        "  0.500  1 ~ 2",
+        "  -0.250  1 ~ 3",
+        "  (3 x 3 cosines, mean pooling, a-model)",
+    ]
+    assert "\x1b[" in heatmap.sentences(sentences(), colour=True)
+
+
+def test_other_sentences_have_letters() -> None:
+    found = Similarities(("a",), ("x", "y"), np.array([[0.1, 0.9]], dtype=np.float32), False, "m", "mean")
+    drawn = heatmap.sentences(found)
+    assert "A  x\nB  y" in drawn
+    assert "0.900  1 ~ B" in drawn
+    assert [letters(i) for i in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+
+
+def test_a_matrix_too_large_for_a_terminal_says_so() -> None:
+    drawn = heatmap.sentences(sentences(61))
+    assert "61 x 61 cosines are too many" in drawn
+    assert drawn.count(" ~ ") == 20
+
+
+def test_pairs_in_a_terminal() -> None:
+    drawn = heatmap.matrices(by_hand(), units(by_hand(), "token"))
+    assert "cosine 1.250000 = 1.000000 (all 24 pairs of tokens) + 2.5e-01 (residual)" in drawn
+    assert "(mean pooling)" in drawn
+    lines = drawn.split("\n")
+    (first, second) = (i for i, line in enumerate(lines) if line.split()[:2] == ["[CLS]", "door"])
+    assert lines[first].split() == ["[CLS]", "door", "lock", ",", "key", "[SEP]", "sum"]
+    assert lines[first + 4].split()[-1] == "445.7"  # 18 + ... + 23 of 276, in thousandths
+    assert "0.96" in lines[second + 4]
+    assert "layer 3" in drawn
+    assert "(4 x 6 tokens.)" in drawn
+
+
+def test_every_token_of_a_long_passage_is_in_a_block() -> None:
+    passage = tuple(replace(by_hand().passage_tokens[2], text=f"w{i}") for i in range(99))
+    cells = np.arange(396).reshape(4, 99) / 396
+    why = replace(by_hand(), passage_tokens=passage, similarity=cells, contributions=cells)
+    drawn = heatmap.matrices(why, units(why, "token"), contributions=False, width=60)
+    assert [word for word in drawn.split() if word.startswith("w")] == [f"w{i}" for i in range(99)]
+    assert drawn.count(" key ") == len(range(0, 99, 7))
+
+
+@pytest.mark.parametrize(
+    ("ends", "shares"),
+    [
+        (COSINES, [-1, -0.5, 0, 0.4, 1]),
+        (Ends(0, 0.8), [0, 0, 0, 0.5, 1]),
+        (Ends(0.2, 0.6), [0, 0, 0, 0.5, 1]),
+        (Ends(-0.25, 0.5), [-1, -1, 0, 0.8, 1]),
+    ],
+)
+def test_a_scale_ends_where_it_is_said_to(ends: Ends, shares: list[float]) -> None:
+    with pytest.raises(ValueError, match="colours from"):
+        Ends(ends.high, ends.low)
+    values = np.array([-1, -0.5, 0, 0.4, 1])
+    np.testing.assert_allclose(ends.share(values), shares)
+    assert [float(ends.share(value)) for value in values] == pytest.approx(shares)
+    assert heatmap.sentences(sentences(), ends=Ends(0.5, 1)).count("█") == 6  # the diagonal
+    assert " 0.50" in heatmap.sentences(sentences(), ends=Ends(0.5, 1))
+
+
+def rows(text: str) -> list[list[str]]:
+    return list(standard_csv.reader(io.StringIO(text)))
+
+
+def test_csv_of_sentences() -> None:
+    found = replace(sentences(), rows=('a "quoted", one', "b", "c"))
+    (head, first, *_) = rows(csv.sentences(found))
+    assert head == ["", "sentence 0", "sentence 1", "sentence 2"]
+    assert first == ['a "quoted", one', "1", "0.5", "-0.25"]
+
+
+def test_csv_of_two_texts() -> None:
+    why = by_hand()
+    head, *lines = rows(csv.matrix(units(why, "token")))
+    assert head == ["", "0:[CLS]", "1:door", "2:lock", "3:,", "4:key", "5:[SEP]"]
+    assert [line[0] for line in lines] == ["0:[CLS]", "1:key", "2:##s", "3:[SEP]"]
+    np.testing.assert_allclose(np.array([line[1:] for line in lines], dtype=float), why.similarity, atol=1e-6)
+    _, *lines = rows(csv.matrix(units(why, "token"), contributions=True))
+    assert sum(float(cell) for line in lines for cell in line[1:]) == pytest.approx(1.0)
+
+
+def test_csv_has_documented_columns_and_seven_digits() -> None:
+    text = 'a "b",\nc\x1b[2J'
+    hit = replace(HIT, score=0.12345678, cosine=None, lexical=None, text=text)
+    header, row = standard_csv.reader(io.StringIO(csv.hits([hit])))
+    assert tuple(header) == csv.HIT_COLUMNS
+    found = dict(zip(header, row, strict=True))
+    assert found == {
+        "rank": "1", "score": "0.1234568", "cosine": "", "lexical": "", "path": "/notes/keys.md", "line_start": "3",
+        "line_end": "5", "page": "", "passage_id": "12", "document": "keys.md", "title": "Keys",
+        "heading": "Keys > Rotate", "text": 'a "b",\nc\\x1b[2J', "changed": "",
+        "index": "", "document_id": "0",
+    }  # fmt: skip
+
+
+def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
+    assert hits.markdown([HIT, OTHER]).split("\n") == [
+        "1. [Keys \\> Rotate](/notes/keys.md#L3-L5) 0.613",
+        "",
+        "   Turn the lock.",
+        "",
+        "2. [A \\[b\\]\\*](/notes/a%20b.pdf) 0.613",
+        "",
+        "   \\#\\# Rotate Turn the lock.",
+    ]
+    assert "(/notes/keys.md#L3)" in hits.markdown([replace(HIT, line_end=3)])
+
+
+def test_paths_come_once_in_order() -> None:
+    assert hits.paths([OTHER, HIT, OTHER]) == "/notes/a b.pdf\n/notes/keys.md"
+    assert hits.paths([replace(HIT, path="/notes/a\nb\x1b.md")]) == "/notes/a\\x0ab\\x1b.md"
+
+
+def test_groups_have_their_document_above() -> None:
+    shown = hits.hits([HIT, replace(HIT, rank=2, passage_id=14), replace(OTHER, rank=3)], grouped=True)
+    lines = [line for line in shown.split("\n") if line and not line.startswith(" ")]
+    assert lines == ["keys.md  Keys", "a b.pdf  A [b]*"]
+
+
+@pytest.mark.parametrize(
+    ("percentiles", "said"),
+    [
+        ([100.0], "Hit 1 scores above all of 2,000 random pairs."),
+        ([99.95], "Hit 1 scores above 99.9 % of 2,000 random pairs."),
+        ([100.0, 99.0], "Hit 1 scores above all of 2,000 random pairs, hit 2 above 99 %."),
+        ([100.0, 100.0, 98.65], "Hits 1-2 score above all of 2,000 random pairs, hit 3 above 98.6 %."),
+        ([100.0, 100.0], "Hits 1-2 score above all of 2,000 random pairs."),
+        (
+            [95.85, 94.9, 94.0, 45.1],
+            "Hit 1 scores above 95.8 % of 2,000 random pairs, hit 4 above 45.1 %; from hit 2 on less than 95 %.",
+        ),
+        ([99.0, 96.0, 60.0], "Hit 1 scores above 99 % of 2,000 random pairs, hit 3 above 60 %."),
+        ([12.3, 0.0], "Hit 1 scores above 12.3 % of 2,000 random pairs, hit 2 above 0 %."),
+        ([100.0, None], ""),
+        ([], ""),
+    ],
+)
+def test_a_ranking_in_one_sentence(percentiles: list[float | None], said: str) -> None:
+    assert percentiles_of([ranked(rank, share) for rank, share in enumerate(percentiles, 1)]) == said
+
+
+def test_hits_with_a_hub_at_80_columns() -> None:
+    drawn = hits.hits([ranked(1, 100.0), ranked(2, 98.0, hub=14.2)])
+    assert drawn == (
+        " 1  0.500  /a.txt:1  p801\n   1  text\n\n"
+        " 2  0.500  /a.txt:1  p802\n   1  text\n"
+        "    p802 comes up for 14 % of random queries: it may be here for its style, not\n"
+        "    for your question\n\n"
+        "Hit 1 scores above all of 2,000 random pairs, hit 2 above 98 %."
+    )
+    assert hits.hits([ranked(1, 100.0)], quiet=True) == " 1  0.500  /a.txt:1  p801\n   1  text"
+
+
+def test_a_hub_above_all_random_pairs_is_there_for_the_question() -> None:
+    assert hub_warning(ranked(1, 99.9, hub=14.2)).startswith("p801 comes up for 14 % of random queries")
+    assert hub_warning(ranked(1, 100.0, hub=14.2)) == ""
+    assert hub_warning(ranked(1, None, hub=14.2))
+    assert hub_warning(ranked(1, 99.9)) == ""
+
+
+def test_the_spread_of_random_pairs() -> None:
+    assert percentile_of(ranked(1, 99.8)) == "above 99.8 % of 2,000 random pairs"
+    assert percentile_of(ranked(1, None)) == ""
+    assert random_pairs(RandomPairs(2000, 0.75, 0.126, 0.3275, 0.437)) == (
+        "median 0.13, 95 % below 0.33, 99 % below 0.44 (2,000 pairs)"
+    )
+    assert random_pairs(None).startswith("no sample")
+
+
+@pytest.mark.parametrize("found", [FOUND, NONE])
+def test_answers_with_the_numbers_of_their_sum(found: Answers) -> None:
+    shown = " ".join(hits.answers(found, width=80).split())
+    assert (
+        "margin +2.50 over no answer (+3.50 start, +1.00 end, less +2.00); its passage ranks 7 with 0.250; "
+        "window 2 of 3; found at 1 other place, too"
+    ) in shown
+    assert "is «in the water». " in shown and "0.924" in shown
+    assert ("2 without an answer; 3 further answers not shown." in shown) == bool(found.answers)
+    assert ("No answer: no span in any of the 4 passages has a margin of 0" in shown) == (not found.answers)
+
+
+def test_json_of_answers() -> None:
+    (one,) = standard_json.loads(json.document(FOUND))["answers"]
+    assert (one["margin"], one["score"], one["passage_id"]) == (2.5, ANSWER.score, HIT.passage_id)
+    assert (one["window"], one["also"]) == ([2, 3], 1)
+    assert standard_json.loads(json.document(NONE))["nearest"]["window"] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "name", ["topic", "creative-work", "a b", "HAS", "it's", 'a"b', "a.b", "x>y", "$HOME"]
+)
+def test_a_filter_that_is_printed_is_read_as_what_was_meant(name: str) -> None:
+    for value in (
+        "water",
+        "Ada Lovelace",
+        "don't",
+        'the "door"',
+        "a=b",
+        "$HOME `x`",
+        "(x)",
+        "not",
+        "\\n",
+        "3.5",
+    ):
+        written = in_filter(name, value)
+        assert shlex.split(f"seewhy query x --where {filter_argument(written)}")[-1] == written
+        found = parse(f"{written} and kind=text").condition.parts[0]  # type: ignore[union-attr]
+        assert (found.field.name, found.operator, found.values[0].text) == (name, "=", value)  # type: ignore[union-attr]
+    assert in_filter("topic", "water") == "topic=water"

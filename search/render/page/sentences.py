@@ -5,7 +5,7 @@ from __future__ import annotations
 from search.records.comparisons import Similarities
 from search.render.format import letters, one_line
 from search.render.page.document import Page, about, data, isolated, shade, text
-from search.render.scale import COSINES, Ends
+from search.render.units import COSINES, Ends
 
 MOST_CELLS = 40_000  # more make a page that no browser scrolls well
 
