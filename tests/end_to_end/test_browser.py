@@ -175,22 +175,6 @@ def test_the_switch_changes_shades_and_colours(browser: webdriver.Chrome, pages:
     assert shades(browser, "passage") == added
 
 
-def test_a_second_one_that_is_put_in_later_works_by_itself(
-    browser: webdriver.Chrome, pages: dict[str, Path]
-) -> None:
-    opened(browser, pages["why"])
-    source = pages["why"].read_text(encoding="utf-8")
-    again = source[source.index("<why-explanation>") : source.index("</main>")]
-    browser.execute_script("document.body.insertAdjacentHTML('beforeend', arguments[0])", again)
-    first, second = browser.find_elements(By.TAG_NAME, "why-explanation")
-    second.find_element(By.CSS_SELECTOR, "input[value=cosine]").send_keys(Keys.SPACE)
-    assert first.find_element(By.CSS_SELECTOR, "input[value=contribution]").is_selected()
-    told = [one.find_element(By.CLASS_NAME, "detail") for one in (first, second)]
-    second.find_element(By.CSS_SELECTOR, ".unit").click()
-    assert told[0].text.startswith("Point at a word") and "is most like" in told[1].text
-    assert browser.get_log("browser") == []
-
-
 def test_the_keyboard_reaches_every_word(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
     opened(browser, pages["why"])
     first = browser.find_element(By.CSS_SELECTOR, "[data-side='query'] .unit")
@@ -285,18 +269,6 @@ def test_a_page_is_never_wider_than_its_window(
 ) -> None:
     opened(browser, pages[name], width)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-
-
-def test_without_scripts_the_numbers_are_there(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        opened(browser, pages["why"])
-        body = browser.find_element(By.TAG_NAME, "body").text
-        assert "Query: what each part added" in body
-        assert "key" in browser.find_element(By.CSS_SELECTOR, "table.added").text
-        assert browser.find_elements(By.CSS_SELECTOR, "button") == []
-    finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_sentences(browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: Path) -> None:

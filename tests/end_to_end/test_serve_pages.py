@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote_plus, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 import search
-from search.records.contents import Facet
-from search.serving.faceting import Faceting
 from search.serving.served import Served
 
 if not os.environ.get("CI"):
@@ -156,36 +153,6 @@ def test_words_come_at_once_meaning_after_a_pause_and_then_what_every_token_coun
     assert state(browser)["q"] == [QUERY] and "generation" in state(browser)
 
 
-def test_a_late_reply_is_dropped_and_an_input_method_is_waited_for(
-    opened: Callable[..., webdriver.Chrome],
-) -> None:
-    browser = opened()
-    browser.execute_script("""
-        const really = window.fetch;
-        window.fetch = async (address, how) => {
-          const reply = await really(address, {...how, signal: undefined});
-          if (String(address).includes("q=water")) await new Promise((done) => setTimeout(done, 900));
-          return reply;
-        };""")
-    type_in(browser, "water")
-    type_in(browser, Keys.CONTROL + "a")
-    type_in(browser, "door")
-    until(lambda: shaded(browser))
-    hits = passages(browser)
-    time.sleep(1)
-    assert passages(browser) == hits and state(browser)["q"] == ["door"]
-    browser.execute_script("""
-        const field = document.activeElement;
-        field.dispatchEvent(new CompositionEvent("compositionstart"));
-        field.value = "ke";
-        field.dispatchEvent(new InputEvent("input", {isComposing: true}));""")
-    assert state(browser)["q"] == ["door"]
-    browser.execute_script("""
-        document.activeElement.value = "key";
-        document.activeElement.dispatchEvent(new CompositionEvent("compositionend"));""")
-    assert until(lambda: state(browser)["q"] == ["key"])
-
-
 def test_the_keyboard_does_all(opened: Callable[..., webdriver.Chrome]) -> None:
     browser = opened(f"/?q={QUERY}")
     until(lambda: shaded(browser))
@@ -245,27 +212,6 @@ def test_the_address_is_the_state_and_back_goes_back(opened: Callable[..., webdr
     assert "The index has changed since this address was made" in stale
 
 
-def test_facets_that_take_long_come_after_the_hits(
-    opened: Callable[..., webdriver.Chrome], served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    really, found = search.Index.facets, threading.Event()
-
-    def facets(self: search.Index, where: str | None = None) -> tuple[Facet, ...]:
-        assert found.wait(20)
-        return really(self, where)
-
-    monkeypatch.setattr(search.Index, "facets", facets)
-    served.faceting.update({name: Faceting(index) for name, index in served.indexes.items()})
-    browser = opened(f"/?q={QUERY}")
-    assert passages(browser) and browser.find_elements(By.CSS_SELECTOR, ".later")
-    type_in(browser, "/", "door")  # the links that come are of this query
-    until(lambda: state(browser).get("q") == ["door"])
-    found.set()
-    (value, *_) = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".narrow a"))
-    assert not browser.find_elements(By.CSS_SELECTOR, ".later")
-    assert parse_qs(urlsplit(value.get_attribute("href")).query)["q"] == ["door"]
-
-
 def test_back_shows_what_stood_there(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
     browser = opened(f"/?q={QUERY}&without=key")
     until(lambda: shaded(browser))
@@ -288,19 +234,6 @@ def test_back_shows_what_stood_there(opened: Callable[..., webdriver.Chrome], se
     assert until(lambda: browser.find_element(By.CSS_SELECTOR, "[value=key]").is_selected())
     asked = [parse_qs(urlsplit(one).query) for one in browser.execute_script("return asked")]
     assert next(one["without"] for one in asked if one["q"] == [QUERY]) == ["key"]
-
-
-def test_the_address_has_the_generation_of_the_answer(
-    opened: Callable[..., webdriver.Chrome], served: Served
-) -> None:
-    name, other = list(served.indexes.items())[1]
-    browser = opened("/?q=door")
-    browser.execute_script("document.querySelector('search-page').dataset.generation = '999'")
-    browser.find_element(By.NAME, "index").send_keys(name)
-    until(lambda: len(passages(browser)) == 1 and state(browser).get("generation") == [str(other.generation)])
-    bar = browser.find_element(By.CSS_SELECTOR, ".site")
-    assert until(lambda: name in bar.text)
-    assert f"index={quote_plus(name)}" in bar.find_element(By.TAG_NAME, "a").get_attribute("href")
 
 
 def test_a_passage_that_is_no_hit_is_explained_and_a_server_that_is_gone_is_said(
@@ -352,76 +285,6 @@ def test_what_is_kept_is_kept_here_and_can_be_forgotten(opened: Callable[..., we
     browser.execute_script("document.activeElement.blur()")
     type_in(browser, "j")
     assert focused(browser) is None
-
-
-def test_only_an_editor_that_is_known_is_put_into_links(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened()
-    browser.execute_script("localStorage.setItem('seewhy-editor', '\"javascript:alert(1)//\"')")
-    browser.execute_script(
-        "localStorage.setItem('seewhy-queries', '[null, {\"address\": \"javascript:0\"}]')"
-    )
-    opened(f"/?q={QUERY}")
-    assert browser.find_elements(By.CSS_SELECTOR, ".editor[hidden]:not([href])")
-    assert not browser.find_elements(By.CSS_SELECTOR, ".editor:not([hidden])")
-    opened()
-    assert not browser.find_element(By.CSS_SELECTOR, ".last").is_displayed()
-
-
-def test_where_nothing_may_be_kept_all_else_works(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened()
-    refused = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no'); }})"
-    how = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": refused})
-    try:
-        opened(f"/?q={QUERY}")
-        until(lambda: shaded(browser))
-        browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
-        browser.find_element(By.CSS_SELECTOR, "button.keys").click()
-        browser.find_element(By.NAME, "editor").send_keys("Visual")
-        type_in(browser, Keys.ESCAPE)
-        edit = browser.find_element(By.CSS_SELECTOR, ".editor:not([hidden])")
-        assert edit.get_attribute("href").startswith("vscode://file/")
-        type_in(browser, "j", "e")
-        until(lambda: urlsplit(browser.current_url).fragment.startswith("why="))
-        type_in(browser, "/", "door", Keys.ENTER)
-        until(lambda: state(browser)["q"] == ["door"] and shaded(browser))
-    finally:
-        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", how)
-
-
-def test_escape_leaves_the_query_as_it_is(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened(f"/?q={QUERY}")
-    until(lambda: shaded(browser))
-    field = browser.find_element(By.NAME, "q")
-    type_in(browser, "j", "e")
-    until(lambda: browser.find_element(By.CSS_SELECTOR, ".beside").is_displayed())
-    type_in(browser, "/", Keys.ESCAPE)
-    assert not browser.find_element(By.CSS_SELECTOR, ".beside").is_displayed()
-    type_in(browser, "/", Keys.ESCAPE)
-    assert field.get_property("value") == QUERY and state(browser)["q"] == [QUERY]
-    assert browser.switch_to.active_element.tag_name == "body"
-    type_in(browser, Keys.ESCAPE)
-    assert browser.switch_to.active_element == field
-
-
-def test_more_like_a_hit_by_its_key(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened(f"/?q={QUERY}")
-    type_in(browser, "j")
-    like = focused(browser)
-    type_in(browser, "s")
-    until(lambda: "/similar" in browser.current_url)
-    assert state(browser)["passage"] == [like]
-    type_in(browser, "j", "e")
-    other = focused(browser)
-    until(lambda: urlsplit(browser.current_url).fragment == f"why={other}")
-    assert until(lambda: browser.find_element(By.CSS_SELECTOR, ".beside form.controls"))
-
-
-def test_a_place_is_copied(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
-    browser = opened(f"/?q={QUERY}")
-    browser.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    browser.find_element(By.CSS_SELECTOR, ".copy").click()
-    hit = served.index().query(QUERY)[0]
-    assert browser.execute_script("return window.copied") == f"{hit.path}:{hit.line_start}"
 
 
 def test_it_works_without_scripts(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
@@ -529,31 +392,6 @@ def test_what_if_ranks_at_once_as_the_server_does(
     browser.find_element(By.NAME, "q").send_keys(Keys.CONTROL + "a")
     type_in(browser, "door")  # of which it cannot be left out
     until(lambda: "without" not in state(browser) and state(browser)["q"] == ["door"] and shaded(browser))
-
-
-def test_what_if_is_off_where_hits_were_looked_at_again(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened(f"/?q={QUERY}&k=5")
-    until(lambda: shaded(browser))
-    browser.execute_script("document.querySelector('.hits').dataset.reranked = ''")
-    browser.find_element(By.CSS_SELECTOR, "what-if summary").click()
-    until(lambda: "the server is asked" in browser.find_element(By.CSS_SELECTOR, "what-if").text)
-    browser.execute_script("""
-        const slider = document.querySelector("[name=weight]");
-        slider.value = 0.9;
-        for (const kind of ["input", "change"]) slider.dispatchEvent(new Event(kind, {bubbles: true}));""")
-    assert not browser.find_elements(By.CSS_SELECTOR, ".weighed")
-    until(lambda: state(browser).get("weight") == ["0.9"])
-    until(lambda: "Ranked by the page itself" in browser.find_element(By.CSS_SELECTOR, "what-if").text)
-
-
-def test_the_address_holds_phrases(opened: Callable[..., webdriver.Chrome]) -> None:
-    browser = opened(f'/?q="{QUERY}"')
-    browser.find_element(By.CSS_SELECTOR, ".limits summary").click()
-    browser.find_element(By.NAME, "phrases").click()
-    until(lambda: state(browser).get("phrases") == ["1"])
-    browser.back()
-    until(lambda: not browser.find_element(By.NAME, "phrases").is_selected())
-    assert "phrases" not in state(browser)
 
 
 def test_where_the_bound_no_longer_holds_the_server_is_asked(opened: Callable[..., webdriver.Chrome]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import pytest
 from rich.text import Text
 
 from search.records.contents import StoredFile
@@ -56,11 +55,6 @@ def test_lines_are_numbered_as_in_the_file_and_keep_their_indentation() -> None:
         "  10      return 1",
     ]
     assert drawn(hit("a\r\nb", line_end=8)) == ["   7  a", "   8  b"]
-
-
-@pytest.mark.parametrize(("kind", "lines"), [("html", 1), ("pdf", 1), ("csv", 0), ("text", 5)])
-def test_no_numbers_where_the_lines_are_not_those_of_the_file(kind: str, lines: int) -> None:
-    assert drawn(hit("one\ntwo", kind, line_end=7 + lines)) == ["    one", "    two"]
 
 
 def test_the_rows_whose_words_add_most_are_shown() -> None:
@@ -126,11 +120,6 @@ def test_what_stands_around_is_numbered_alike_and_nothing_is_cut() -> None:
     assert shown[:3] == ["   5  \\x07before", "   6", "   7  line 1 says this and that"]
     assert shown[-1] == "  27  after"
     assert len(shown) == 23
-
-
-def test_wide_characters_and_no_text_at_all() -> None:
-    assert all(Text(line).cell_len <= 60 for line in drawn(hit("鍵" * 100)))
-    assert drawn(hit("")) == ["   7"]
 
 
 def test_lines_and_places_for_other_programs() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from search.records.comparisons import Similarities
 from search.records.contexts import ContextualCosines
-from search.records.explanations import Explanation, Term
+from search.records.explanations import Explanation
 from search.records.tokens import Token
 from search.render.units import units
 from tests.conftest import REPOSITORY
@@ -95,14 +95,6 @@ def test_the_sign_of_an_addend_is_seen_without_reading_it(tmp_path: Any) -> None
         pixels = imread(tmp_path / "why.png")
         blue.append((pixels[..., 2] - pixels[..., 0]).mean())
     assert blue[0] > 0.01 and blue[1] < blue[0] - 0.01
-
-
-def test_terms_and_integrated_gradients_are_named(written: list[str]) -> None:
-    why = replace(by_hand(), terms=(Term("key", 0.25),), steps=64)
-    picture.explanation(why, units(why))
-    whole = " ".join(written).replace("\n", " ")
-    assert "+ 0.250000 (terms)" in whole
-    assert "(completeness error of integrated gradients, 64 steps)" in whole
 
 
 @pytest.mark.parametrize("n", [2, 10, 40, 300])

@@ -20,13 +20,9 @@ from search.records.explanations import Term
 from search.records.hits import Hit, Surroundings
 from search.records.predictions import Answer, Answers
 from search.records.reports import RandomPairs, Report, SkippedGroup
-from search.records.tokens import ConvertedModel
 from search.render import csv, heatmap, hits, json, reports, why
 from search.render.format import (
-    cut_in_the_middle,
     escape,
-    fixed,
-    hub_warning,
     letters,
     one_line,
     percentile_of,
@@ -41,23 +37,10 @@ from tests.explaining.test_explanation import by_hand
 EVIL = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
 
 HIT = Hit(
-    rank=1,
-    score=0.6132,
-    cosine=0.6132,
-    lexical=None,
-    mode="dense",
-    path="/notes/keys.md",
-    document="keys.md",
-    title="Keys",
-    heading="Keys > Rotate",
-    text="## Rotate\n\nTurn the lock.",
-    start=8,
-    end=33,
-    line_start=3,
-    line_end=5,
-    passage_id=12,
-    metadata={"tags": ["door"]},
-)
+    rank=1, score=0.6132, cosine=0.6132, lexical=None, mode="dense", path="/notes/keys.md", document="keys.md",
+    title="Keys", heading="Keys > Rotate", text="## Rotate\n\nTurn the lock.", start=8, end=33, line_start=3,
+    line_end=5, passage_id=12, metadata={"tags": ["door"]},
+)  # fmt: skip
 
 
 OTHER = replace(
@@ -66,23 +49,10 @@ OTHER = replace(
 
 
 REPORT = Report(
-    folder="/notes",
-    index="/index",
-    added=2,
-    changed=0,
-    renamed=0,
-    removed=1,
-    unchanged=3,
-    documents=5,
-    passages=1234,
-    tokens=56789,
-    encoded=10,
-    encoded_tokens=1000,
-    reused=2,
-    truncated_tokens=0,
-    skipped=(SkippedGroup("binary", 7, ("a.png", "b.png")),),
-    seconds=2.0,
-)
+    folder="/notes", index="/index", added=2, changed=0, renamed=0, removed=1, unchanged=3, documents=5, passages=1234,
+    tokens=56789, encoded=10, encoded_tokens=1000, reused=2, truncated_tokens=0,
+    skipped=(SkippedGroup("binary", 7, ("a.png", "b.png")),), seconds=2.0,
+)  # fmt: skip
 
 
 PASSAGE = f"The key \U0001f511 is\r\nin the water. {EVIL} end"
@@ -144,19 +114,6 @@ def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
     assert where(hit) == shown
     assert shown in hits.hits([hit])
     assert standard_json.loads(json.document([hit]))[0]["page"] == page
-
-
-def test_a_long_name_in_a_table_goes_on_below() -> None:
-    model = ConvertedModel(f"/{'x' * 60}/tiny", "0123456789abcdef", 3, 616_800, "/cache")
-    table = reports.model_list([model], width=60)
-    assert "0123456789ab       3  616.8 kB" in table
-    assert max(map(len, table.splitlines())) <= 60 and table.replace("\n", "").count("x") == 60
-
-
-def test_a_name_is_cut_in_the_middle() -> None:
-    assert cut_in_the_middle("0123456789", 10) == "0123456789"
-    assert cut_in_the_middle("0123456789", 7) == "01…6789"
-    assert cut_in_the_middle("0123456789", 3) == "0…9"
 
 
 def test_a_reason_with_a_way_out_names_it() -> None:
@@ -247,16 +204,6 @@ def test_a_full_explanation_has_a_line_for_every_addend() -> None:
     assert re.search(r"^\[CLS\] and \[SEP\] +\+0.5000", drawn, re.M)
 
 
-def test_words_are_shown_also_where_the_special_tokens_hold_most() -> None:
-    made = by_hand()
-    drawn = why.explanation(
-        replace(made, contributions=made.contributions * np.array([[50.0], [1], [1], [50]]))
-    )
-    assert re.search(r"^Keys +\+0\.5000  █+", drawn, re.M) and re.search(
-        r"^all else +\+25\.0000", drawn, re.M
-    )
-
-
 def test_an_explanation_begins_with_one_sentence() -> None:
     terms = (Term("Keys", 0.25, 0, 4), Term("zebra", 0.25, 9, 14))
     hybrid = replace(by_hand(), weight=0.8, terms=terms, score=1.3, mode="hybrid")
@@ -309,28 +256,6 @@ def test_json() -> None:
     assert "é" in json.document([replace(HIT, text="é")])
 
 
-def test_json_of_an_explanation() -> None:
-    found = standard_json.loads(json.explanation(by_hand(), HIT))
-    assert found["residual"] == pytest.approx(0.25)
-    assert found["sum_of_contributions"] == pytest.approx(1.0)
-    assert found["hit"]["passage_id"] == 12
-    assert len(found["contributions"]) == len(found["query_tokens"]) == 4
-    assert len(found["contributions"][0]) == len(found["passage_tokens"]) == 6
-    assert [word["text"] for word in found["words"]["query"]] == ["[CLS]", "Keys", "[SEP]"]
-    assert found["alignment"][0]["passage"]["text"] == "Key"
-    assert found["highlights"][0] == {"start": 0, "end": 4, "weight": pytest.approx(44 / 276)}
-
-
-def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
-    assert [fixed(value, 3) for value in (-0.0004, 0.0, -0.0006, 1.2)] == [
-        "0.000",
-        "0.000",
-        "-0.001",
-        "1.200",
-    ]
-    assert [fixed(value, 2, signed=True) for value in (-0.004, 0.5, -0.5)] == ["+0.00", "+0.50", "-0.50"]
-
-
 def test_units_are_words_and_then_what_is_none() -> None:
     drawn = units(by_hand())
     assert [(unit.label, unit.kind) for unit in drawn.query] == [
@@ -351,10 +276,6 @@ def test_units_by_token_are_the_tokens() -> None:
     assert [unit.label for unit in drawn.query] == ["[CLS]", "key", "##s", "[SEP]"]
     assert [unit.kind for unit in drawn.passage][:4] == ["special", "context", "word", "punctuation"]
     np.testing.assert_array_equal(drawn.contributions, by_hand().contributions)
-
-
-def test_units_are_weighted_as_in_the_score() -> None:
-    assert units(replace(by_hand(), weight=0.5)).contributions.sum() == pytest.approx(0.5)
 
 
 def test_the_part_that_matters_and_what_is_left_out_add_up() -> None:
@@ -388,12 +309,6 @@ def test_special_tokens_can_be_left_out(by: Literal["token", "word"], kept: list
         contributions=np.eye(2, 6),
     )
     assert len(units(nothing, "token", special=False).query) == 2  # else there was no row
-
-
-def test_a_large_negative_sum_is_kept() -> None:
-    why = by_hand()
-    drawn = units(replace(why, contributions=why.contributions * np.array([-10, 1, 1, 1])[:, None]), "token")
-    assert [unit.label for unit in part(drawn, 1, 6).query] == ["[CLS]"]
 
 
 def test_sentences_in_a_terminal() -> None:
@@ -565,13 +480,6 @@ def test_hits_with_a_hub_at_80_columns() -> None:
     assert hits.hits([ranked(1, 100.0)], quiet=True) == " 1  0.500  /a.txt:1  p801\n   1  text"
 
 
-def test_a_hub_above_all_random_pairs_is_there_for_the_question() -> None:
-    assert hub_warning(ranked(1, 99.9, hub=14.2)).startswith("p801 comes up for 14 % of random queries")
-    assert hub_warning(ranked(1, 100.0, hub=14.2)) == ""
-    assert hub_warning(ranked(1, None, hub=14.2))
-    assert hub_warning(ranked(1, 99.9)) == ""
-
-
 def test_the_spread_of_random_pairs() -> None:
     assert percentile_of(ranked(1, 99.8)) == "above 99.8 % of 2,000 random pairs"
     assert percentile_of(ranked(1, None)) == ""
@@ -591,13 +499,6 @@ def test_answers_with_the_numbers_of_their_sum(found: Answers) -> None:
     assert "is «in the water». " in shown and "0.924" in shown
     assert ("2 without an answer; 3 further answers not shown." in shown) == bool(found.answers)
     assert ("No answer: no span in any of the 4 passages has a margin of 0" in shown) == (not found.answers)
-
-
-def test_json_of_answers() -> None:
-    (one,) = standard_json.loads(json.document(FOUND))["answers"]
-    assert (one["margin"], one["score"], one["passage_id"]) == (2.5, ANSWER.score, HIT.passage_id)
-    assert (one["window"], one["also"]) == ([2, 3], 1)
-    assert standard_json.loads(json.document(NONE))["nearest"]["window"] == [2, 3]
 
 
 @pytest.mark.parametrize(
