@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from search.ranking.where import parse
 from search.records.comparisons import Contrast, Difference, Faithfulness, Removal, Similarities, WhyNot
-from search.records.contents import DocumentText, Facet, FacetValue, PassageText
+from search.records.contents import DocumentText, Facet, FacetValue, StoredFile, StoredPassage
 from search.records.contexts import ContextualCosines
 from search.records.documents import NamedDocument
 from search.records.explanations import Highlight, Partner, Share, Term
 from search.records.hits import Hit
 from search.records.inspections import EmbeddingLayer, InputToken, InputWord, Inspection
 from search.records.models import ModelShape
+from search.records.options import Ranking
 from search.records.tokens import Word
 from search.render import page
 from search.render.page import contrast as draw
@@ -142,27 +143,22 @@ def test_data_are_the_units() -> None:
     assert [unit["label"] for unit in data["passage"]] == [unit.label for unit in drawn.passage]
 
 
-def of_document(number: int, text: str, start: int, **more: Any) -> PassageText:
+def of_document(number: int, text: str, start: int, **more: Any) -> StoredPassage:
     told: dict[str, Any] = {"heading": "", "line_start": number, "line_end": number + text.count("\n")}
-    return PassageText(
-        number, 3, "keys.md", context="", text=text, start=start, end=start + len(text), **(told | more)
-    )
+    return StoredPassage(
+        passage_id=number, document_id=3, path="/notes/keys.md", document="keys.md", title="Keys", text=text,
+        start=start, end=start + len(text), **(told | more),
+    )  # fmt: skip
 
 
-def made(*passages: PassageText, kind: str = "markdown", **more: Any) -> DocumentText:
+def made(*passages: StoredPassage, kind: str = "markdown", **more: Any) -> DocumentText:
     told: dict[str, Any] = {"title": "Keys", "metadata": {}, "changed": "", "gaps": (), "text": ""}
     return DocumentText(3, 7, "keys.md", "/notes/keys.md", kind, passages=passages, **(told | more))
 
 
-def marked(one: PassageText, rank: int, *marks: Highlight) -> Marked:
-    place = {
-        name: getattr(one, name) for name in ("start", "end", "line_start", "line_end", "passage_id", "page")
-    }
+def marked(one: StoredPassage, rank: int, *marks: Highlight) -> Marked:
     return Marked(
-        Hit(
-            rank, 0.5, 0.5, 0.5, "hybrid", "/notes/keys.md", "keys.md", "Keys", one.heading, one.text, **place
-        ),
-        marks,
+        Hit(**vars(one), rank=rank, score=0.5, cosine=0.5, lexical=0.5, ranking=Ranking.of()), marks
     )
 
 
@@ -411,7 +407,7 @@ def test_a_word_in_contexts() -> None:
 def hidden(text: str, markup: str) -> Hit:
     """A hit of Markdown, in which all that a pattern finds is markup."""
     spans = tuple(found.span() for found in re.finditer(markup, text, re.MULTILINE))
-    return replace(HIT, text=text, hidden=spans, kind="markdown", heading="")
+    return replace(HIT, text=text, hidden=spans, file=StoredFile("markdown"), heading="")
 
 
 def read(hit: Hit, *marks: Highlight) -> str:

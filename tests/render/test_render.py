@@ -18,6 +18,7 @@ from search.records.comparisons import Similarities
 from search.records.documents import filter_argument, in_filter
 from search.records.explanations import Term
 from search.records.hits import Hit, Surroundings
+from search.records.options import Ranking
 from search.records.predictions import Answer, Answers
 from search.records.reports import RandomPairs, Report, SkippedGroup
 from search.render import csv, heatmap, hits, json, reports, why
@@ -37,9 +38,10 @@ from tests.explaining.test_explanation import by_hand
 EVIL = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
 
 HIT = Hit(
-    rank=1, score=0.6132, cosine=0.6132, lexical=None, mode="dense", path="/notes/keys.md", document="keys.md",
-    title="Keys", heading="Keys > Rotate", text="## Rotate\n\nTurn the lock.", start=8, end=33, line_start=3,
-    line_end=5, passage_id=12, metadata={"tags": ["door"]},
+    rank=1, score=0.6132, cosine=0.6132, lexical=None, ranking=Ranking.of(mode="dense"),
+    path="/notes/keys.md", document="keys.md", title="Keys", heading="Keys > Rotate",
+    text="## Rotate\n\nTurn the lock.",
+    start=8, end=33, line_start=3, line_end=5, passage_id=12, metadata={"tags": ["door"]},
 )  # fmt: skip
 
 
