@@ -270,7 +270,7 @@ def main() -> None:
     if args.one:
         print(json.dumps(cost(args.one, cut=not args.no_cut)))
         return
-    print(headline("justhtml", "markdown-it-py", "docutils", "semantic-text-splitter", "tokenizers"))
+    print(headline("justhtml", "markdown-it-py", "semantic-text-splitter", "tokenizers"))
     made = texts(round(args.size * 10**6), args.only, args.texts)
     with tempfile.TemporaryDirectory() as place:
         over = indexed(Path(place), made) if args.folder else table(Path(place), made, args.no_cut)

@@ -20,7 +20,6 @@ HEAVY = (
     "sqlite_utils",
     "pandas",
     "pydantic",
-    "docutils",
     "textual",
 )
 NEEDED_LATER = (  # our own, which a query does without

@@ -12,7 +12,7 @@
     pdf.py  office.py                                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
     notebook.py                                       Jupyter notebooks, there as well
     reader.py     the child process and its limits    writing.py    a document as it is put together
-    markup.py     what a reader does not read as words; markdown_marks.py and rst_marks.py find where it is
+    markup.py     what a reader does not read as words
     blocks.py     headings stay with their text, and long text is cut in bounded time
     counting.py   tokens of a text, word by word where the tokenizer allows it
     join.py       short neighbours become one passage; boilerplate.py    what stands in many files is cut apart

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from search.corpus.markup import MARKDOWN, Marks
 from search.corpus.text import (
     Decoded,
+    Heading,
     json_values,
+    line_starts,
     one_line,
     sections,
     unix_lines,
@@ -15,6 +18,9 @@ from search.corpus.text import (
 )
 from search.files import toml
 from search.records.documents import Document
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(
     r"(?P<fence>---|\+\+\+)[ \t]*(?:\r\n|\n|\r)"
@@ -26,20 +32,108 @@ _LONGEST_FRONT_MATTER = 100_000  # characters; YAML is slow
 _MOST_MERGED = 1_000  # keys that a mapping takes over from others
 
 
+_LONGEST_INLINE = 10_000  # characters of a paragraph whose inline marks are looked for
+_FIRST = re.compile(
+    r"(?:[ \t]*(?:>|[-+*](?=\s|$)|\d{1,9}[.)](?=\s|$)|\[[ xX]\](?=\s)))*(?:[ \t]*#{1,6}(?=\s|$))?[ \t]*"
+)
+_NEXT = re.compile(r"(?:[ \t]*>)+")
+_CLOSING = re.compile(r"[ \t]#+[ \t]*$")
+_PIPE = re.compile(r"(?<!\\)\|")
+_TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])(\w(?:[\w/-]{0,98}\w)?)(?![\w/-])")
+_CODE = re.compile(r"`[^`]*`")
+_MOST_TAGS = 100  # of one text
+
+
+class Markdown:
+    """What markdown-it finds in a Markdown text from `start` on.
+
+    Attributes:
+        headings: those at the outermost level.
+        tables: as in `Document`.
+        tags: as Obsidian knows them, outside of headings and code.
+        marks: where they begin and end, in turn.
+    """
+
+    def __init__(self, text: str, start: int = 0) -> None:
+        from markdown_it import MarkdownIt
+
+        parser = MarkdownIt("commonmark", {"inline_definitions": True}).enable("table")
+        parser.core.ruler.disable(["inline", "text_join"])
+        source = unix_lines(text[start:])
+        self.headings: list[Heading] = []
+        self.tables: list[int] = []
+        self.tags: dict[str, None] = {}
+        self._marks = Marks(text)
+        self._text = self._marks.text
+        self._lines = source.split("\n")
+        self._starts = [start + at for at in line_starts(text[start:])]
+        self._heading: Token | None = None
+        self._seen = -1  # the last line whose inline marks are known
+        for token in parser.parse(source):
+            if token.map:
+                self._read(token, *token.map)
+        self.marks = self._marks.offsets()
+
+    def _read(self, token: Token, first: int, after: int) -> None:
+        start, end = self._starts[first], self._end(after - 1)
+        if token.type == "heading_open":
+            self._heading = token
+            if token.markup[0] != "#":
+                self._marks.hide(self._starts[after - 1], end)
+        elif token.type == "inline":
+            self._read_inline(token, first, after)
+        elif token.type in ("hr", "definition"):
+            self._marks.hide(start, end)
+        elif token.type == "fence":
+            self._marks.hide(start, self._end(first))
+            if after - 1 > first and token.markup in self._lines[after - 1]:
+                self._marks.hide(self._starts[after - 1], end)
+        elif token.type == "html_block":
+            self._marks.inline(MARKDOWN, start, end)
+        elif token.type == "table_open":
+            self._marks.hide(self._starts[first + 1], self._end(first + 1))
+            self.tables += (start, self._end(first), end)
+            for pipe in _PIPE.finditer(self._text, start, end):
+                self._marks.hide(*pipe.span(), apart=True)
+
+    def _read_inline(self, token: Token, first: int, after: int) -> None:
+        heading, self._heading = self._heading, None
+        start, end = self._starts[first], self._end(after - 1)
+        if heading is None:
+            self.tags.update(dict.fromkeys(_TAG.findall(_CODE.sub("`", token.content))))
+        elif heading.level == 0:
+            marks = Marks(token.content)
+            marks.inline(MARKDOWN)
+            self.headings.append(Heading(start, int(heading.tag[1]), one_line(marks.stripped())))
+        if heading and (closing := _CLOSING.search(self._text, start, end)):
+            self._marks.hide(*closing.span())
+        for number in range(max(first, self._seen + 1), after):
+            prefix = (_FIRST if number == first else _NEXT).match(self._text, self._starts[number], end)
+            if prefix:
+                self._marks.hide(*prefix.span())
+        if after - 1 > self._seen and end - start <= _LONGEST_INLINE:
+            self._marks.inline(MARKDOWN, start, end)
+        self._seen = after - 1
+
+    def _end(self, line: int) -> int:
+        """Where a line's text ends."""
+        return self._starts[line] + len(self._lines[line])
+
+
 def document(path: str, decoded: Decoded) -> Document:
     """One Markdown file. Its title is the front matter's, else the first h1, else the file's stem."""
-    from search.corpus.markdown_marks import parsed
-
     text = decoded.text
     metadata, start = front_matter(text)
-    headings, marks, tables, tags = parsed(text, start)
-    if tags:
-        metadata["tags"] = _with_tags(metadata.get("tags"), tags)
+    found = Markdown(text, start)
+    if found.tags:
+        metadata["tags"] = _with_tags(metadata.get("tags"), list(found.tags)[:_MOST_TAGS])
     title = one_line(whole_characters(str(metadata.get("title") or "")))
     if not title:
-        title = next((heading.words for heading in headings if heading.level == 1 and heading.words), "")
-    cut = sections(headings, start, len(text))
-    return decoded.document(path, "markdown", title, cut, metadata, marks.offsets(), tables)
+        title = next(
+            (heading.words for heading in found.headings if heading.level == 1 and heading.words), ""
+        )
+    cut = sections(found.headings, start, len(text))
+    return decoded.document(path, "markdown", title, cut, metadata, found.marks, found.tables)
 
 
 def _with_tags(stated: Any, found: list[str]) -> list[Any]:

@@ -1,7 +1,10 @@
-"""What of a text a reader does not read as words: its marks, as spans of the text.
+"""Markup: the spans of a text that a reader does not read as words.
 
 What is encoded and counted as words is the text without them, and nothing is put in their place. So no span may
 join two words that a reader sees apart: of a mark that stands alone between two words its last character stays.
+
+Inline marks are found by one regular expression a format, whose groups are the marks. It knows what people write every
+day; what it does not know stays in the text.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Iterator
 from search.corpus.boilerplate import WORD
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document
+from search.records.shown import shown
 
 _MOST_MARKS = 500_000  # of a document; more are left in its text
 
@@ -22,17 +26,21 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
 _DIGIT, _LOWER, _UPPER = re.compile(r"\d"), re.compile("[a-z]"), re.compile("[A-Z]")
 
 # A line of text is a ruler if it holds one kind of punctuation alone, in code also behind the sign of a comment.
-FEWEST_IN_RULER = 4
+_FEWEST_IN_RULER = 4
 # A word that goes on in the next line.
 _PARTED = re.compile(r"\b([^\W\d_]+)(-(?:\r\n|\n|\r)[ \t]*)([^\W\d_]+)")
 _COMMENT = re.compile(r"#|//|/\*|--|;|%|\*|\"")
 
 
 class Marks:
-    """The marks of a text, as they are found: in any order, one within another or not."""
+    """The marks of a text, as they are found: in any order, one within another or not.
+
+    Attributes:
+        text: with every line end as "\\n", and as long as it was.
+    """
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text.replace("\r\n", " \n").replace("\r", "\n")
         self._spans: list[tuple[int, int, bool]] = []
 
     def hide(self, start: int, end: int, apart: bool = False) -> None:
@@ -40,15 +48,33 @@ class Marks:
         if start < end and len(self._spans) < _MOST_MARKS:
             self._spans.append((start, end, apart))
 
+    def inline(self, pattern: re.Pattern[str], start: int = 0, end: int | None = None) -> None:
+        """What a pattern finds in a stretch of the text: all its groups are marks,.
+
+        What is between the groups is looked through as well, unless the name of the last begins with "whole".
+        """
+        end = len(self.text) if end is None else end
+        while match := pattern.search(self.text, start, end):
+            spans = [match.span(n) for n in range(1, pattern.groups + 1) if match.start(n) >= 0]
+            for first, last in spans:
+                self.hide(first, last, apart=match.lastgroup == "apart")
+            is_whole = (match.lastgroup or "").startswith(("whole", "apart"))
+            start = max(match.end() if is_whole or not spans else spans[0][1], match.start() + 1)
+
     def offsets(self) -> array[int]:
         """Where the marks begin and end, in turn; none of them touches another."""
         found = array("I")
         for start, end, kept in self._joined():
-            is_between = self._text[start - 1 : start].strip() and self._text[end : end + 1].strip()
+            is_between = self.text[start - 1 : start].strip() and self.text[end : end + 1].strip()
             pieces = [(start, kept), (kept + 1, end)] if kept >= 0 and is_between else [(start, end)]
             for piece in pieces:
                 found.extend(piece if piece[0] < piece[1] else ())
         return found
+
+    def stripped(self) -> str:
+        """The text without its marks."""
+        offsets = self.offsets()
+        return shown(self.text, tuple(zip(offsets[::2], offsets[1::2], strict=True)))
 
     def _joined(self) -> Iterator[tuple[int, int, int]]:
         """The stretches of marks, each with the last character of what stands alone in it, or -1."""
@@ -62,6 +88,30 @@ class Marks:
         yield first, last, kept
 
 
+# A stretch of one paragraph.
+WITHIN = r"(?:(?!\n[ \t>]*\n)[\s\S]){1,1000}?"
+EMPHASIS = rf"(?<!\*)(?P<star>\*{{1,3}}|~~)(?![\s*~]){WITHIN}(?<![\s*])((?P=star))(?!\*)"
+
+# Obsidian's own marks are links by name, notes, callouts, comments and names of blocks.
+MARKDOWN = re.compile(
+    rf"""
+      (?<!`)(?P<tick>`{{1,3}})(?!`){WITHIN}(?<!`)(?P<whole>(?P=tick))(?!`)
+    | (\\)[!-/:-@\[-`{{-~](?P<whole2>)
+    | (!\[\[[^\[\]\n]+\.(?:avif|gif|jpe?g|mp[34]|pdf|png|svg|webp)[^\[\]\n]*\]\])
+    | (!?\[\[(?:[^\[\]|\n]+\|)?)[^\[\]|\n]+(\]\])
+    | (!?\[)(?:[^\[\]!]|!(?!\[)|!?\[[^\[\]]{{0,300}}\](?:\([^()]{{0,500}}\))?){{0,500}}?
+      (\](?:\((?:[^()\s]|\([^()\s]{{0,300}}\)){{0,1000}}(?:\s+["'][^"']{{0,300}}["'])?\s*\)|\[[^\[\]]{{0,100}}\]))
+    | (\[\^[^\]\[\s]+\]:?) | (\[!)[A-Za-z][\w-]*(\][+-]?) | (?<!\S)(%%[^%]+%%)(?!\S) | (?<!\S)(\^[\w-]{{4,}})$
+    | (<)(?:(?:https?|mailto):[^\s<>]+|[\w.+-]+@[\w.-]+)(>)
+    | (</?(?:a|b|code|em|i|kbd|mark|s|small|span|strong|sub|sup|tt|u)\b[^<>]{{0,500}}>)
+    | (?P<apart><!--[\s\S]{{0,5000}}?-->|<(?:script|style)\b[\s\S]*?</(?:script|style)>|</?[A-Za-z][^<>]{{0,500}}>)
+    | {EMPHASIS}
+    | (?<!\w)(?P<under>_{{1,3}})(?![\s_]){WITHIN}(?<![\s_])((?P=under))(?!\w)
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+
+
 def markup(document: Document) -> list[tuple[int, int]]:
     """The spans of a document's text that a reader does not read as words: increasing, disjoint, half-open."""
     text = document.text
@@ -73,7 +123,7 @@ def markup(document: Document) -> list[tuple[int, int]]:
     for data in _BASE64.finditer(text):
         if all(kind.search(data[0]) for kind in (_DIGIT, _LOWER, _UPPER)):
             marks.hide(*data.span(), apart=True)
-    if document.kind not in ("markdown", "rst"):  # which know their own
+    if document.kind != "markdown":  # which knows its own
         for start, end in _rulers(text, document.kind):
             marks.hide(start, end)
     if document.kind == "text":
@@ -90,7 +140,9 @@ def _rulers(text: str, kind: str) -> Iterator[tuple[int, int]]:
         if kind == "code" and ruler:
             ruler = _COMMENT.sub("", ruler, count=1) if _COMMENT.match(ruler) else ruler
             ruler = ruler.removesuffix("*/").strip()
-        is_ruler = len(ruler) >= FEWEST_IN_RULER and not ruler[0].isalnum() and ruler == ruler[0] * len(ruler)
+        is_ruler = (
+            len(ruler) >= _FEWEST_IN_RULER and not ruler[0].isalnum() and ruler == ruler[0] * len(ruler)
+        )
         if is_ruler:
             yield line.start(), line.start() + len(line[0].rstrip())
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from search.corpus.files import Reason, Skipped
-from search.corpus.markdown_marks import parsed
+from search.corpus.markdown import Markdown
 from search.corpus.writing import Writing
 from search.errors import ReadError
 from search.records.documents import Document
@@ -51,14 +51,13 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
 
 def _write_markdown(writing: Writing, source: str) -> None:
     """A cell's text without its marks, under its headings."""
-    headings, marks, *_ = parsed(source, 0)
-    offsets = marks.offsets()
-    read = Shown(source, list(zip(offsets[::2], offsets[1::2], strict=True)))
-    starts = [heading.start for heading in headings]
+    found = Markdown(source)
+    read = Shown(source, list(zip(found.marks[::2], found.marks[1::2], strict=True)))
+    starts = [heading.start for heading in found.headings]
     for number, (start, end) in enumerate(zip([0, *starts], [*starts, len(source)], strict=True)):
         if number:
-            writing.section(headings[number - 1].words, headings[number - 1].level)
-        writing.paragraph(read.text[read.offset(start) : read.offset(end)])
+            writing.section(found.headings[number - 1].words, found.headings[number - 1].level)
+        writing.paragraph(read.between(start, end))
 
 
 def _written(output: dict[str, Any]) -> str:

@@ -1,51 +1,101 @@
-"""reStructuredText: docutils finds the headings, the header becomes metadata. The text stays the file."""
+"""reStructuredText: its titles become sections, its header metadata, and its everyday markup marks. The text stays."""
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from search.corpus.text import FALSE_LINE_ENDS, Decoded, Heading, line_starts, one_line, sections, unix_lines
+from search.corpus.markup import EMPHASIS, WITHIN, Marks
+from search.corpus.text import Decoded, Heading, line_starts, one_line, sections, unix_lines
 from search.records.documents import Document, Section
 
-_SPACES = {ord(character): " " for character in FALSE_LINE_ENDS}
-_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
+_MARKUP = re.compile(
+    rf"""
+      ^[ \t]*(?:
+        (?P<whole>\.\.[ ](?:_[^\n]*:(?=\s|$)|__)[^\n]*(?:\n[ \t]+\S[^\n]*)*)
+      | (?P<whole2>\.\.[ ](?:code|code-block|sourcecode|highlight|index|include|literalinclude|image|figure|toctree
+          |contents|raw|meta|role|module|currentmodule|only|class|container)::[^\n]*)
+      | (\.\.[ ])(?:attention|caution|danger|error|hint|important|note|tip|warning|seealso|todo|deprecated
+          |version[a-z]+)(::)
+      | (\.\.[ ](?:\|[^|\n]+\|[ ]replace::|[\w][\w:+.-]*::|\[[^\]\n]+\])) (?=\s|$)
+      | (?P<whole3>\.\.[ \t]*\n(?:[ \t]+\S[^\n]*(?:\n|\Z)|[ \t]*\n(?=[ \t]+\S))+)
+      | (\.\.)(?=\s)
+      | (:)(?=\S)[^:\n]+(:)(?=\s)
+      | ((?:[-*+•]|\#\.|\d{{1,3}}\.|\(\w\))(?=\s))
+      | (?P<whole4>[+=][-=+][-=+| \t]*$)
+      )
+    | (?<=[^\s:]:)(:)[ \t]*$ | ^[ \t]*(::)[ \t]*$
+    | (?<![\w`])(``)(?=\S){WITHIN}(?<=\S)(?P<whole5>``)(?!\w)
+    | (:)(?=(?:pep|rfc):`\d)
+    | (:[a-zA-Z][\w:+.-]*:`[~!]?)(?=[^\s`]){WITHIN}((?:\s+<[^<>`]+>)?`)(?!\w)
+    | (?<![\w`])(`)(?=[^\s`]){WITHIN}((?:\s+<[^<>`]+>)?`_{{0,2}})(?!\w)
+    | (?P<whole6>\[(?:\d+|\#[\w-]*|\*)\]_)(?!\w)
+    | (\\[ ]) | (?P<whole7>\\)\S
+    | {EMPHASIS}
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_ROW = re.compile(r"^[ \t]*\|(?=\s).*\|[ \t]*$", re.MULTILINE)
+_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
+_LITERAL = re.compile(r"^(?!\s*\.\. ).*::\s*$|^\s*\.\. (?:code|code-block|sourcecode|highlight)::")
 
 
 def document(path: str, decoded: Decoded) -> Document:
     """One reStructuredText file.
 
-    The header (see `fields_at`) lies outside all sections; where it stands below the document's
-    title, so does that title. The title is the header's Title, as "PEP 8: ..." where it also has a
-    PEP number, else the first heading, else the file's stem. A file that docutils cannot parse
-    keeps all of its text, in one section.
+    The header (see `fields_at`) lies outside all sections; where it stands below the document's title, so does that
+    title. The title is the header's Title, as "PEP 8: ..." where it also has a PEP number, else the first heading,
+    else the file's stem.
     """
-    from search.corpus import rst_marks
-
     text = decoded.text
-    starts = line_starts(text)
-    # docutils counts more characters as line ends than we do; with spaces in their place, both agree.
-    source = unix_lines(text).translate(_SPACES).split("\n")
+    starts = [*line_starts(text), len(text)]
+    source = unix_lines(text).split("\n")
     metadata, body = fields_at(source, _next_filled(source, 0))
     body = body if metadata else 0
-    titles = list(_titles([""] * body + source[body:]))
+    titles = list(_titles(source, body))
     before: tuple[Section, ...] = ()
     if not metadata and titles:
-        metadata, after = fields_at(source, _next_filled(source, titles[0].last + 1))
+        metadata, after = fields_at(source, _next_filled(source, titles[0].after))
         if metadata:
-            start_of_title = starts[titles[0].first]
-            if text[:start_of_title].strip():
-                before = (Section(0, start_of_title),)
-            titles[0], body = _Title(after, after, titles[0].level, titles[0].words), after
-    offsets = (*starts, len(text))
-    headings = [Heading(offsets[title.first], title.level, title.words) for title in titles]
+            if text[: starts[titles[0].first]].strip():
+                before = (Section(0, starts[titles[0].first]),)
+            titles[0] = _Title(after, after, titles[0].level, titles[0].words)
+            body = after
+    headings = [Heading(starts[title.first], title.level, title.words) for title in titles]
     title = _title(metadata) or next((heading.words for heading in headings), "")
-    parts = before + sections(headings, offsets[body], len(text))
-    marks = rst_marks.marks(text, (title.words for title in titles))
-    return decoded.document(path, "rst", title, parts, metadata, marks.offsets())
+    parts = before + sections(headings, starts[body], len(text))
+    return decoded.document(path, "rst", title, parts, metadata, _marks(text, source, starts).offsets())
+
+
+def _marks(text: str, source: Sequence[str], starts: Sequence[int]) -> Marks:
+    """The marks of all that is not code."""
+    marks = Marks(text)
+    begun = 0  # line from which on there is text
+    for first, after in [*_literals(source), (len(source), len(source))]:
+        marks.inline(_MARKUP, starts[begun], starts[first])
+        for row in _ROW.finditer(marks.text, starts[begun], starts[first]):
+            for place in (place for place in range(*row.span()) if text[place] == "|"):
+                marks.hide(place, place + 1, apart=True)
+        begun = after
+    return marks
+
+
+def _literals(source: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The lines of code: those that are further in, below a line that ends with "::" or below a directive for code."""
+    number = 0
+    while number < len(source):
+        indent, is_code, number = _indent(source[number]), _LITERAL.search(source[number]), number + 1
+        first = _next_filled(source, number)
+        if is_code and first < len(source) and (inside := _indent(source[first])) > indent:
+            number = first
+            while number < len(source) and (not source[number].strip() or _indent(source[number]) >= inside):
+                number += 1
+            yield first, number
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _title(metadata: dict[str, str]) -> str:
@@ -61,54 +111,36 @@ def _next_filled(source: Sequence[str], number: int) -> int:
 
 @dataclass(frozen=True)
 class _Title:
-    """A section's title: its first and last line (from 0, lines above and below it included)."""
+    """A section's title: its first line (from 0, a line above it included) and the line after it."""
 
     first: int
-    last: int
+    after: int
     level: int
     words: str
 
 
-def _titles(source: list[str]) -> Iterator[_Title]:
-    """The section titles that docutils finds; none if it fails, which it does on odd markup."""
-    from docutils import nodes
-
-    try:
-        tree = _parsed(source)
-    except (MemoryError, SystemError):
-        raise
-    except Exception:  # docutils lets errors of any kind through, from its directives above all
-        return
-    levels: dict[int, int] = {}
-    last = -1
-    for section in tree.findall(nodes.section):
-        levels[id(section)] = level = levels.get(id(section.parent), 0) + 1
-        underline = (section.line or 0) - 1
-        if underline <= last + 1 or not _ADORNMENT.match(source[underline]):
+def _titles(source: Sequence[str], body: int) -> Iterator[_Title]:
+    """The titles: lines with a line of punctuation below, or above and below, that are as long, not further in."""
+    styles: list[str] = []
+    done = body
+    for number in range(body + 1, len(source)):
+        words, line = source[number - 1].rstrip(), source[number].rstrip()
+        underline = _UNDERLINE.match(line)
+        if not underline or not words.strip() or number - 1 < done or _UNDERLINE.match(words):
             continue
-        over = underline - 2
-        has_overline = over > last and source[over].rstrip() == source[underline].rstrip()
-        first = over if has_overline else underline - 1
-        last = underline
-        yield _Title(first, last, level, one_line(section[0].astext()))
-
-
-def _parsed(source: list[str]) -> Any:
-    from docutils.frontend import get_default_settings
-    from docutils.parsers.rst import Parser
-    from docutils.utils import new_document
-
-    settings = get_default_settings(Parser)
-    # A document to be indexed may be anybody's: it includes no files, and its faults are not printed.
-    settings.file_insertion_enabled = False
-    settings.raw_enabled = False
-    settings.report_level, settings.halt_level = 5, 6
-    settings.warning_stream = io.StringIO()
-    settings.syntax_highlight = "none"
-    tree = new_document("", settings)
-    # docutils refuses a whole document for one line beyond its limit, so it sees such lines cut short.
-    Parser().parse("\n".join(line[: settings.line_length_limit] for line in source), tree)
-    return tree
+        over = number - 2 >= done and source[number - 2].rstrip() == line
+        is_paragraph = number - 2 >= done and source[number - 2].strip() and not over
+        if is_paragraph or len(line) < min(len(words), 4) or (words[0].isspace() and not over):
+            continue
+        style = underline[1] * (1 + over)
+        if style not in styles:
+            styles.append(style)
+        done = number + 1
+        marks = Marks(words)
+        marks.inline(_MARKUP)
+        yield _Title(
+            number - 1 - over, done, styles.index(style) + 1, one_line(marks.stripped()) or one_line(words)
+        )
 
 
 _RFC2822 = re.compile(r"([!-9;-~]+):(?:[ \t]+(.*))?$")

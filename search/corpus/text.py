@@ -28,9 +28,6 @@ from search.records.documents import DEEPEST, Document, LineMap, Section
 _LINE_END = re.compile(r"\r\n|\n|\r")
 KEPT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
-# What str.splitlines, and with it docutils, would take for line ends on top of ours.
-FALSE_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-
 # YAML's anchors let twenty lines stand for a billion values; nobody's metadata needs this many.
 _MOST_VALUES = 100_000
 

@@ -94,7 +94,7 @@ def test_passages_of_a_guide_worked_by_hand(tmp_path: Path) -> None:
         ("Guide", "", "# Guide", 1, 3),
         ("Guide > Keys > Rotation", "Guide", "## Keys", 5, 9),
         # What holds nothing but a heading goes to the end of what stands before it.
-        ("Guide > Keys \u00b7 Doors", "Guide\nKeys\nRotation", "one item", 11, 18),
+        ("Guide > Keys \u00b7 Doors", "Guide\nKeys\nRotation", "- one item", 11, 18),
     ]
     assert passages[1].text.startswith("## Keys\n\n### Rotation\n\nRotate the keys.")
 

@@ -55,7 +55,7 @@ def test_cells_are_pages_and_their_headings_sections(document: Read) -> None:
         (("A first look",), "A first look\n\nAt data, p.\n\n"),
         (
             ("A first look", "Sub"),
-            "Sub\n\n one\n\nx = *y*\nprint(x)\n\nred\nline\n\n" + "a" * 2_000 + "\n\nValueError: no\n\n",
+            "Sub\n\none\n\nx = *y*\nprint(x)\n\nred\nline\n\n" + "a" * 2_000 + "\n\nValueError: no\n\n",
         ),
         (("A first look", "Last"), "Last"),
     ]

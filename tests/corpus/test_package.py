@@ -14,7 +14,7 @@ import search.corpus
 
 MODULES = [module.name for module in pkgutil.iter_modules(search.corpus.__path__, "search.corpus.")]
 HEAVY = (
-    "docutils markdown_it justhtml chardet yaml semantic_text_splitter tokenizers pathspec lxml openpyxl"
+    "markdown_it justhtml chardet yaml semantic_text_splitter tokenizers mammoth pptx openpyxl"
     " pypdfium2 psutil"
 ).split()
 

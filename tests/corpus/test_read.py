@@ -140,7 +140,6 @@ def test_a_child_process_gives_the_same_document(
     ("name", "limits", "text", "reason"),
     [
         ("a.md", {"MEMORY": 150 * 2**20}, "- a\n" * 60_000, "needs too much memory"),
-        ("a.rst", {"MEMORY": 150 * 2**20}, "a\n=\n\n" * 15_000, "needs too much memory"),
         ("a.html", {"SECONDS": 0.5}, "<" * 1_000_000, "took too long"),
     ],
 )

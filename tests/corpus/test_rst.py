@@ -102,11 +102,6 @@ def test_a_very_long_line_does_not_cost_the_sections(tmp_path: Path) -> None:
     assert [section.trail for section in parsed(tmp_path, "a.rst", source).sections] == [("One",), ("Two",)]
 
 
-def test_what_docutils_cannot_parse_keeps_its_text(tmp_path: Path) -> None:
-    source = "One\n===\n" + "\n".join(" " * depth + "x\n" for depth in range(1500))
-    assert outline(parsed(tmp_path, "a.rst", source)) == [((), source)]
-
-
 def test_title_of_the_file_for_want_of_another(tmp_path: Path) -> None:
     assert parsed(tmp_path, "plain.rst", "Just text.\n").title == "plain"
 
