@@ -12,8 +12,8 @@ sentiment   tweets as in TweetEval (val_text.txt, val_labels.txt, mapping.txt), 
             2 to 5 as many fifths one after the other. Ways: a linear head on frozen embeddings, C by cross-validation
             (linear; pooler: those of the pooler); a checkpoint with the encoder frozen (all), embeddings and 3 layers
             frozen (3), nothing frozen (none)
-entities    CoNLL files; trained on the first, judged on the second by `seewhy eval-ner`
-answers     a fifth of the paragraphs held out with their questions; judged by `seewhy eval-qa --retrieve`: the right
+entities    CoNLL files; trained on the first, judged on the second by `seewhy eval --task entities`
+answers     a fifth of the paragraphs held out with their questions; judged by `seewhy eval --task answers`: the right
             paragraph given, and from an index of all that are held out
 """
 
@@ -37,14 +37,12 @@ from machine import headline
 from numpy.typing import NDArray
 
 from search import bert
-from search.annotating.labelled_examples import accuracy, macro_f1
-from search.evaluating.entities import as_conll, evaluate_entities, read_conll
-from search.evaluating.evaluation import evaluate_answers
-from search.evaluating.formats import read_examples
+from search.evaluating.formats import read_conll, read_examples
+from search.evaluating.readers import evaluate_answers, evaluate_entities
 from search.records.evaluations import Estimate, TrainingReport
 from search.records.predictions import Example
 from search.records.reports import Progress
-from search.statistics import of_counts
+from search.statistics import accuracy, class_counts, estimated, macro_f1
 
 FOLDS = 5
 LINEAR = {"linear": "mean", "pooler": "pooler"}
@@ -116,7 +114,6 @@ def sentiment(args: argparse.Namespace, folder: Path) -> None:
                     [examples[i] for i in to_learn],
                     model=args.model,
                     pooling=LINEAR[way],
-                    repeats=1,
                     offline=True,
                 )
                 print(f"{out.name}: C = {found.training.report.c:g}", flush=True)
@@ -130,13 +127,14 @@ def sentiment(args: argparse.Namespace, folder: Path) -> None:
             said[way].append(np.array([names.index(text.label) for text in texts]))
     print(f"\n{len(truth):,} tweets to judge by\n")
     print("| way | accuracy | macro F1 | accuracy less that of the first |\n|---|---|---|---|")
-    counts = {way: counted(np.array(truth), np.concatenate(rows), len(names)) for way, rows in said.items()}
+    counts = {
+        way: class_counts(np.array(truth), np.concatenate(rows), len(names)) for way, rows in said.items()
+    }
     first = counts[args.ways[0]]
     for way, each in counts.items():
-        gap = of_counts(np.hstack([first, each]), difference)
-        print(
-            f"| {way} | {interval(of_counts(each, accuracy))} | {interval(of_counts(each, macro_f1))} | {signed(gap)} |"
-        )
+        gap = estimated(difference, *first, *each)
+        figures = (interval(estimated(figure, *each)) for figure in (accuracy, macro_f1))
+        print(f"| {way} | {' | '.join(figures)} | {signed(gap)} |")
     print(f"| always the most frequent | {np.bincount(truth).max() / len(truth):.4f} | | |")
 
 
@@ -156,15 +154,9 @@ def rows_to(file: Path, examples: Sequence[Example]) -> Path:
     return file
 
 
-def counted(truth: NDArray[np.int64], said: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
-    """(n, 3 c) for each class whether an example is rightly said to be of it, is said to be, and is of it."""
-    one = np.eye(classes)
-    return np.hstack([one[said] * one[truth], one[said], one[truth]])
-
-
-def difference(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    first, other = np.split(sums, 2, axis=1)
-    return accuracy(other) - accuracy(first)
+def difference(*counts: NDArray[np.int64], axis: int = -1) -> NDArray[np.float64]:
+    half = len(counts) // 2
+    return accuracy(*counts[half:], axis=axis) - accuracy(*counts[:half], axis=axis)
 
 
 def signed(one: Estimate) -> str:
@@ -176,12 +168,11 @@ def entities(args: argparse.Namespace, folder: Path) -> None:
     out = folder / "tagger"
     trained(out, bert.train_tagger, train, dev, **options(args))
     found = evaluate_entities(dev, model=str(out), offline=True, device=args.device)
-    print(f"\n{found.sentences:,} sentences, {found.words:,} words to judge by\n")
-    print("| type | F1 | precision | recall | entities |\n|---|---|---|---|---|")
-    for one in (found.micro, *found.types):
-        print(
-            f"| {one.name} | {interval(one.f1)} | {one.precision.mean:.4f} | {one.recall.mean:.4f} | {one.gold:,} |"
-        )
+    print(f"\n{found.documents:,} sentences to judge by\n")
+    print("| type | F1 | precision | recall |\n|---|---|---|---|")
+    for kind in (name.removeprefix("f1") for name in found.metrics if name.startswith("f1")):
+        figures = (interval(found.metrics[f"{name}{kind}"]) for name in ("f1", "precision", "recall"))
+        print(f"| {kind.strip() or 'all'} | {' | '.join(figures)} |")
 
 
 def first_sentences(file: Path, copy: Path, limit: int | None) -> Path:
@@ -189,9 +180,12 @@ def first_sentences(file: Path, copy: Path, limit: int | None) -> Path:
     if limit is None:
         return file
     sentences = read_conll(file)[:limit]
-    copy.write_text(
-        as_conll(list(zip(one.words, one.labels, strict=True)) for one in sentences), encoding="utf-8"
+    lines = (
+        f"{word}\t{label}\n"
+        for one in sentences
+        for word, label in (*zip(one.words, one.labels, strict=True), ("", ""))
     )
+    copy.write_text("".join(line.lstrip("\t") for line in lines), encoding="utf-8")
     return copy
 
 
@@ -200,7 +194,13 @@ def answers(args: argparse.Namespace, folder: Path) -> None:
     out = folder / "reader"
     trained(out, bert.train_reader, train, dev, **options(args))
     found = evaluate_answers(
-        dev, model=str(out), retrieve=True, k=5, index=folder / "index", offline=True, device=args.device
+        dev,
+        model=str(out),
+        settings=["hybrid"],
+        k=5,
+        index=folder / "index",
+        offline=True,
+        device=args.device,
     )
     print(f"\n{len(found.queries):,} questions about {found.documents:,} paragraphs to judge by\n")
     print("| | exact match | F1 |\n|---|---|---|")

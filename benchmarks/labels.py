@@ -34,7 +34,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--poolings", nargs="+", default=["mean", "pooler"])
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     args = parser.parse_args()
@@ -51,7 +50,6 @@ def main() -> None:
             pooling=pooling,
             name="sentiment",
             folds=args.folds,
-            repeats=args.repeats,
             seed=args.seed,
             source=args.folder.name,
             offline=True,
@@ -62,7 +60,7 @@ def main() -> None:
     classes = ", ".join(f"{one.label} {one.support}" for one in first.by_class)
     print(
         f"{first.examples:,} texts, {classes}; {first.model}, "
-        f"{args.folds} folds, {args.repeats} divisions, seed {args.seed}; {time.perf_counter() - started:.0f} s\n"
+        f"{args.folds} folds, seed {args.seed}; {time.perf_counter() - started:.0f} s\n"
     )
     print("| pooling | C | accuracy | above the majority class | macro F1 | calibration error |")
     print("|---|---|---|---|---|---|")

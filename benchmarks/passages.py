@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 from search.corpus import Cutter, Skipped, cut, documents, load, walk
 from search.encoding import Encoder
 from search.encoding.encoder import with_context
-from search.evaluating.dataset import Query, Retrieval, Span, Spans
-from search.evaluating.formats import read_dataset
+from search.evaluating.formats import Query, Retrieval, Span, Spans, read_dataset
 from search.evaluating.metrics import ranking_values, span_values
 from search.records.documents import Document
 from search.records.options import WEIGHT

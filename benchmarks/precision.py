@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from search import Encoder
 from search.encoding.engine import PRECISIONS
 from search.evaluating.asking import Plan
-from search.evaluating.dataset import Retrieval, SentencePairs
-from search.evaluating.formats import read_dataset
+from search.evaluating.formats import Retrieval, SentencePairs, read_dataset
 from search.evaluating.retrieval import evaluate_pairs, evaluate_whole
 
 K = 10

@@ -26,8 +26,7 @@ from machine import headline
 
 import search
 from search.encoding.tokenizer import with_context
-from search.evaluating.dataset import Retrieval, Span, Spans
-from search.evaluating.formats import read_dataset
+from search.evaluating.formats import Retrieval, Span, Spans, read_dataset
 from search.evaluating.metrics import ranking_values, span_values
 from search.records.evaluations import Evaluation
 from search.store.sqlite import SQLiteStore

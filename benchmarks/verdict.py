@@ -32,8 +32,7 @@ from machine import headline
 from numpy.typing import NDArray
 
 from search import Index
-from search.evaluating.dataset import Retrieval
-from search.evaluating.formats import read_beir, read_questions
+from search.evaluating.formats import Retrieval, read_beir, read_questions
 from search.ranking import verdict
 from search.statistics import mean_of
 

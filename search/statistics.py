@@ -1,9 +1,9 @@
-"""Figures with intervals, and whether two of them differ by more than chance.
+"""Estimates with intervals by `scipy.stats.bootstrap`, and whether two differ by more than chance.
 
-    mean_of(values)             a mean, its BCa bootstrap interval
-    compared(...)               two settings on the same queries, a paired randomization test
-    of_counts(counts, figure)   a figure of summed counts (accuracy, macro F1), its bootstrap interval
-    spearman, pearson           correlations, their intervals
+    mean_of(values)              a mean, with its BCa interval
+    estimated(figure, *columns)  any figure of rows (a correlation, accuracy, macro F1), with its percentile interval
+    compared(...)                two settings on the same queries, a paired randomization test
+    accuracy, macro_f1           figures of `class_counts`
 
 Every resampling has a seed, so the same data give the same interval.
 """
@@ -11,7 +11,7 @@ Every resampling has a seed, so the same data give the same interval.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,27 +19,52 @@ from numpy.typing import NDArray
 
 from search.records.evaluations import Comparison, Estimate
 
-_AT_ONCE = 500  # resamples that are held in memory together
+Figure = Callable[..., Any]  # (columns, axis=) -> their figure along the axis
+_AT_ONCE = 5_000_000  # values that are held in memory together
 
 
 def mean_of(values: NDArray[np.float64], *, resamples: int = 9999, seed: int = 0) -> Estimate:
     """The mean over queries and its 95 % interval.
 
     The bootstrap resamples queries: the interval says how the mean would vary with other queries of the kind. It is
-    bias-corrected and accelerated (BCa, Efron 1987), or the percentile interval where that is not defined. One query,
-    or queries that all have one value, give an interval without width.
+    bias-corrected and accelerated (BCa, Efron 1987), or the percentile interval where that is not defined.
+    """
+    return estimated(np.mean, values, method="BCa", resamples=resamples, seed=seed)
+
+
+def estimated(
+    figure: Figure,
+    *columns: NDArray[Any],
+    method: str = "percentile",
+    resamples: int = 1999,
+    seed: int = 0,
+) -> Estimate:
+    """A figure of rows and its 95 % interval; rows are drawn again whole.
 
     Args:
-        values: (n,) one of each query, n >= 1.
+        columns: (n,) each, n >= 1. Rows that are all alike give an interval without width.
     """
-    mean = float(np.mean(values))
-    if np.ptp(values) == 0:
-        return Estimate(mean, mean, mean)
-    for method in ("BCa", "percentile"):
-        low, high = _bootstrap((values,), np.mean, method, resamples, seed)
-        if np.isfinite(low) and np.isfinite(high):
-            break
-    return Estimate(mean, low, high)
+    from scipy.stats import bootstrap
+
+    value = float(figure(*columns, axis=-1))
+    if all(np.ptp(column) == 0 for column in columns):
+        return Estimate(value, value, value)
+    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+        warnings.simplefilter("ignore")  # that BCa is not defined
+        found = bootstrap(
+            columns,
+            figure,
+            paired=len(columns) > 1,
+            vectorized=True,
+            n_resamples=resamples,
+            batch=max(1, _AT_ONCE // len(columns[0])),
+            method=method,
+            rng=np.random.default_rng(seed),
+        )
+    low, high = found.confidence_interval
+    if not np.isfinite([low, high]).all():  # resamples of one value only have no correlation
+        low, high = np.nanquantile(found.bootstrap_distribution, [0.025, 0.975])
+    return Estimate(value, float(low), float(high))
 
 
 def compared(
@@ -72,115 +97,52 @@ def compared(
             permutation_type="samples",
             vectorized=True,
             n_resamples=resamples,
-            batch=_AT_ONCE,
+            batch=max(1, _AT_ONCE // len(gaps)),
             rng=np.random.default_rng(seed),
         ).pvalue
-    return Comparison(
-        metric=metric,
-        baseline=names[0],
-        other=names[1],
-        difference=mean_of(gaps, resamples=resamples, seed=seed),
-        p=float(p),
-        better=int(np.count_nonzero(gaps > 0)),
-        worse=int(np.count_nonzero(gaps < 0)),
-        equal=int(np.count_nonzero(gaps == 0)),
-    )
+    better, worse = int(np.sum(gaps > 0)), int(np.sum(gaps < 0))
+    difference = mean_of(gaps, resamples=resamples, seed=seed)
+    return Comparison(metric, *names, difference, float(p), better, worse, len(gaps) - better - worse)
 
 
-def spearman(
-    first: NDArray[np.float64], second: NDArray[np.float64], *, resamples: int = 1999, seed: int = 0
-) -> Estimate:
-    """Spearman's rank correlation of (n,) and (n,), ties with their mean rank, and its percentile interval."""
+def pearson(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> Any:
+    """Pearson's correlation along an axis."""
+    from scipy.stats import pearsonr
 
-    def statistic(x: Any, y: Any, axis: int = -1) -> Any:
-        from scipy.stats import rankdata
-
-        return _correlation(rankdata(x, axis=axis), rankdata(y, axis=axis), axis)
-
-    return _correlated(statistic, first, second, resamples, seed)
+    return pearsonr(x, y, axis=axis).statistic
 
 
-def pearson(
-    first: NDArray[np.float64], second: NDArray[np.float64], *, resamples: int = 1999, seed: int = 0
-) -> Estimate:
-    """Pearson's correlation of (n,) and (n,), and its percentile interval."""
-    return _correlated(_correlation, first, second, resamples, seed)
+def spearman(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> Any:
+    """Spearman's correlation along an axis; ties have their mean rank."""
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(x, axis=axis), rankdata(y, axis=axis), axis)
 
 
-def _correlated(
-    statistic: Any, first: NDArray[np.float64], second: NDArray[np.float64], resamples: int, seed: int
-) -> Estimate:
-    low, high = _bootstrap((first, second), statistic, "percentile", resamples, seed)
-    return Estimate(float(statistic(first, second)), low, high)
+def class_counts(
+    truth: NDArray[np.int64], said: NDArray[np.int64], classes: int, groups: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """(3 c, n) of each example, or group of examples: what is rightly said to be of a class, said to be, and is."""
+    groups = np.arange(len(truth)) if groups is None else groups
+    counts = np.zeros((3, classes, groups.max() + 1), dtype=np.int64)
+    right = truth == said
+    for row, (numbers, of) in enumerate(((truth[right], groups[right]), (said, groups), (truth, groups))):
+        np.add.at(counts[row], (numbers, of), 1)
+    return counts.reshape(3 * classes, -1)
 
 
-def _correlation(x: Any, y: Any, axis: int = -1) -> Any:
-    x = x - np.mean(x, axis=axis, keepdims=True)
-    y = y - np.mean(y, axis=axis, keepdims=True)
-    scale = np.sqrt(np.sum(x * x, axis=axis) * np.sum(y * y, axis=axis))
-    return np.sum(x * y, axis=axis) / scale
+def accuracy(*counts: NDArray[np.int64], axis: int = -1) -> Any:
+    """The share that is right, of `class_counts`."""
+    hits, _, true = _sums(counts, axis)
+    return hits.sum(axis=0) / true.sum(axis=0)
 
 
-def _bootstrap(
-    data: tuple[NDArray[np.float64], ...], statistic: Any, method: str, resamples: int, seed: int
-) -> tuple[float, float]:
-    """Low and high end of the 95 % interval; NaN where BCa is not defined."""
-    from scipy.stats import bootstrap
-
-    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
-        warnings.simplefilter("ignore")  # that BCa is not defined: who asked looks at it
-        found = bootstrap(
-            data,
-            statistic,
-            paired=len(data) > 1,
-            vectorized=True,
-            axis=-1,
-            confidence_level=0.95,
-            n_resamples=resamples,
-            batch=_AT_ONCE,
-            method=method,
-            rng=np.random.default_rng(seed),
-        )
-    if method == "percentile":  # without resamples of one value only, which have no correlation
-        low, high = np.nanquantile(found.bootstrap_distribution, [0.025, 0.975])
-        return float(low), float(high)
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+def macro_f1(*counts: NDArray[np.int64], axis: int = -1) -> Any:
+    """The mean of the classes' F1, of `class_counts`; without classes that are neither there nor said."""
+    hits, said, true = _sums(counts, axis)
+    with np.errstate(invalid="ignore"):
+        return np.nanmean(2 * hits / (said + true), axis=0)
 
 
-def of_counts(
-    counts: NDArray[np.float64],
-    figure: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    *,
-    resamples: int = 9999,
-    seed: int = 0,
-) -> Estimate:
-    """A figure of counts that are summed over examples, and its 95 % percentile bootstrap interval.
-
-    For figures that are no mean over examples, as the macro F1 of a confusion matrix. Examples are resampled, so the
-    interval says how the figure would vary with other examples of the kind.
-
-    Args:
-        counts: (n, k), what each example (or group of examples that belong together) adds to k counts.
-        figure: (r, k) sums -> (r,) values.
-
-    Example:
-        >>> share = lambda sums: sums[:, 0] / sums.sum(axis=1)
-        >>> of_counts(np.array([[1.0, 0.0], [1.0, 0.0]]), share)
-        Estimate(mean=1.0, low=1.0, high=1.0)
-    """
-    value = float(figure(counts.sum(axis=0)[None])[0])
-    found = np.concatenate([figure(sums) for sums in _resampled(counts, resamples, seed)])
-    low, high = np.nanquantile(found, [0.025, 0.975])
-    return Estimate(value, float(low), float(high))
-
-
-def _resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """(r, k) sums of n rows that are drawn with replacement, some resamples at once.
-
-    Rows that are alike are drawn together: how often each kind of row comes up is multinomial.
-    """
-    kinds, many = np.unique(counts, axis=0, return_counts=True)
-    chance = np.random.default_rng(seed)
-    for start in range(0, resamples, _AT_ONCE):
-        size = min(_AT_ONCE, resamples - start)
-        yield chance.multinomial(len(counts), many / len(counts), size=size) @ kinds
+def _sums(counts: tuple[NDArray[np.int64], ...], axis: int) -> list[NDArray[np.int64]]:
+    return np.split(np.stack([np.sum(one, axis=axis) for one in counts]), 3)

@@ -19,8 +19,7 @@ import pytest
 from search import Index
 from tests.conftest import REPOSITORY, save_tiny_bert, skip_or_fail
 from tests.end_to_end.conftest import CHROMIUM, DRIVER
-from tests.training.conftest import write_graded
-from tests.training.test_training_heads import write_questions, write_sentences
+from tests.training.conftest import write_graded, write_questions, write_sentences
 
 BENCHMARKS = REPOSITORY / "benchmarks"
 HANDBOOK = REPOSITORY / "corpora" / "handbook"
@@ -158,7 +157,7 @@ SMALL: dict[str, Made] = {
     "heads": lambda p: ["sentiment", tweets(p / "a"), "--ways", "linear", "none", *tiny(p)],
     "hostile": lambda p: ["--queries", "20", "--quick"],
     "interactive": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--between", "0.01"],
-    "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
+    "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "page": lambda p: [pages(p / "pages"), "--turns", "1", "--picture", p / "page.png"],
     "plan": lambda p: [],

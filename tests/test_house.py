@@ -67,8 +67,6 @@ CIRCLES = {
     "search.encoding.engine search.encoding.openvino_engine search.encoding.torch_engine",
     "search.store.calibration search.store.copies search.store.passages search.store.protocol search.store.writer",
     "search.store.layout search.store.milvus.address",
-    "search.training.head_trainer search.training.heads",
-    "search.training.trainer search.training.tuning",
 }
 
 

@@ -62,11 +62,11 @@ from search.bert.weights import modules as modules
 from search.bert.weights import parameters as parameters
 
 _LATER = {  # names whose home is a later stage, as they ask an index or train an encoder
-    "TrainedHead": "annotating.label_training",
+    "TrainedHead": "annotating.labels",
     "label_index": "annotating.passages",
     "train": "training",
     "train_classifier": "training",
-    "train_labels": "annotating.label_training",
+    "train_labels": "annotating.labels",
     "train_reader": "training",
     "train_tagger": "training",
 }

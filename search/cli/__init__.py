@@ -9,7 +9,7 @@
     query.py        query, similar                      ask.py          ask
     explain.py      explain, contrast, why-not          label.py        tag; label train, apply, explain, remove
     similarity.py   similarity, duplicates              train.py        train
-    inspect.py      inspect; looking.py what it shows   eval.py         eval, eval-qa, eval-ner
+    inspect.py      inspect; looking.py what it shows   eval.py         eval
     fill.py         fill, next                          vocabulary.py   vocabulary
 
 Only here is anything printed: results to stdout, everything else to stderr.

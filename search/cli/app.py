@@ -63,8 +63,6 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Measure": {
         "eval": ("eval:evaluate", "Ask judged queries, and say how good the answers are."),
-        "eval-qa": ("eval:evaluate_qa", "Ask a reader questions whose answers are known."),
-        "eval-ner": ("eval:evaluate_ner", "Compare entities that a model finds with known ones."),
     },
     "Laboratory": {
         "lab inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),

@@ -114,7 +114,6 @@ class FitOptions:
     ] = False
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
     folds: Annotated[int, validation_option(min=2, help="Parts of the division.")] = 5
-    repeats: Annotated[int, validation_option(min=1, help="How often the examples are divided anew.")] = 10
     seed: Annotated[int, validation_option(min=0, max=2**31, help="Of the division into folds.")] = 0
     c: Annotated[
         float | None,
@@ -154,7 +153,7 @@ def label_train(
         raise typer.BadParameter("--replace goes with --out")
     if index.index and encoder:
         raise typer.BadParameter("an index has its own encoder: leave --encoder or --index out")
-    from search.annotating.label_training import train_labels
+    from search.annotating.labels import train_labels
     from search.bert.labelling import check_no_head
     from search.evaluating.formats import read_examples
     from search.render import json
@@ -262,9 +261,9 @@ def _texts_of(file: str) -> list[str]:
     """The texts of a file: the column of a table, else its lines."""
     if not file.lower().endswith((".csv", ".tsv", ".tab", ".jsonl", ".ndjson")):
         return lines_of(file)
-    from search.evaluating.formats import read_texts
+    from search.evaluating.formats import read_rows
 
-    return read_texts(Path(file).expanduser())
+    return [row.text("text") for row in read_rows(Path(file).expanduser(), ("text",))]
 
 
 def label_explain(

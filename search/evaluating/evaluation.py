@@ -1,32 +1,41 @@
-"""Judged data -> how well it is answered: `evaluate`."""
+"""Judged data -> how well it is answered (`evaluate`), and the weight that answers it best (`tune`).
+
+Whatever is best of several settings on some queries is better there than it will be on others. So a choice is
+cross-validated: the queries are dealt into five parts, for each part the best setting of the other four is taken, and
+what it reaches on the part counts. That is compared with the default, by query.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.errors import FingerprintMismatch, IndexDamaged, IndexOutdated, InputError
-from search.evaluating.answering import Retrieved, evaluate_reader
-from search.evaluating.asking import Plan, settings_of
-from search.evaluating.dataset import Retrieval, SentencePairs, Spans
-from search.evaluating.formats import CORPUS, read_dataset, read_questions
+from search.errors import InputError
+from search.evaluating.asking import Plan, settings_of, values_of
+from search.evaluating.formats import Retrieval, SentencePairs, Spans, read_dataset
 from search.evaluating.retrieval import (
     evaluate_pairs,
     evaluate_retrieval,
     evaluate_spans,
     evaluate_whole,
-    place_of_collection,
-    written_corpus,
+    index_of_collection,
 )
 from search.index import Index
-from search.records.evaluations import Evaluation, Setting
-from search.records.options import QueryOptions, RerankOptions
-from search.records.predictions import Answers
+from search.records.evaluations import Evaluation, Setting, Tuning
+from search.records.options import WEIGHT
 from search.records.reports import Progress
+from search.statistics import compared
+from search.store.choices import put_choice
+
+# The default first: of equals the earlier is taken.
+_WEIGHTS = (WEIGHT, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
+_FOLDS = 5
 
 
 def evaluate(
@@ -52,7 +61,7 @@ def evaluate(
     brought up to date; that index is kept apart from the user's own. A CSV or TSV file with the columns query, path
     and, if wanted, relevance is about an index that there is. One with sentence1, sentence2 and score needs none.
 
-    A document is as good as its best passage. The figures follow trec_eval and have 95 % bootstrap intervals; several
+    A document is as good as its best passage. The metrics follow trec_eval and have 95 % bootstrap intervals; several
     settings are compared with the first by a paired randomization test.
 
     Args:
@@ -62,7 +71,7 @@ def evaluate(
         index: for a file of query and path which index, as for `Index.open`; for a collection where to keep its own.
         model, pooling: of a new index; None takes the default.
         split: which judgements of a folder in BEIR layout: qrels/SPLIT.tsv.
-        k: how many documents or passages most figures look at; they carry it in their name ("ndcg@10").
+        k: how many documents or passages most metrics look at; they carry it in their name ("ndcg@10").
         whole_documents: rank title and text as one, cut at what the model reads, as published figures have it, instead
             of passages. Needs no index.
         allow_missing: count relevant documents that are not in the index as not found, instead of refusing.
@@ -78,118 +87,69 @@ def evaluate(
         raise InputError(f"k is {k}, but at least 1 hit must be looked at.")
     plan = Plan(k, seed, progress)
     data = read_dataset(Path(dataset).expanduser(), split=split)
-    own = isinstance(data, Retrieval) and not data.entries
-    if whole_documents and (own or not isinstance(data, Retrieval)):
-        raise InputError("whole documents can only be ranked of a folder in BEIR layout or of SQuAD's JSON.")
     of_encoder: dict[str, Any] = {"model": model, "pooling": pooling, "offline": offline, "engine": engine}
-    if whole_documents or isinstance(data, SentencePairs):
-        if settings or index:
+    if (whole_documents or isinstance(data, SentencePairs)) and (settings or index):
+        raise InputError(
+            "nothing is indexed for this, so there are no ways to ask. Leave out settings and index."
+        )
+    if isinstance(data, SentencePairs):
+        return evaluate_pairs(data, Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL}), plan)
+    own = isinstance(data, Retrieval) and not data.entries
+    if whole_documents:
+        if own or isinstance(data, Spans):
             raise InputError(
-                "nothing is indexed for this, so there are no ways to ask. Leave out settings and index."
+                "whole documents can only be ranked of a folder in BEIR layout or of SQuAD's JSON."
             )
         encoder = Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL})
-        if isinstance(data, SentencePairs):
-            return evaluate_pairs(data, encoder, plan)
-        assert isinstance(data, Retrieval)
         return evaluate_whole(data, encoder, plan, allow_missing=allow_missing)
-    asked = settings_of(settings, QueryOptions.__annotations__)
+    ways = settings_of(settings)
     if own:
         opened = Index.open(index, **of_encoder)
     else:
-        opened = index_of_collection(
-            data, index, token_vectors=token_vectors, progress=progress, **of_encoder
-        )
+        built = {"token_vectors": token_vectors, "progress": progress, **of_encoder}
+        opened = index_of_collection(data, index, **built)
     if isinstance(data, Spans):
-        return evaluate_spans(data, opened, asked, plan)
-    return evaluate_retrieval(data, opened, asked, plan, allow_missing=allow_missing)
+        return evaluate_spans(data, opened, ways, plan)
+    return evaluate_retrieval(data, opened, ways, plan, allow_missing=allow_missing)
 
 
-def evaluate_answers(
-    dataset: str | Path,
-    *,
-    model: str | None,
-    retrieve: bool = False,
-    encoder: str | None = None,
-    settings: Sequence[str | Setting] = (),
-    index: str | Path | None = None,
-    k: int = 10,
-    limit: int | None = None,
-    no_answer_margin: float | None = None,
-    max_answer: int = 30,
-    seed: int = 0,
-    offline: bool = False,
-    engine: str = "auto",
-    device: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> Evaluation:
-    """Ask a reader the questions of a file in SQuAD's format: exact match and F1 with their 95 % intervals.
+def tune(dataset: str | Path, *, save: bool = False, seed: int = 0, **options: Any) -> Tuning:
+    """Find the weight and rerank that answer judged queries best.
 
     Args:
-        model: the reader, a checkpoint with a head for answer spans.
-        retrieve: also answer from an index of all paragraphs, the k best passages for each question; compared with
-            the reader that is given the right paragraph.
-        encoder: the model of a new index of the paragraphs; None takes the default.
-        settings: ways to retrieve, as for `evaluate`.
-        index: where to keep the index of the paragraphs.
-        limit: how many questions are asked, spread evenly over the data; None for all.
-        no_answer_margin: by how much a span's score has to reach that of no answer. None is 0 for data with questions
-            that have no answer, as SQuAD 2.0; where all have one, as in SQuAD 1.1, the best span always counts.
-        max_answer: most tokens of an answer.
-        seed, offline, engine, device, progress: as for `evaluate` and `Index.ask`.
+        dataset, seed, options: as for `search.evaluate`.
+        save: write the best into the index's settings, so that it is asked with them where nothing else is said.
 
     Raises:
-        InputError: data that is malformed, a question that is too long, or a number that cannot be worked with.
-        ModelError: the reader cannot be loaded, or has no head for answer spans.
+        InputError: what `search.evaluate` raises; fewer than five queries.
     """
-    from search.bert import answer
-    from search.bert.answering import required
-
-    reader = required(model)
-    data = read_questions(Path(dataset).expanduser())
-    margin = 0.0 if no_answer_margin is None else no_answer_margin
-    how: dict[str, Any] = {
-        "model": reader,
-        "no_answer_margin": margin,
-        "max_answer": max_answer,
-        "device": device,
-    }
-    ways: list[Retrieved] = []
-    opened = None
-    if retrieve:
-        asked = settings_of(settings, (*RerankOptions.__annotations__, "where"))
-        opened = index_of_collection(
-            data.paragraphs, index, model=encoder, offline=offline, engine=engine, progress=progress
+    tried = [{"mode": "hybrid", "weight": weight} for weight in _WEIGHTS]
+    tried.append({"mode": "hybrid", "weight": WEIGHT, "rerank": "late"})
+    settings = [Setting(",".join(f"{key}={value}" for key, value in one.items())[5:], one) for one in tried]
+    evaluation = evaluate(dataset, settings=settings, seed=seed, **options)
+    if len(evaluation.queries) < _FOLDS:
+        raise InputError(
+            f"there are {len(evaluation.queries)} judged queries, too few to choose by. Judge {_FOLDS} or more."
         )
-        for one in asked:
-            ask: Callable[[str], Answers] = partial(opened.ask, k=k, answers=1, **how, **one.options)
-            ways.append(Retrieved(one, ask, partial(opened.query, k=k, **one.options)))
-    elif settings or index:
-        raise InputError("an index is only asked with retrieve; leave out settings and index, or ask for it.")
-    return evaluate_reader(
-        data,
-        reader,
-        partial(answer, answers=1, offline=offline, **how),
-        Plan(k, seed, progress),
-        limit=limit,
-        forced=False if no_answer_margin is not None else None,
-        retrieved=ways,
-        status=opened.status() if opened else None,
-    )
+    values = np.stack([values_of(one.queries, evaluation.primary) for one in evaluation.settings])
+    folds = np.random.default_rng(seed).permutation(values.shape[1]) % _FOLDS
+    chosen = cross_validated(values, folds)
+    best = evaluation.settings[int(values.mean(axis=1).argmax())]
+    comparison = compared(evaluation.primary, ("default", "tuned"), values[0], chosen, seed=seed)
+    if save:
+        put_choice(Path(evaluation.index), best.setting.options)
+    return Tuning(evaluation, best.setting, comparison, _FOLDS, save)
 
 
-def index_of_collection(data: Retrieval | Spans, index: str | Path | None, **options: Any) -> Index:
-    """The index of a collection, up to date, made with options of `Index.build`."""
-    place = place_of_collection(data.source, options.get("model"), options.get("pooling"))
-    options["index"] = str(index or place / "index")
-    folder = data.folder
-    if isinstance(data, Retrieval):
-        folder = folder or written_corpus(data, place)
-        options |= {"include": [f"/{CORPUS}"], "text_field": "text"}
-    assert folder is not None
-    try:
-        return Index.build(folder, **options)
-    except (FingerprintMismatch, IndexDamaged, IndexOutdated):
-        # Another model by now, other passages or another format; none of it is precious.
-        if index:
-            raise
-        return Index.build(folder, rebuild=True, **options)
+def cross_validated(values: NDArray[np.float64], folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(queries,) what the setting that is best elsewhere reaches on each query.
+
+    Args:
+        values: (settings, queries).
+        folds: (queries,) the part that each query is in.
+    """
+    chosen = np.empty(values.shape[1])
+    for fold in np.unique(folds):
+        here = folds == fold
+        chosen[here] = values[values[:, ~here].mean(axis=1).argmax(), here]
+    return chosen

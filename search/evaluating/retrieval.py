@@ -1,12 +1,11 @@
-"""Judged queries in an index: how well it ranks documents, and how much of gold spans its passages cover.
+"""How well an index ranks documents for judged queries, and how much of gold spans its passages cover.
 
-A document is as good as its best passage. A collection is ranked in an index of its own, which is kept for the
-next time apart from the user's: `home()/evaluations/NAME-HASH/` holds `index/` and, for a collection in a form
-that is not indexed as it is, `corpus/corpus.jsonl`.
+A document is as good as its best passage. A collection is ranked in an index of its own, which is kept apart from the
+user's: `home()/evaluations/NAME-HASH/` holds `index/` and, for a collection in a form that is not indexed as it is,
+`corpus/corpus.jsonl`.
 
-Documents ranked whole, and pairs of sentences that people gave a score, need no index. A whole document is title
-and text as one, cut at what the model reads, compared in memory. This is how BEIR and most published figures have
-it. An index cuts documents into passages instead, so its figures differ.
+Documents ranked whole, and pairs of sentences, need no index. A whole document is title and text as one, cut at what
+the model reads, compared in memory, as BEIR and most published figures have it.
 """
 
 from __future__ import annotations
@@ -26,40 +25,52 @@ from search.encoding import Encoder
 from search.encoding.encoder import Role
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import encode_ids
-from search.errors import InputError, quoted
-from search.evaluating.asking import QUERIES, Found, Plan, about_few, measure, named
-from search.evaluating.dataset import Query, Retrieval, SentencePairs, Span, Spans, malformed
-from search.evaluating.formats import CORPUS
+from search.errors import FingerprintMismatch, IndexDamaged, IndexOutdated, InputError, quoted
+from search.evaluating.asking import Plan, about_few, comparisons, measure, named
+from search.evaluating.formats import CORPUS, Query, Retrieval, SentencePairs, Span, Spans, malformed
 from search.evaluating.metrics import DEPTH, ranking_values, span_values
 from search.files import write_whole
 from search.index import Index
-from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting, Task
+from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
 from search.records.hits import Hit
-from search.records.reports import Progress
-from search.statistics import pearson, spearman
+from search.statistics import estimated, pearson, spearman
 from search.store.layout import home
 from search.store.opening import opened
 
 Judgements = Mapping[str, Mapping[str, int]]
+Found = tuple[Mapping[str, float], Sequence[str]]
 
 
-def place_of_collection(source: Path, model: str | None, pooling: str | None) -> Path:
-    """The folder for the collection that lies at `source`, one for each model and pooling."""
-    root = source.resolve()
-    name = re.sub(r"[^\w.+-]+", "-", root.stem if root.is_file() else root.name).strip("-.") or "root"
-    key = json.dumps([str(root), model or DEFAULT_MODEL, pooling])
-    return home() / "evaluations" / f"{name}-{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:8]}"
+def index_of_collection(data: Retrieval | Spans, index: str | Path | None, **options: Any) -> Index:
+    """The index of a collection, up to date, made with options of `Index.build`."""
+    root = data.source.resolve()
+    key = json.dumps([str(root), options.get("model") or DEFAULT_MODEL, options.get("pooling")])
+    name = re.sub(r"[^\w.+-]+", "-", root.stem if root.is_file() else root.name).strip("-.")
+    place = (
+        home() / "evaluations" / f"{name}-{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    )
+    options["index"] = str(index or place / "index")
+    folder = data.folder
+    if isinstance(data, Retrieval):
+        folder = folder or _written_corpus(data, place / "corpus")
+        options |= {"include": [f"/{CORPUS}"], "text_field": "text"}
+    assert folder is not None
+    try:
+        return Index.build(folder, **options)
+    except (FingerprintMismatch, IndexDamaged, IndexOutdated):
+        if index:
+            raise
+        return Index.build(folder, rebuild=True, **options)
 
 
-def written_corpus(data: Retrieval, place: Path) -> Path:
+def _written_corpus(data: Retrieval, folder: Path) -> Path:
     """The folder with the collection as `corpus.jsonl`; the file is left alone where it is right already."""
-    folder = place / "corpus"
+    entries = data.entries.items()
     text = "".join(
-        json.dumps({"_id": name, "title": entry.title, "text": entry.text}) + "\n"
-        for name, entry in data.entries.items()
+        json.dumps({"_id": name, "title": entry.title, "text": entry.text}) + "\n" for name, entry in entries
     )
     path = folder / CORPUS
-    if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, text)
     return folder
@@ -68,10 +79,7 @@ def written_corpus(data: Retrieval, place: Path) -> Path:
 def evaluate_retrieval(
     data: Retrieval, index: Index, settings: Sequence[Setting], plan: Plan, *, allow_missing: bool = False
 ) -> Evaluation:
-    """
-    Args:
-        index: of the collection, or the user's own.
-        allow_missing: see `search.evaluate`.
+    """Judged documents of an index: of a collection, or the user's own.
 
     Raises:
         InputError: relevant documents are missing, the index is empty, no query has an answer.
@@ -86,49 +94,57 @@ def evaluate_retrieval(
         name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
     textless = {name for name, entry in data.entries.items() if not entry.whole}
     notes = [
-        *about_missing(held | textless, judgements, index.name, allow_missing),
-        *about_judgements(data),
+        *_about_missing(held | textless, judgements, index.name, allow_missing),
+        *_about_judgements(data),
     ]
     if not index.status().complete:
         notes.append("the last run of indexing was stopped, so the index is not whole")
-    depth = max(DEPTH, plan.k)
 
-    def find(query: Query, options: Mapping[str, Any]) -> Found:
-        ranked = list(ranked_documents(index, query.text, options, name, plan.k, depth))
-        return Found(ranking_values(ranked, judgements[query.id], plan.k), tuple(ranked))
+    def find(query: Query, setting: Setting) -> Found:
+        ranked = list(ranked_documents(index, query.text, setting.options, name, plan.k, max(DEPTH, plan.k)))
+        return ranking_values(ranked, judgements[query.id], plan.k), ranked
 
-    return _evaluation(data, "retrieval", judgements, "ndcg", index, settings, find, plan, notes)
+    return _evaluated(data, "ndcg", judgements, index, settings, find, plan, notes)
 
 
 def evaluate_spans(data: Spans, index: Index, settings: Sequence[Setting], plan: Plan) -> Evaluation:
     """The k best passages of all documents count, several of one document too."""
 
-    def find(query: Query, options: Mapping[str, Any]) -> Found:
-        hits = index.query(query.text, k=plan.k, per_document=0, **options)
+    def find(query: Query, setting: Setting) -> Found:
+        hits = index.query(query.text, k=plan.k, per_document=0, **setting.options)
         spans = [Span(hit.document, hit.start, hit.end) for hit in hits]
-        names = tuple(f"{span.document}:{span.start}-{span.end}" for span in spans)
-        return Found(span_values(spans, data.gold[query.id], plan.k), names)
+        names = [f"{span.document}:{span.start}-{span.end}" for span in spans]
+        return span_values(spans, data.gold[query.id], plan.k), names
 
-    return _evaluation(data, "spans", data.gold, "recall", index, settings, find, plan, [])
+    return _evaluated(data, "recall", data.gold, index, settings, find, plan, [])
 
 
-def _evaluation(
+def _evaluated(
     data: Retrieval | Spans,
-    task: Task,
-    judgements: Mapping[str, Any],
     primary: str,
+    judgements: Mapping[str, Any],
     index: Index,
     settings: Sequence[Setting],
-    find: Callable[..., Found],
+    find: Callable[[Query, Setting], Found],
     plan: Plan,
     notes: Sequence[str],
 ) -> Evaluation:
     status = index.status()
-    measured, compared, remarks = measure(data.queries, settings, find, plan, passages=status.passages)
+    measured = measure(data.queries, settings, find, plan)
+    remarks = list(notes)
+    for one in measured:
+        without = [query.id for query in one.queries if not query.found]
+        if len(without) == len(data.queries):
+            raise InputError(
+                f"no query has a hit in the setting '{one.setting.name}', so there is nothing to judge."
+            )
+        remarks += named(without, "queries have", f"no hit in '{one.setting.name}', and so 0")
+    if len(settings) > 2:
+        remarks.append("the p-values are not corrected for the number of comparisons")
     return Evaluation(
         dataset=data.name,
         source=str(data.source),
-        task=task,
+        task="retrieval" if isinstance(data, Retrieval) else "spans",
         split=data.split if isinstance(data, Retrieval) else "",
         index=index.name,
         model=status.model,
@@ -138,8 +154,8 @@ def _evaluation(
         judgements=sum(map(len, judgements.values())),
         primary=f"{primary}@{plan.k}",
         settings=measured,
-        comparisons=compared,
-        notes=(*notes, *remarks, *index.notes),
+        comparisons=comparisons(measured, plan.seed),
+        notes=(*remarks, *about_few(len(data.queries), "queries"), *index.notes),
     )
 
 
@@ -161,9 +177,8 @@ def ranked_documents(
     if not options.get("rerank"):
         return _best(ask, depth, name)
     ranked = _best(ask, k, name)
-    for document, score in _best(partial(ask, rerank=None), depth, name).items():
-        ranked.setdefault(document, score)  # behind what is looked at again it goes on as before
-    return dict(islice(ranked.items(), depth))
+    rest = _best(partial(ask, rerank=None), depth, name)
+    return dict(islice({**ranked, **rest, **ranked}.items(), depth))
 
 
 def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], str]) -> dict[str, float]:
@@ -179,20 +194,21 @@ def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], s
         wanted *= 2
 
 
-def about_judgements(data: Retrieval) -> list[str]:
+def _about_judgements(data: Retrieval) -> list[str]:
     """What has to be said of queries that count for nothing, and of documents that nothing can find."""
-    notes = named(data.unjudged, *QUERIES, "no judgement; left out")
     hopeless = [query.id for query in data.queries if max(data.judgements[query.id].values()) < 1]
     if len(hopeless) == len(data.queries):
         raise InputError("no query has a relevant document, so every figure would be 0.")
-    notes += named(hopeless, *QUERIES, "no relevant document, and so 0, as in trec_eval")
     relevant = _relevant(data.judgements)
     empty = [name for name, entry in data.entries.items() if name in relevant and not entry.whole]
-    holding = "relevant document holds", "relevant documents hold"
-    return notes + named(empty, *holding, "no text and cannot be found")
+    return [
+        *named(data.unjudged, "queries have", "no judgement; left out"),
+        *named(hopeless, "queries have", "no relevant document, and so 0, as in trec_eval"),
+        *named(empty, "relevant documents have", "no text and cannot be found"),
+    ]
 
 
-def about_missing(held: set[str], judgements: Judgements, index: str | Path, allowed: bool) -> list[str]:
+def _about_missing(held: set[str], judgements: Judgements, index: str | Path, allowed: bool) -> list[str]:
     """What has to be said of relevant documents that are not held.
 
     Raises:
@@ -225,11 +241,8 @@ def _names_in(index: Index) -> set[str]:
 
 def _judged_name(hit: Hit, judged: set[str]) -> str:
     """What a hit counts for: its record if that was judged, its file if that was, else itself."""
-    if hit.document not in judged:
-        file, mark, record = hit.document.rpartition("#")
-        if mark and record.isdecimal() and file in judged:
-            return file
-    return hit.document
+    file, _, record = hit.document.rpartition("#")
+    return file if hit.document not in judged and record.isdecimal() and file in judged else hit.document
 
 
 def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]], set[str]]:
@@ -246,11 +259,8 @@ def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]],
             except InputError as error:
                 raise malformed(data.source, line, str(error)) from None
             if place.line is not None and place.passages:
-                raise malformed(
-                    data.source,
-                    line,
-                    f"'{path}' is a line of a document; judge the whole: '{place.document}'.",
-                )
+                what = f"'{path}' is a line of a document; judge the whole: '{place.document}'."
+                raise malformed(data.source, line, what)
             names[path] = place.document
             if place.passages:
                 held.add(place.document)
@@ -259,9 +269,8 @@ def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]],
         mine = judgements.setdefault(query, {})
         for path, grade in grades.items():
             if mine.setdefault(names[path], grade) != grade:
-                raise malformed(
-                    data.source, data.lines[path], f"'{path}' is judged twice, differently, under two names."
-                )
+                what = f"'{path}' is judged twice, differently, under two names."
+                raise malformed(data.source, data.lines[path], what)
     return judgements, held
 
 
@@ -273,26 +282,17 @@ def evaluate_whole(
     Raises:
         InputError: relevant documents are not in the collection.
     """
-    missing = about_missing(set(data.entries), data.judgements, data.source, allow_missing)
+    missing = _about_missing(set(data.entries), data.judgements, data.source, allow_missing)
     names = list(data.entries)
-    texts = [
-        entry.whole for entry in data.entries.values()
-    ]  # one without title and text has an embedding, too
+    texts = [entry.whole for entry in data.entries.values()]
+    vectors = encoder.encode(texts, role="document", truncate=True, progress=partial(plan.told, "encoding"))
 
-    def progress(done: int, total: int) -> None:
-        if plan.progress:
-            plan.progress(Progress("encoding", done, total, passages=len(names), tokens=done))
-
-    vectors = encoder.encode(texts, role="document", truncate=True, progress=progress)
-
-    def find(query: Query, options: Mapping[str, Any]) -> Found:
+    def find(query: Query, setting: Setting) -> Found:
         scores = vectors @ encoder.encode([query.text], role="query", truncate=True)[0]
         order = np.argsort(-scores, kind="stable")[: max(DEPTH, plan.k)]
-        documents = tuple(names[i] for i in order.tolist())
-        return Found(ranking_values(documents, data.judgements[query.id], plan.k), documents)
+        ranked = [names[i] for i in order.tolist()]
+        return ranking_values(ranked, data.judgements[query.id], plan.k), ranked
 
-    setting = Setting("whole documents")
-    measured, _, remarks = measure(data.queries, [setting], find, plan, passages=len(names))
     cut = too_long(encoder, texts, "document")
     notes = [f"{cut:,} of {len(names):,} documents were cut at {encoder.max_tokens} tokens"]
     if asked := too_long(encoder, [query.text for query in data.queries], "query"):
@@ -308,8 +308,8 @@ def evaluate_whole(
         passages=len(names),
         judgements=sum(map(len, data.judgements.values())),
         primary=f"ndcg@{plan.k}",
-        settings=measured,
-        notes=(*notes, *missing, *about_judgements(data), *remarks),
+        settings=measure(data.queries, [Setting("whole documents")], find, plan),
+        notes=(*notes, *missing, *_about_judgements(data), *about_few(len(data.queries), "queries")),
     )
 
 
@@ -323,13 +323,10 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluat
         JudgedQuery(str(number), f"{pair.first}\t{pair.second}", {"cosine": cosine, "score": pair.score})
         for number, (pair, cosine) in enumerate(zip(data.pairs, cosines.tolist(), strict=True), 1)
     )
-    metrics = {
-        "spearman": spearman(cosines, scores, seed=plan.seed),
-        "pearson": pearson(cosines, scores, seed=plan.seed),
-    }
+    figures = {"spearman": spearman, "pearson": pearson}
+    metrics = {name: estimated(of, cosines, scores, seed=plan.seed) for name, of in figures.items()}
     cut = too_long(encoder, sentences)
     notes = [f"{cut:,} sentences were cut at {encoder.max_tokens} tokens"] if cut else []
-    notes += about_few(len(queries), "pairs")
     return Evaluation(
         dataset=data.name,
         source=str(data.source),
@@ -339,7 +336,7 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluat
         judgements=len(queries),
         primary="spearman",
         settings=(Measured(Setting("cosine"), metrics, queries),),
-        notes=tuple(notes),
+        notes=(*notes, *about_few(len(queries), "pairs")),
     )
 
 

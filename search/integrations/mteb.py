@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from search.encoding.encoder import Encoder, Role
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError, quoted
-from search.evaluating.dataset import Entry, Retrieval, SentencePairs
-from search.evaluating.evaluation import index_of_collection
-from search.evaluating.formats import read_dataset
-from search.evaluating.retrieval import id_of_record, ranked_documents
+from search.evaluating.formats import Entry, Retrieval, SentencePairs, read_dataset
+from search.evaluating.retrieval import id_of_record, index_of_collection, ranked_documents
 from search.index import Index
 from search.integrations import extra
 from search.store.layout import home

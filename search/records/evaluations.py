@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Task = Literal["retrieval", "spans", "sts", "qa", "ner"]
+Task = Literal["retrieval", "spans", "sts", "answers", "entities"]
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,6 @@ class Estimate:
     mean: float
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class ClassFigures:
-    """One class: precision, recall and F1 in [0, 1], and how many examples there are of it."""
-
-    label: str
-    precision: float
-    recall: float
-    f1: float
-    support: int
 
 
 @dataclass(frozen=True)
@@ -51,9 +40,10 @@ class JudgedQuery:
     """One query, or pair of sentences, and its own figures.
 
     Attributes:
-        values: by the name of the metric; for pairs of sentences "cosine" and "score", the judgement.
+        values: by the name of the metric; for pairs of sentences "cosine" and "score", the judgement; for sentences how
+            many entities are right, found and gold.
         found: what was ranked first, best first: documents, or passages as "document:start-end"; for questions the
-            answer, () for none.
+            answer, () for none; for sentences the label of each word.
     """
 
     id: str
@@ -103,9 +93,9 @@ class Evaluation:
     Attributes:
         dataset: its name; `source` where it was read from; `split` which judgements, "" where there is one set.
         index: the folder of the index that was asked, "" where none was.
-        model, pooling: of its embeddings; for questions the model is the reader.
-        documents, passages: that were ranked; for pairs of sentences both are 0; for questions the paragraphs, and the
-            passages of their index.
+        model, pooling: of its embeddings; or the reader or tagger.
+        documents, passages: that were ranked; for questions the paragraphs, and the passages of their index; for
+            entities the sentences; for pairs of sentences both are 0.
         judgements: how many there are, of all queries.
         primary: the metric that settings are compared by first.
         settings: at least one; the first is the baseline.
@@ -140,26 +130,6 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class EntityFigures:
-    """The figures of one type of entity, or of all together.
-
-    An entity is right if its type, its first and its last word are.
-
-    Attributes:
-        precision, recall, f1: in [0, 1], with 95 % intervals over sentences; 0 where there is nothing to divide by.
-        gold, predicted, right: how many entities.
-    """
-
-    name: str
-    precision: Estimate
-    recall: Estimate
-    f1: Estimate
-    gold: int
-    predicted: int
-    right: int
-
-
-@dataclass(frozen=True)
 class Tuning:
     """The settings that answer judged queries best.
 
@@ -184,48 +154,23 @@ class Tuning:
 
 
 @dataclass(frozen=True)
-class EntityEvaluation:
-    """Gold sentences, and how well their entities were found.
+class ClassFigures:
+    """One class: precision, recall and F1 in [0, 1], and how many examples there are of it."""
 
-    Attributes:
-        dataset, source: name and path of the gold file.
-        model: the checkpoint.
-        sentences, words: that were looked at.
-        micro: over all entities, whatever their type.
-        macro_f1: the mean of the types' F1.
-        types: by name.
-        mapping: what types of the checkpoint were taken for.
-        predictions: of each sentence its words with the labels that were predicted, by BIO.
-        notes: sentences about what has to be known to read the figures.
-    """
-
-    dataset: str
-    source: str
-    model: str
-    sentences: int
-    words: int
-    micro: EntityFigures
-    macro_f1: float
-    types: tuple[EntityFigures, ...]
-    mapping: Mapping[str, str]
-    predictions: tuple[tuple[tuple[str, str], ...], ...]
-    seconds: float
-    notes: tuple[str, ...] = ()
-
-    @property
-    def metrics(self) -> Mapping[str, Estimate]:
-        """The figures over all entities, by name."""
-        return {"f1": self.micro.f1, "precision": self.micro.precision, "recall": self.micro.recall}
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
 
 
 @dataclass(frozen=True, eq=False)
 class ClassReport:
-    """How a head does on held-out data, class by class.
+    """How a classifier does on held-out texts, class by class.
 
     Attributes:
-        classes: c names; of a tagger "O" and the types of entities.
-        by_class: precision, recall and F1 of each; of a tagger those of whole entities, by type.
-        confusion: (c, c) texts, or words of a tagger, by true class (rows) and by what was said (columns).
+        classes: c names; `by_class` in their order.
+        confusion: (c, c) texts by true class (rows) and by what was said (columns).
         majority: the most frequent class; `majority_accuracy` is what always saying it reaches.
         calibration_error: how far what is said with 80 %, say, is from being right in 80 % of the cases, in [0, 1].
     """

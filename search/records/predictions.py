@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from search.records.contents import Location
 from search.records.documents import Mention
+from search.records.evaluations import ClassReport, Estimate
 from search.records.hits import Hit
 from search.records.options import TagTask
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from search.records.evaluations import ClassFigures, Estimate
     from search.records.tokens import Token, Word
 
 
@@ -204,45 +204,27 @@ class Example:
     line: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class LabelReport:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelReport(ClassReport):
     """How good a linear head is on examples that it was not trained on.
 
     Attributes:
-        model, pooling, dimension: of the embeddings.
+        model, pooling: of the embeddings.
         examples: n; in `groups` that were never parted between training and test.
-        classes: c names.
-        folds, repeats, seed: of the cross-validation, which divides the examples anew `repeats` times.
+        folds, seed: of the cross-validation.
         c: inverse strength of the L2 regularisation, as scikit-learn has it.
-        log_losses: of each C that was tried: the mean of -log of the probability of the true class, in nats; of `c`
-            alone where that was given.
-        accuracy, macro_f1: over all examples, each judged by heads that had not seen it.
-        majority: the most frequent class; `majority_accuracy` is what always saying it reaches.
-        by_class: in the order of `classes`.
-        confusion: (c, c) examples by true class (rows) and predicted class (columns), means over the repeats.
-        calibration_error: how far what is said with 80 %, say, is from being right in 80 % of the cases, in [0, 1].
-        unconverged: fits that stopped at the limit of iterations.
+        accuracy, macro_f1: over all examples, each judged by a head that had not seen it.
     """
 
     model: str
     pooling: str
-    dimension: int
     examples: int
     groups: int
-    classes: tuple[str, ...]
     folds: int
-    repeats: int
     seed: int
     c: float
     accuracy: Estimate
     macro_f1: Estimate
-    majority: str
-    majority_accuracy: float
-    by_class: tuple[ClassFigures, ...]
-    confusion: NDArray[np.float64]
-    calibration_error: float
-    unconverged: int
-    log_losses: Mapping[float, float]
 
 
 @dataclass(frozen=True, eq=False)

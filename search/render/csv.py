@@ -50,12 +50,12 @@ def matrix(drawn: Units, *, contributions: bool = False) -> str:
 
 def queries(evaluated: Evaluation) -> str:
     """Query by query: setting, query, every figure, what was found first, the text of the query."""
-    metrics = list(evaluated.queries[0].values)
+    metrics = list(dict.fromkeys(name for query in evaluated.queries for name in query.values))
     rows: list[Sequence[Cell]] = [
         (
             measured.setting.name,
             query.id,
-            *(float(query.values[metric]) for metric in metrics),
+            *(query.values.get(metric) for metric in metrics),
             query.found[0] if query.found else "",
             query.text,
         )

@@ -43,7 +43,6 @@ _DERIVED: dict[str, tuple[str, ...]] = {
 # Fields that are said elsewhere in the document, or in a file of their own.
 _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Answer": ("passage",),
-    "EntityEvaluation": ("predictions", "micro"),
     "Evaluation": ("settings", "comparisons", "notes"),
     "Explanation": ("similarities",),
     "Faithfulness": ("query", "passage", "context", "is_score"),

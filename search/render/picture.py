@@ -26,7 +26,7 @@ from search.records.hits import Hit
 from search.render.contexts import compared, what_is_compared, what_was_compared
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import CAVEATS, labels, rows_line
-from search.render.training import base_name, chosen_by, figures_line, steps_line
+from search.render.training import base_name, figures_line, steps_line
 from search.render.units import COSINES, Ends, Units, around_zero, largest_addend, left_out, part
 from search.render.why import signed
 
@@ -272,7 +272,7 @@ def training(done: TrainingReport) -> bytes:
     figure = _figure((10.0, 4.5))
     left, right = figure.subplots(1, 2)
     _curve(left, done.losses, MINUS, "training loss")
-    _curve(right, done.scores, PLUS, f"{done.primary}, {chosen_by(done)} (dashed: before)")
+    _curve(right, done.scores, PLUS, f"{done.primary} on {done.counts['chosen_by']:,} (dashed: before)")
     right.axhline(done.scores[0].value, color="grey", linewidth=1, linestyle="--")
     best = [point.value for point in done.scores if point.step == done.kept]
     right.plot([done.kept] * len(best), best, "o", color=PLUS, markersize=8, clip_on=False)

@@ -1,178 +1,175 @@
-"""How good a model is on held-out data, before and after, by the same computation.
-
-Correlation   graded sentences: Spearman's correlation of cosines and scores
-Ranking       queries: nDCG@10 and its like, over all passages that the data names
-"""
+"""How good a model is on held-out rows, before, at checkpoints and after, by the code that applies it later."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from search.encoding.tokenizer import prompt_for
-from search.evaluating.metrics import ranking_values
+from search.annotating.labels import Item, class_report
+from search.bert.answering import SpanOptions, answer_from
+from search.bert.labelling import Classifier
+from search.bert.tagging import Tagger, chunks
+from search.evaluating.asking import Plan
+from search.evaluating.formats import AnsweredQuestion, Sentence
+from search.evaluating.metrics import answer_values, ranking_values
+from search.evaluating.readers import ENTITY_FIGURES, best_answer, entity_counts, predicted_labels
 from search.records.evaluations import ClassReport, Estimate
-from search.statistics import mean_of, pearson, spearman
-from search.training.examples import Examples, key_of
+from search.statistics import Figure, accuracy, class_counts, estimated, macro_f1, pearson, spearman
+from search.training.examples import key_of
 
-_RESAMPLES = 1999
-_RANKED = ("ndcg@10", "mrr@10", "recall@10", "success@1")
 _DEPTH = 100
+Columns = Sequence[NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured.
-
-    Attributes:
-        metrics: by name, with 95 % bootstrap intervals.
-        values: by name, a value of each query or passage; of graded sentences "cosine" of each pair.
-        classes: of a head that tells classes.
-    """
+    """Metrics with 95 % intervals, and the columns that they are figures of."""
 
     metrics: Mapping[str, Estimate]
-    values: Mapping[str, NDArray[np.float64]]
-    classes: ClassReport | None = None
+    columns: Columns
+    classes: ClassReport | None
 
 
-class Measure(Protocol):
-    """Held-out data to measure models with, before and after.
-
-    Attributes:
-        primary: the metric that checkpoints are compared by, which `score` gives alone.
-    """
-
-    primary: str
-
-    def score(self, model: Any) -> float: ...
-
-    def figures(self, model: Any) -> Figures: ...
-
-    def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        """After less before; what both measured is resampled together."""
-        ...
-
-
-class Correlation:
-    """Graded sentences: how well cosines follow the scores, as the STS benchmark has it (Cer et al. 2017)."""
-
-    primary = "spearman"
-
-    def __init__(self, dev: Examples, seed: int) -> None:
-        self._rows, self._seed = dev.rows, seed
-        self._texts = dev.texts(0, 1)
-        self._scores = np.array([row.score for row in dev.rows])
-
-    def score(self, model: Any) -> float:
-        from scipy.stats import spearmanr
-
-        return float(spearmanr(self._cosines(model), self._scores).statistic)
-
-    def figures(self, model: Any) -> Figures:
-        cosines = self._cosines(model)
-        metrics = {
-            name: correlation(cosines, self._scores, resamples=_RESAMPLES, seed=self._seed)
-            for name, correlation in (("spearman", spearman), ("pearson", pearson))
-        }
-        return Figures(metrics, {"cosine": cosines})
-
-    def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        """The difference of two correlations; pairs are resampled, each with both of its cosines."""
-        columns = np.stack([before.values["cosine"], after.values["cosine"], self._scores])
-        n = columns.shape[1]
-        gaps = {}
-        for name, ranked in (("spearman", True), ("pearson", False)):
-            chance = np.random.default_rng(self._seed)
-            drawn = [_gap(columns[:, chance.integers(0, n, n)], ranked) for _ in range(_RESAMPLES)]
-            low, high = np.nanquantile(drawn, [0.025, 0.975])
-            gaps[name] = Estimate(_gap(columns, ranked), float(low), float(high))
-        return gaps
-
-    def _cosines(self, model: Any) -> NDArray[np.float64]:
-        vectors = dict(zip(self._texts, embeddings(model, self._texts).astype(np.float64), strict=True))
-        return np.array([vectors[row.texts[0]] @ vectors[row.texts[1]] for row in self._rows])
-
-
-def _gap(columns: NDArray[np.float64], ranked: bool) -> float:
-    """(3, n) cosines before, cosines after, scores -> the difference of the correlations with the scores."""
-    from scipy.stats import rankdata
-
-    values = rankdata(columns, axis=1) if ranked else columns
-    values = values - values.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(values, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):  # a resample of one pair only has no correlation
-        before, after = (values[i] @ values[2] / (lengths[i] * lengths[2]) for i in (0, 1))
-    return float(after - before)
-
-
-class Ranking:
-    """Queries with their passages, among all passages that the data names.
-
-    Args:
-        dev: the queries to measure with.
-        others: other examples of the data, whose passages are ranked beside them.
-        prompts: of the model, for queries and documents.
+@dataclass(frozen=True)
+class Measure:
+    """Held-out rows to measure models with.
 
     Attributes:
-        queries, passages: how many there are.
+        figures: by name, of columns with a value for each row; checkpoints are compared by the first.
+        said: what a model says of the rows.
+        columns: of what was said; `report` by class, where there are classes.
     """
 
-    primary = "ndcg@10"
+    figures: Mapping[str, Figure]
+    said: Callable[[Any], Any]
+    columns: Callable[[Any], Columns] = lambda said: said
+    report: Callable[[Any], ClassReport | None] = lambda said: None
+    seed: int = 0
 
-    def __init__(self, dev: Examples, others: Examples, prompts: Mapping[str, str], seed: int) -> None:
-        self._seed, self._prompts = seed, prompts
-        texts = (text for part in (dev, others) for row in part.rows for text in row.texts[1:])
-        self._passages = list({key_of(text): text for text in texts}.values())
-        place = {key_of(text): i for i, text in enumerate(self._passages)}
-        queries: dict[str, str] = {}
-        grades: dict[str, dict[int, int]] = defaultdict(dict)
-        for row in dev.rows:
-            key = key_of(row.texts[0])
-            queries.setdefault(key, row.texts[0])
-            grades[key][place[key_of(row.texts[1])]] = 1
-        self._queries = list(queries.values())
-        self._grades = [grades[key] for key in queries]
-        self._itself = [
-            place.get(key) for key in queries
-        ]  # a query that is a passage, too, is no hit of itself
-        self.queries, self.passages = len(self._queries), len(self._passages)
+    @property
+    def primary(self) -> str:
+        return next(iter(self.figures))
 
     def score(self, model: Any) -> float:
-        return float(self._values(model)[self.primary].mean())
+        """The metric that checkpoints are compared by."""
+        return float(self.figures[self.primary](*self.columns(self.said(model)), axis=-1))
 
-    def figures(self, model: Any) -> Figures:
-        values = self._values(model)
-        return Figures({name: mean_of(each, seed=self._seed) for name, each in values.items()}, values)
+    def measured(self, model: Any) -> Figures:
+        said = self.said(model)
+        columns = self.columns(said)
+        metrics = {name: estimated(of, *columns, seed=self.seed) for name, of in self.figures.items()}
+        return Figures(metrics, columns, self.report(said))
 
     def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        """After less before, of the same queries."""
+        """After less before; rows are drawn again with what was said of them both times."""
+        both = (*before.columns, *after.columns)
         return {
-            name: mean_of(after.values[name] - each, seed=self._seed) for name, each in before.values.items()
+            name: estimated(partial(_gap, of), *both, seed=self.seed) for name, of in self.figures.items()
         }
 
-    def _values(self, model: Any) -> dict[str, NDArray[np.float64]]:
-        queries = embeddings(model, self._queries, prompt_for("query", self._prompts))
-        passages = embeddings(model, self._passages, prompt_for("document", self._prompts))
+
+def _gap(figure: Figure, *both: NDArray[Any], axis: int = -1) -> Any:
+    half = len(both) // 2
+    return figure(*both[half:], axis=axis) - figure(*both[:half], axis=axis)
+
+
+def _means(*names: str) -> dict[str, Figure]:
+    """Of each column its mean."""
+    return {name: partial(_mean, i) for i, name in enumerate(names)}
+
+
+def _mean(number: int, *columns: NDArray[Any], axis: int = -1) -> Any:
+    return np.mean(columns[number], axis=axis)
+
+
+def correlation(pairs: Sequence[tuple[str, str]], scores: Sequence[float], seed: int) -> Measure:
+    """Cosines of graded sentences and their scores, as the STS benchmark has it (Cer et al. 2017)."""
+    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+
+    def columns(model: Any) -> Columns:
+        vectors = dict(zip(texts, _embeddings(model, texts, None), strict=True))
+        return [np.array([vectors[a] @ vectors[b] for a, b in pairs]), np.array(scores)]
+
+    return Measure({"spearman": spearman, "pearson": pearson}, columns, seed=seed)
+
+
+def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed: int) -> Measure:
+    """Queries with their passages, among all passages that the data names; a query is no hit of itself."""
+    passages = list({key_of(text): text for row in (*rows, *others) for text in row[1:]}.values())
+    places = {key_of(text): str(i) for i, text in enumerate(passages)}
+    grades: dict[str, dict[str, int]] = {}
+    for query, passage, *_ in rows:
+        grades.setdefault(key_of(query), {})[places[key_of(passage)]] = 1
+    queries = {key_of(row[0]): row[0] for row in rows}
+    names = ("ndcg@10", "mrr@10", "recall@10", "success@1")
+
+    def columns(model: Any) -> Columns:
+        scores = (
+            _embeddings(model, list(queries.values()), "query") @ _embeddings(model, passages, "document").T
+        )
         judged = []
-        for query, grades, itself in zip(queries, self._grades, self._itself, strict=True):
-            scores = passages @ query
-            if itself is not None and itself not in grades:
-                scores[itself] = -np.inf
-            best = np.argsort(-scores, kind="stable")[:_DEPTH].tolist()
-            judged.append(
-                ranking_values([str(i) for i in best], {str(i): grade for i, grade in grades.items()})
-            )
-        return {name: np.array([values[name] for values in judged]) for name in _RANKED}
+        for query, row in zip(queries, scores, strict=True):
+            best = map(str, np.argsort(-row, kind="stable")[: _DEPTH + 1].tolist())
+            itself = {places.get(query)} - grades[query].keys()
+            values = ranking_values([place for place in best if place not in itself], grades[query])
+            judged.append([values[name] for name in names])
+        return list(np.array(judged).T)
+
+    return Measure(_means(*names), columns, seed=seed)
 
 
-def embeddings(model: Any, texts: list[str], prompt: str = "") -> NDArray[np.float32]:
-    """Unit vectors by sentence-transformers, (n, d) float32; what does not fit the model is cut."""
-    vectors = model.encode(
-        texts, prompt=prompt, batch_size=64, normalize_embeddings=True, show_progress_bar=False
-    )
-    return np.asarray(vectors, dtype=np.float32)
+def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.float64]:
+    """Unit vectors by sentence-transformers, (n, d); what does not fit the model is cut."""
+    encode = {
+        "query": model.encode_query,
+        "document": model.encode_document,
+        None: partial(model.encode, prompt=""),
+    }[role]
+    vectors = encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
+    return np.asarray(vectors, dtype=np.float64)
+
+
+def labels(items: Sequence[Item], classes: Sequence[str], seed: int) -> Measure:
+    """Texts with their labels."""
+    texts, truth = [item.text for item in items], np.array([classes.index(item.label) for item in items])
+
+    def said(head: Any) -> NDArray[np.float64]:
+        return np.array([one.scores for one in Classifier(head)(texts)])
+
+    def columns(said: NDArray[np.float64]) -> Columns:
+        return list(class_counts(truth, said.argmax(axis=1), len(classes)))
+
+    report = partial(class_report, classes, truth)
+    return Measure({"macro_f1": macro_f1, "accuracy": accuracy}, said, columns, report, seed)
+
+
+def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
+    """Sentences with their labelled words."""
+    gold = [list(chunks(sentence.labels)) for sentence in sentences]
+
+    def columns(head: Any) -> Columns:
+        found, _ = predicted_labels(Tagger(head), sentences, Plan())
+        return list(entity_counts(gold, [list(chunks(labels)) for labels in found]))
+
+    return Measure(ENTITY_FIGURES, columns, seed=seed)
+
+
+def answers(asked: Sequence[tuple[AnsweredQuestion, str]], seed: int) -> Measure:
+    """Questions about paragraphs; where every one has an answer, the best span counts, however little it scores."""
+    forced = all(question.answers for question, _ in asked)
+    how = SpanOptions(answers=1)
+
+    def columns(head: Any) -> Columns:
+        values = []
+        for question, text in asked:
+            said = answer_from(question.text, [text], head, how, lambda *_: (1, 1, None, ""))
+            values.append(list(answer_values(best_answer(said, forced), question.answers).values()))
+        exact, f1 = np.array(values).T
+        return [f1, exact]
+
+    return Measure(_means("f1", "exact_match"), columns, seed=seed)

@@ -1,14 +1,12 @@
 """The folder beside the result where a training keeps its checkpoints, so that it can go on after it was stopped.
 
-`.NAME.training/` holds `plan.json` (what the training is of), the trainer's `checkpoint-STEP/`, and at the end
-`result/`, which is moved into place whole. It is deleted then.
+`.NAME.training/` holds `plan.json` (data and settings), the trainer's `checkpoint-STEP/`, and at the end `result/`,
+which is moved into place whole.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import InputError, quoted
-
-_CHECKPOINT = re.compile(r"checkpoint-(\d+)")
-_PLAN, _RESULT = "plan.json", "result"
 
 
 class WorkFolder:
@@ -32,11 +27,10 @@ class WorkFolder:
     """
 
     def __init__(self, out: str | Path) -> None:
-        self.out = Path(os.path.abspath(Path(out).expanduser()))  # noqa: PTH100 (resolve() would follow links)
-        if not self.out.name:
-            raise InputError(f"'{out}' cannot hold a model. Name a folder that is not there yet.")
-        is_free = not self.out.exists() or (self.out.is_dir() and not any(self.out.iterdir()))
-        if not is_free or self.out.is_symlink():
+        self.out = Path(out).expanduser().absolute()
+        if self.out.is_symlink() or (
+            self.out.exists() and not (self.out.is_dir() and not any(self.out.iterdir()))
+        ):
             raise InputError(
                 f"there is something at '{self.out}', and nothing is overwritten. Name a folder that is not there yet."
             )
@@ -44,16 +38,12 @@ class WorkFolder:
             raise InputError(
                 f"'{out}' cannot be made: there is no folder '{self.out.parent}'. Make it first."
             )
-        if not os.access(self.out.parent, os.W_OK | os.X_OK):
-            raise InputError(
-                f"'{out}' cannot be made: nothing may be written to '{self.out.parent}'. Name another folder."
-            )
         self.path = self.out.parent / f".{self.out.name}.training"
-        self.result = self.path / _RESULT
+        self.result = self.path / "result"
 
     @contextmanager
     def held(self, plan: Mapping[str, Any], resume: bool) -> Iterator[Path | None]:
-        """Have the folder while a training is in it; what failed before its first checkpoint leaves none.
+        """Have the folder while a training is in it; one that failed before its first checkpoint is deleted.
 
         Args:
             plan: what decides about the result, JSON-compatible.
@@ -65,6 +55,7 @@ class WorkFolder:
         Raises:
             InputError: there is an unfinished training that it shall not go on with, or that has another plan.
         """
+        written = json.dumps(plan, indent=2)
         try:
             self.path.mkdir()
         except FileExistsError:
@@ -73,9 +64,9 @@ class WorkFolder:
                     f"an unfinished training lies in {quoted(self.path)}. "
                     "Go on with it: --resume. Or delete that folder, and begin anew."
                 ) from None
-            self._require_same(plan)
+            self._require_same(json.loads(written))
         else:
-            (self.path / _PLAN).write_text(json.dumps(plan, indent=2), encoding="utf-8")
+            (self.path / "plan.json").write_text(written, encoding="utf-8")
         shutil.rmtree(self.result, ignore_errors=True)
         try:
             yield self._checkpoint()
@@ -87,11 +78,9 @@ class WorkFolder:
         """The last checkpoint that is whole: the trainer writes its state last."""
         whole = {}
         for place in self.path.glob("checkpoint-*"):
-            match = _CHECKPOINT.fullmatch(place.name)
             with suppress(OSError, ValueError):
                 json.loads((place / "trainer_state.json").read_text(encoding="utf-8"))
-                if match:
-                    whole[int(match[1])] = place
+                whole[int(place.name.removeprefix("checkpoint-"))] = place
         return whole[max(whole)] if whole else None
 
     def finish(self) -> None:
@@ -101,14 +90,13 @@ class WorkFolder:
             InputError: something has come to be there since the start; the result stays where it is.
         """
         try:
-            if self.out.is_dir() and not self.out.is_symlink():
+            if self.out.is_dir():
                 self.out.rmdir()  # refused unless it is empty
             self.result.replace(self.out)
         except OSError as error:
             raise InputError(
-                f"the training is done, but its result cannot be moved to '{self.out}' "
-                f"({error.strerror or error}). It lies in {quoted(self.result)}: move it where it shall be, "
-                f"then delete {quoted(self.path)}."
+                f"the training is done, but its result cannot be moved to '{self.out}' ({error.strerror}). It lies in "
+                f"{quoted(self.result)}: move it where it shall be, then delete {quoted(self.path)}."
             ) from None
         shutil.rmtree(self.path, ignore_errors=True)
 
@@ -116,16 +104,19 @@ class WorkFolder:
         try:
             if self.path.is_symlink():
                 raise OSError("a link")
-            earlier = json.loads((self.path / _PLAN).read_text(encoding="utf-8"))
+            earlier = json.loads((self.path / "plan.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise InputError(
-                f"{quoted(self.path)} is in the way: its {_PLAN} cannot be read. Move it, or name another folder."
+                f"{quoted(self.path)} is in the way: its plan.json cannot be read. Move it, or name another folder."
             ) from None
-        now = json.loads(json.dumps(plan))
-        differing = [name for name in sorted({*earlier, *now}) if earlier.get(name) != now.get(name)]
-        if differing:
-            told = "; ".join(f"{name} was {earlier.get(name)} and is {now.get(name)}" for name in differing)
+        names = sorted({*earlier, *plan})
+        changed = [
+            f"{name} was {earlier.get(name)} and is {plan.get(name)}"
+            for name in names
+            if earlier.get(name) != plan.get(name)
+        ]
+        if changed:
             raise InputError(
-                f"the unfinished training is another one ({told}). "
+                f"the unfinished training is another one ({'; '.join(changed)}). "
                 f"Go on with the same settings and data, or delete {quoted(self.path)} and begin anew."
             )

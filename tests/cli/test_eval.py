@@ -22,7 +22,7 @@ def test_one_setting(run: Run, beir: Path, tiny_model: Path) -> None:
     assert " ".join(lines[1:3]).startswith("3 queries, 5 judgements; 5 documents, 5 passages; ")
     assert any(line.split()[:2] == ["metric", "mean"] for line in lines)
     assert sum(" to 0." in line or " to 1." in line for line in lines) == 9
-    assert "note: 1 query has no judgement; left out: q3" in out
+    assert "note: 1 queries have no judgement; left out: q3" in out
     assert max(map(len, lines[3:])) <= 80  # above is the model's folder
     assert "against" not in out
 
@@ -128,7 +128,7 @@ def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
     ("args", "code", "message"),
     [
         (["--mode", "nonsense"], 1, "nonsense"),
-        (["--mode", "dense,wieght=1"], 1, "'wieght' in the setting 'dense,wieght=1' is no keyword"),
+        (["--mode", "dense,wieght=1"], 1, "'wieght=1' in the setting 'dense,wieght=1' is no keyword"),
         (["--mode", "dense", "--compare", "dense", "hybrid"], 2, "exclude each other"),
         (
             ["--split", "dev"],

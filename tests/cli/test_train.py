@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 
 from search import Index
-from search.cli.train import LossName
 from search.records.evaluations import CurvePoint, Estimate, TrainingFile, TrainingReport
 from search.render import training as draw
-from search.training.tuning import LOSSES
 from tests.conftest import Run
-from tests.training.conftest import trainable, write_graded, write_pairs
-from tests.training.test_training_heads import write_questions, write_sentences, write_texts
+from tests.training.conftest import trainable, write_graded, write_pairs, write_texts
 
 QUICK = ("--lr", "0.001", "--batch-size", "8")
 
@@ -50,10 +47,10 @@ def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> N
     code, out, err = run("encoder", write_pairs(tmp_path / "a.csv"), "--json", "-q", "--seed", "7", *QUICK)
     assert (code, err) == (0, "")
     found = json.loads(out)
-    assert (found["objective"], found["settings"]["seed"], found["settings"]["loss"]) == (
+    assert (found["objective"], found["settings"]["seed"], found["loss"]) == (
         "pairs",
         7,
-        "multiple-negatives",
+        "MultipleNegativesRankingLoss",
     )
     gap = found["difference"]["ndcg@10"]["mean"]
     assert gap == pytest.approx(found["after"]["ndcg@10"]["mean"] - found["before"]["ndcg@10"]["mean"])
@@ -67,32 +64,19 @@ def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> N
 def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None:
     """What it printed is what it is, and the folder labels texts at once."""
     data, png = write_texts(tmp_path / "a.csv"), tmp_path / "a.png"
-    options = ("--freeze", "1", "--class-weights", "balanced", "--epochs", "3", "--lr", "0.003", "--png", png)
+    options = ("--freeze", "1", "--epochs", "3", "--lr", "0.003", "--png", png)
     code, out, err = run("classify", data, *options)
     assert code == 0, err
     said = " ".join(out.split())
     for expected in (
         "48 texts with labels; 6 to measure with, 6 to choose",
-        "freeze 1, class_weights balanced",
+        "freeze 1",
         "calibration error",
         "label precision recall F1 examples",
-        "Confusion of texts: rows are true labels, columns what was said it them",
+        "Confusion: rows are true labels, columns what was said it them",
     ):
         assert expected in said
     assert png.read_bytes().startswith(b"\x89PNG")
-
-
-@trainable
-def test_a_tagger_and_a_reader_as_json(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("seqeval")
-    quick = ("--epochs", "1", "--json", "-q", "--dev-share", "0.2")
-    sentences, questions = write_sentences(tmp_path / "a.conll"), write_questions(tmp_path / "a.json")
-    code, out, err = run("tag", sentences, *quick, out=tmp_path / "tagger")
-    assert (code, err) == (0, "")
-    assert json.loads(out)["classes"]["classes"] == ["O", "name"]
-    code, out, err = run("read", questions, *quick, out=tmp_path / "reader")
-    assert (code, err) == (0, "")
-    assert (json.loads(out)["objective"], json.loads(out)["classes"]) == ("read", None)
 
 
 @pytest.mark.parametrize(
@@ -103,11 +87,10 @@ def test_a_tagger_and_a_reader_as_json(run: Run, tmp_path: Path) -> None:
             2,
             "--freeze takes a number of layers, or all, and not 'half'",
         ),
-        (["read", "a.json", "--class-weights", "balanced"], 2, "No such option: --class-weights"),
         (["tag", "no.conll"], 1, "'no.conll' cannot be read"),
         (["encoder"], 2, "Missing argument 'DATA'"),
         (["encoder", "a.csv", "--png", "no/folder/x.png"], 1, "there is no folder"),
-        (["encoder", "no.csv"], 1, "there is no 'no.csv'"),
+        (["encoder", "no.csv"], 1, "'no.csv' cannot be read"),
         (["encoder", "a.csv", "--loss", "hinge"], 2, "hinge"),
         (["encoder", "a.csv", "--lr", "-1"], 2, "--lr"),
         (["encoder", "a.csv", "--warmup", "2"], 2, "--warmup"),
@@ -128,12 +111,8 @@ def test_a_stop_says_how_to_go_on(run: Run, tmp_path: Path, monkeypatch: pytest.
     def stopped(*given: Any, **named: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("search.training.train", stopped)
+    monkeypatch.setattr("search.bert.train", stopped)
     assert "The same command with --resume goes on" in run("encoder", "a.csv")[2]
-
-
-def test_the_options_name_every_choice() -> None:
-    assert [name.value for name in LossName] == list(LOSSES)
 
 
 def report(**changed: Any) -> TrainingReport:
@@ -142,7 +121,7 @@ def report(**changed: Any) -> TrainingReport:
             "out": "out", "base": "all-MiniLM-L6-v2", "base_sha256": "b" * 64, "sha256": "a" * 64,
             "objective": "graded", "loss": "CoSENTLoss",
             "files": (TrainingFile("train", "x/\x1b[31mdata<b>.tsv", "\x1b[31mdata<b>.tsv", "c" * 64, 1234),),
-            "counts": {"read": 1234, "duplicates": 4, "train": 1000, "held_out": 230, "texts": 2000, "cut": 3},
+            "counts": {"read": 1234, "duplicates": 4, "train": 1000, "held_out": 230, "chosen_by": 9, "cut": 3},
             "settings": {"epochs": 1, "batch_size": 16, "lr": 2e-5, "warmup": 0.1,
                          "seed": 0},
             "primary": "spearman",
@@ -163,7 +142,7 @@ def test_a_report_as_text() -> None:
     assert out.splitlines()[0] == "Trained all-MiniLM-L6-v2 into out"
     assert "spearman  0.8000  0.8500     +0.0500  +0.040 to +0.060" in out
     assert "20; the weights of step 10 were kept" in out
-    assert "1,234 read; duplicates: 4, cut: 3" in out
+    assert "read 1,234, duplicates 4, cut 3" in out
     assert "1 min 1 s on cpu, 2 threads" in out
     assert "\x1b" not in out and "\u202e" not in out
     assert re.search("\x1b\\[1;32m *\\+0.0500", draw.training(report(), width=100, colour=True))

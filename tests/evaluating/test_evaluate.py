@@ -15,9 +15,11 @@ import pytest
 import search
 from search.encoding import Encoder
 from search.errors import FingerprintMismatch, IndexDamaged, IndexNotFound, InputError
-from search.evaluating.dataset import Span
+from search.evaluating.evaluation import cross_validated
+from search.evaluating.formats import Span
 from search.evaluating.metrics import ranking_values, span_values
 from search.records.evaluations import Evaluation
+from tests.conftest import Run
 from tests.evaluating.conftest import DOCUMENTS, QRELS, QUERIES, write_lines, write_qrels
 
 DENSE = ["dense"]
@@ -82,7 +84,7 @@ def test_the_evaluation_of_a_collection(beir: Path, model: str, own_home: Path) 
         assert one.difference.mean == pytest.approx(np.mean(gaps))
         assert one.better == sum(gap > 0 for gap in gaps)
     assert {one.metric for one in found.comparisons} == set(found.metrics)
-    assert "1 query has no judgement; left out: q3" in notes_of(found)
+    assert "1 queries have no judgement; left out: q3" in notes_of(found)
     assert "only 3 queries" in notes_of(found)
     assert Path(found.index).is_relative_to(own_home / "evaluations")
     with pytest.raises(IndexNotFound):  # it is none of the user's own
@@ -176,14 +178,14 @@ def test_documents_without_text_are_said_to_be_hopeless(beir: Path, model: str) 
     write_lines(beir / "corpus.jsonl", [*documents, {"_id": "d6", "title": "", "text": " "}])
     write_qrels(beir, [*QRELS, ("q1", "d6", 1)])
     found = search.evaluate(beir, settings=DENSE, model=model)
-    assert "1 relevant document holds no text and cannot be found: d6" in notes_of(found)
+    assert "1 relevant documents have no text and cannot be found: d6" in notes_of(found)
     assert found.queries[0].values["recall@100"] == pytest.approx(2 / 3)
 
 
 def test_queries_that_nothing_is_relevant_to(beir: Path, model: str) -> None:
     write_qrels(beir, [*QRELS, ("q3", "d1", 0)])
     found = search.evaluate(beir, settings=DENSE, model=model)
-    assert "1 query has no relevant document, and so 0, as in trec_eval: q3" in notes_of(found)
+    assert "1 queries have no relevant document, and so 0, as in trec_eval: q3" in notes_of(found)
     assert set(found.queries[2].values.values()) == {0}
     write_qrels(beir, [("q3", "d1", 0)])
     with pytest.raises(InputError, match="no query has a relevant document"):
@@ -194,7 +196,7 @@ def test_queries_without_hits(beir: Path, model: str) -> None:
     queries = {**QUERIES, "q1": "zzz"}
     write_lines(beir / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in queries.items()])
     found = search.evaluate(beir, settings=["lexical"], model=model)
-    assert "1 query has no hit in 'lexical', and so 0: q1" in notes_of(found)
+    assert "1 queries have no hit in 'lexical', and so 0: q1" in notes_of(found)
     write_lines(beir / "queries.jsonl", [{"_id": id_, "text": "zzz"} for id_ in QUERIES])
     with pytest.raises(InputError, match="no query has a hit in the setting 'lexical'"):
         search.evaluate(beir, settings=["lexical"], model=model)
@@ -233,7 +235,7 @@ def test_judgements_about_an_index_of_ones_own(notes: Path, model: str, tmp_path
         assert asked[text].found == tuple(ranked)
         assert asked[text].values == ranking_values(ranked, grades)
     assert len(asked["the door"].found) == 4
-    assert "1 query has no relevant document" in notes_of(found)
+    assert "1 queries have no relevant document" in notes_of(found)
 
 
 def test_judgements_that_do_not_fit_the_index(notes: Path, model: str, tmp_path: Path) -> None:
@@ -383,3 +385,58 @@ def test_progress_is_told(beir: Path, model: str) -> None:
     asked = [state for state in told if state.stage == "asking"]
     assert [(state.done, state.total) for state in asked] == [(1, 3), (2, 3), (3, 3)]
     assert any(state.stage == "encoding" for state in told)
+
+
+def test_a_choice_is_judged_where_it_was_not_made() -> None:
+    values = np.array([[0.5, 0.5, 0.5, 0.5], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
+    folds = np.array([0, 0, 1, 1])
+    # Of each half the other half's best is taken, which is the worst there.
+    assert cross_validated(values, folds).tolist() == [0.0, 0.0, 0.0, 0.0]
+    assert cross_validated(values[:1], folds).tolist() == [0.5] * 4
+
+
+def test_the_best_weight_is_found_written_and_used(notes: Path, model: str, tmp_path: Path, run: Run) -> None:
+    index = search.Index.build(notes, model=model)
+    path = tmp_path / "judged.csv"
+    rows = ["turn the lock,keys.md", "is time long,deep/time.txt", "the first side,table.csv#1"]
+    rows += ["a long sound,table.csv#2", "the key in the water,keys.md", "people say,deep/time.txt"]
+    path.write_text("\n".join(["query,path", *rows]), encoding="utf-8")
+    args = ("eval", path, "--index", index.path, "--tune")
+    code, out, _ = run(*args, "--json")
+    told = json.loads(out)
+    means = [one["metrics"][told["primary"]]["mean"] for one in told["settings"]]
+    options = [one["setting"]["options"] for one in told["settings"]]
+    assert [one["weight"] for one in options] == [0.75, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 0.75]
+    assert told["settings"][-1]["setting"]["name"] == "hybrid,weight=0.75,rerank=late"
+    assert (code, told["saved"], told["best"]["options"]) == (0, False, options[int(np.argmax(means))])
+    assert index.query("turn the lock")[0].weight == 0.75
+    code, out, _ = run(*args, "--save")
+    assert code == 0 and told["best"]["name"] in out and "chance" in out
+    weight, best = told["best"]["options"]["weight"], told["best"]["options"]
+    hit = search.Index.open(index.path).query("turn the lock")[0]
+    assert (hit.weight, hit.ranking.rerank) == (weight, best.get("rerank") or "")
+    assert index.query("turn the lock", weight=0.3)[0].weight == 0.3
+    path.write_text("query,path\nturn the lock,keys.md\n", encoding="utf-8")
+    assert "too few to choose by" in run(*args)[2]
+    for wrong in (["--save"], ["--tune", "--mode", "dense"]):
+        assert run("eval", path, *wrong)[0] == 2
+
+
+def test_settings_as_people_write_them(beir: Path, model: str) -> None:
+    asked = ["dense", "hybrid, weight=0.5,rerank=late", "dense", "hybrid,phrases=true"]
+    found = search.evaluate(beir, settings=asked, model=model, k=2)
+    assert [one.setting.options for one in found.settings] == [
+        {"mode": "dense"},
+        {"mode": "hybrid", "weight": 0.5, "rerank": "late"},
+        {"mode": "hybrid", "phrases": True},
+    ]
+    for wrong, what in (
+        ("dense,wieght=1", "'wieght=1' in the setting 'dense,wieght=1' is no keyword .* keywords are: mode"),
+        ("dense,per_document=1", "is no keyword"),
+        ("weight=1", "must begin with a mode"),
+        ("dense,weight", "'weight' in the setting"),
+        ("dense,weight=foo", "a value in the setting 'dense,weight=foo' is no number"),
+        ("dense,weight=2", "weight is 2; it must be at most 1"),
+    ):
+        with pytest.raises(InputError, match=what):
+            search.evaluate(beir, settings=[wrong], model=model)

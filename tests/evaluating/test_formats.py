@@ -9,8 +9,19 @@ from pathlib import Path
 import pytest
 
 from search.errors import InputError
-from search.evaluating.dataset import Entry, Pair, Query, Retrieval, SentencePairs, Span, Spans
-from search.evaluating.formats import read_dataset
+from search.evaluating.formats import (
+    Entry,
+    Pair,
+    Query,
+    Retrieval,
+    SentencePairs,
+    Span,
+    Spans,
+    read_conll,
+    read_dataset,
+    read_examples,
+)
+from search.records.predictions import Example
 from tests.conftest import DATA
 from tests.evaluating.conftest import CORPORA, write_lines, write_qrels
 
@@ -50,9 +61,8 @@ CORPUS_LINE = {"_id": "d9", "title": "", "text": "more"}
         ("corpus.jsonl", "{", 6, "no JSON"),
         ("corpus.jsonl", "[1]", 6, "a JSON object is needed, not list"),
         ("corpus.jsonl", '{"text": "a"}', 6, '"_id" must be there'),
-        ("corpus.jsonl", '{"_id": "", "text": "a"}', 6, '"_id" must be there'),
+        ("corpus.jsonl", '{"_id": "", "text": "a"}', 6, '"_id" is empty'),
         ("corpus.jsonl", '{"_id": "d2", "text": "a"}', 6, "'d2' is there a second time"),
-        ("corpus.jsonl", '{"_id": "d9"}', 6, '"text" must be there'),
         (
             "corpus.jsonl",
             '{"_id": "d9", "text": "a", "title": 5}',
@@ -62,7 +72,7 @@ CORPUS_LINE = {"_id": "d9", "title": "", "text": "more"}
         ("queries.jsonl", '{"_id": "q1", "text": "a"}', 5, "'q1' is there a second time"),
         ("queries.jsonl", '{"_id": "q9", "text": 3}', 5, '"text" must be there'),
         ("qrels/test.tsv", "q1\td2", 7, "2 fields"),
-        ("qrels/test.tsv", "q1\td2\tyes", 7, "'yes' is no grade"),
+        ("qrels/test.tsv", "q1\td2\tyes", 7, "is 'yes', which is no score"),
         ("qrels/test.tsv", "q1\td2\t1.5", 7, "'1.5' is no grade"),
         ("qrels/test.tsv", "q1\td1\t1", 7, "'d1' is judged 1 here and 2 before"),
     ],
@@ -83,7 +93,7 @@ def test_beir_that_cannot_be_used(beir: Path) -> None:
     write_qrels(beir, [])
     assert "holds no judgement" in message(beir)
     (beir / "qrels" / "test.tsv").write_text("q1\td1\t1\n", encoding="utf-8")
-    assert "test.tsv:1: the first line must be a header" in message(beir)
+    assert "test.tsv:1: the first line must name the columns query-id" in message(beir)
     write_qrels(beir, [("q1", "d1", 1)])
     write_lines(beir / "queries.jsonl", [{"_id": "q1", "text": " "}])
     assert "queries.jsonl:1: the query 'q1' is judged, and its text is empty" in message(beir)
@@ -127,7 +137,7 @@ def test_judgements(tmp_path: Path) -> None:
         ("query,path\na\n", ":2: 1 fields, but the first line has 2"),
         ("query,path\na,\n", ':2: "path" is empty'),
         ("query,path\n\n ,b\n", ':3: "query" is empty'),
-        ("query,path,relevance\na,b,high\n", ":2: 'high' is no grade"),
+        ("query,path,relevance\na,b,high\n", ":2: \"relevance\" is 'high', which is no score"),
         ("query,path,relevance\na,b,1\na,b,2\n", ":3: 'b' is judged 2 here and 1 before"),
         ('query,path\n"a"b,c\n', ":2: no table"),
         ("query,path\n", "holds no judgement"),
@@ -153,10 +163,10 @@ def test_squad(squad: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ([], 'the file: "data" must be there and be a list'),
-        ({"data": [{}]}, 'data[0]: "paragraphs" must be there and be a list'),
-        ({"data": [{"paragraphs": [{"qas": []}]}]}, 'data[0].paragraphs[0]: "context" must be there'),
-        ({"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "1"}]}]}]}, 'qas[0]: "question" must be'),
+        ([], "the file: list indices must be"),
+        ({"data": [{}]}, "the file has no 'paragraphs'"),
+        ({"data": [{"paragraphs": [{"qas": []}]}]}, "data[0].paragraphs[0] has no 'context'"),
+        ({"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "1"}]}]}]}, "qas[0] has no 'question'"),
         (
             {"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "1", "question": "q"}] * 2}]}]},
             "second time",
@@ -173,7 +183,7 @@ def test_malformed_squad(tmp_path: Path, value: object, what: str) -> None:
 def test_squad_that_is_no_json(tmp_path: Path) -> None:
     path = tmp_path / "some.json"
     path.write_text('{\n"data": [}', encoding="utf-8")
-    assert f"{path}:2: this is no JSON, and a SQuAD file is" in message(path)
+    assert "line 2" in message(path) and "The format is that of SQuAD" in message(path)
 
 
 def test_spans(gold: Path) -> None:
@@ -192,8 +202,8 @@ def test_spans(gold: Path) -> None:
     ("change", "what"),
     [
         ({"corpus_id": "gone"}, "there is no file 'corpora/gone.md'"),
-        ({"references": []}, '"references" must be there'),
-        ({"references": [{"content": "x"}]}, "a span needs content"),
+        ({"references": []}, '"references" lists no span'),
+        ({"references": [{"content": "x"}]}, '"references" must list spans with content'),
         ({"references": [{"content": "Key", "start_index": 3, "end_index": 6}]}, "are not the text"),
         ({"references": [{"content": "", "start_index": 3, "end_index": 3}]}, "are not the text"),
         ({"_id": "0"}, "second time"),
@@ -247,3 +257,59 @@ def test_the_data_for_development_is_read(place: str, queries: int) -> None:
     if not (DATA / place).exists():
         pytest.skip(f"the shared data is not here: {place}")
     assert len(read_dataset(DATA / place).queries) == queries  # type: ignore[union-attr]
+
+
+def test_labelled_examples(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('\ufeffLabel,Text,other\ngood,"a, ""b""\nc",1\n\n bad , d ,2\n', encoding="utf-8")
+    assert read_examples(path) == [
+        Example("good", text='a, "b"\nc', line=3),
+        Example("bad", text=" d ", line=5),
+    ]
+    path.write_text("passage,label\n12,a\np7,b\n", encoding="utf-8")
+    assert read_examples(path) == [Example("a", passage=12, line=2), Example("b", passage=7, line=3)]
+    path.write_text("path,label\nx.csv#3,a\n", encoding="utf-8")
+    assert read_examples(path) == [Example("a", path="x.csv#3", line=2)]
+    assert read_examples(path, text_column="Path") == [Example("a", text="x.csv#3", line=2)]
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (
+            "text,mood\na,b\n",
+            "csv:1: no column 'label'; there is text, mood. Name the column with --label-column",
+        ),
+        ("tweet,label\na,b\n", "no column 'text'; there is tweet, label. Name the column with --text-column"),
+        ("text,label,label\na,b,c\n", "two columns are called 'label'"),
+        ("text,label\na,b\nc\n", "a.csv:3: 1 fields, but the first line has 2"),
+        ("text,label\n ,b\n", 'a.csv:2: "text" is empty'),
+        ("text,label\na,\n", '"label" is empty'),
+        ("text,label\n", "holds no rows below a first line"),
+        ("passage,label\nx,b\n", "'x' is no id of a passage"),
+        ('text,label\n"a,b\n', "no table"),
+    ],
+)
+def test_malformed_examples(tmp_path: Path, content: str, what: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(what)):
+        read_examples(path)
+
+
+def test_conll(tmp_path: Path) -> None:
+    path = tmp_path / "old.conll"
+    path.write_bytes(b"-DOCSTART- -X- -X- O\r\n\r\nEU NNP B-NP S-ORG\r\nrejects VBZ B-VP O\r\n")
+    (sentence,) = read_conll(path)
+    assert (sentence.words, sentence.labels) == (("EU", "rejects"), ("S-ORG", "O"))
+    assert [sentence.text[slice(*span)] for span in sentence.spans] == ["EU", "rejects"]
+    for content, what in (
+        (b"\n \n", "holds no sentence"),
+        (b"a\tO\nb\n", "old.conll:2: 'b' is no word with a label"),
+        (b"a\tO\n\tO\n", "old.conll:2: 'O' is no word with a label"),
+        (b"a\tO\nb\tperson\n", "is no word with a label"),
+        (b"a\tO\n\xff\tO\n", "cannot be read"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=what):
+            read_conll(path)

@@ -1,37 +1,58 @@
-"""Trainings of a tiny model, a few steps each: what is saved, what is said, how one goes on that was stopped."""
+"""Trainings of a tiny model, a few steps each: what is learned, what the result is, how a stopped one goes on."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
+import search
 from search import Encoder, bert
 from search.errors import InputError, ModelError, OptionalDependency
-from search.records.evaluations import TrainingReport
-from search.records.reports import Progress
-from search.training import train
-from search.training.examples import Example, Examples
-from search.training.measures import Correlation, Figures, Ranking
-from search.training.work import WorkFolder
-from tests.conftest import save_tiny_bert
-from tests.training.conftest import trainable, write_graded, write_lines, write_pairs
+from tests.bert.conftest import save_tiny
+from tests.conftest import Run, save_tiny_bert
+from tests.training.conftest import (
+    trainable,
+    write_graded,
+    write_lines,
+    write_pairs,
+    write_questions,
+    write_sentences,
+    write_texts,
+)
 
 pytestmark = trainable
-QUICK = {"lr": 1e-3, "batch_size": 8}
+QUICK: dict[str, Any] = {"lr": 1e-3, "batch_size": 8}
+HEAD: dict[str, Any] = {"lr": 3e-3, "epochs": 4, "batch_size": 8}
+KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Path], str, dict[str, Any]]] = {
+    "encoder": (bert.train, write_graded, "tsv", {**QUICK, "epochs": 2}),
+    "classify": (bert.train_classifier, write_texts, "csv", HEAD),
+    "tag": (bert.train_tagger, write_sentences, "conll", {**HEAD, "lr": 5e-3, "epochs": 16, "batch_size": 4}),
+    "read": (bert.train_reader, write_questions, "json", HEAD),
+}
 
 
 class Stop(Exception):
     """Stands for a kill."""
 
 
-def weights(folder: Path) -> str:
-    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+def trained(what: str, place: Path, model: Path, **more: Any) -> tuple[Any, Path]:
+    """What training on made-up data reported, and the file that it was measured with."""
+    train, write, suffix, options = KINDS[what]
+    dev = write(place / f"dev.{suffix}", 12, seed=1)
+    given = {"model": str(model), "dev": dev, "dev_share": 0.2, **options, **more}
+    return train(write(place / f"data.{suffix}"), place / "out", **given), dev
+
+
+def weights(folder: Path | str) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load_file
+
+    return load_file(Path(folder) / "model.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -45,343 +66,327 @@ def dropping(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory, dropping: Path) -> TrainingReport:
-    """Two epochs on graded sentences."""
-    place = tmp_path_factory.mktemp("done")
-    write_graded(place / "dev.tsv", 12, seed=1)
-    return train(
-        write_graded(place / "graded.tsv", 40),
-        place / "out",
-        model=str(dropping),
-        dev=place / "dev.tsv",
-        dev_share=0.3,
-        epochs=2,
-        **QUICK,
-    )
+def bases(dropping: Path, tiny_model: Path) -> dict[str, Path]:
+    return {**dict.fromkeys(KINDS, tiny_model), "encoder": dropping}
 
 
-def test_bert_has_it_under_its_name() -> None:
-    assert bert.train is train
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, bases: dict[str, Path]) -> dict[str, tuple[Any, Path]]:
+    return {what: trained(what, tmp_path_factory.mktemp(what), bases[what]) for what in KINDS}
 
 
-def test_the_result_is_a_model_like_any_other(done: TrainingReport, dropping: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    out, texts = Path(done.out), ["turn the key", "open the door to the water"]
-    encoder = Encoder(done.out, engine="torch", device="cpu")
+def test_an_encoder_has_the_figures_of_eval(made: dict[str, Any], dropping: Path) -> None:
+    """Before and after again, by the public evaluation; the result is a model like any other."""
+    report, dev = made["encoder"]
+    for model, said in ((str(dropping), report.before), (report.out, report.after)):
+        found = search.evaluate(dev, model=model, engine="torch").metrics
+        assert said["spearman"].mean == pytest.approx(found["spearman"].mean, abs=1e-6)
+    encoder = Encoder(report.out, engine="torch", device="cpu")
     assert (encoder.pooling, encoder.max_tokens) == ("mean", 64)
-    assert encoder.files.weights_sha256 == done.sha256 == weights(out) != weights(dropping)
-    theirs = SentenceTransformer(done.out, device="cpu").encode(texts)
-    np.testing.assert_allclose(encoder.encode(texts), theirs, atol=1e-6)
-    assert not list(out.rglob("*.bin")) and not list(out.rglob("*.pt"))
-    assert [path.name for path in out.parent.iterdir() if path.name.startswith(".")] == []
+    assert encoder.files.weights_sha256 == report.sha256 != encoder.files.tokenizer_sha256
 
 
-def test_figures_are_those_of_the_models(done: TrainingReport, dropping: Path) -> None:
-    """Before and after again, by the public encoder and SciPy."""
-    rows = [
-        line.split("\t")
-        for line in (Path(done.out).parent / "dev.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    ]
-    gold = [float(row[2]) for row in rows]
-    for model, said in ((str(dropping), done.before), (done.out, done.after)):
-        encoder = Encoder(model, engine="torch", device="cpu")
-        first, second = (encoder.encode([row[side] for row in rows]) for side in (0, 1))
-        expected = spearmanr((first * second).sum(axis=1), gold).statistic
-        assert said["spearman"].mean == pytest.approx(expected, abs=1e-6)
-    gap = done.difference["spearman"]
-    assert gap.mean == pytest.approx(done.after["spearman"].mean - done.before["spearman"].mean)
-    assert gap.low <= gap.mean <= gap.high
-    assert done.improved == (gap.mean > 0)
+def test_heads_have_the_figures_of_eval(made: dict[str, Any], run: Run) -> None:
+    for what, task in (("tag", "entities"), ("read", "answers")):
+        report, dev = made[what]
+        code, out, err = run("eval", dev, "--task", task, "--model", report.out, "--json")
+        assert code == 0, err
+        for name, figure in report.after.items():
+            assert json.loads(out)["metrics"][name]["mean"] == pytest.approx(figure.mean)
+        assert report.after["f1"].mean > report.before["f1"].mean
+    assert bert.tag("turn xyzq sound time 9", model=made["tag"][0].out).labels == ("O", "B-name", "I-name")
+    report, dev = made["classify"]
+    rows = [line.split(",") for line in dev.read_text(encoding="utf-8").splitlines()[1:]]
+    said = bert.label([text for text, _ in rows], model=report.out)
+    right = np.array([one.label == label for one, (_, label) in zip(said.texts, rows, strict=True)])
+    assert report.after["accuracy"].mean == right.mean() > report.before["accuracy"].mean
+    assert report.classes.classes == said.classes == ("it", "them")
+    assert report.classes.confusion.sum(axis=1).tolist() == [8, 4]
+    assert np.trace(report.classes.confusion) == right.sum()
 
 
-def test_the_best_checkpoint_is_kept(done: TrainingReport) -> None:
-    """Chosen by what is held out of the training data, not by what the figures are of."""
-    assert done.steps == 8
-    assert {"train": 28, "chosen_by": 12, "held_out": 12}.items() <= done.counts.items()
-    assert [point.step for point in done.scores] == list(range(9))
-    best = max(done.scores[1:], key=lambda point: point.value)
-    assert done.kept == best.step
-    assert done.before["spearman"].mean != done.scores[0].value
-    assert len(done.losses) == 8
-    assert any(
-        f"step {done.kept} was kept as the best of 8 on 12 examples of the training data that were held out for that: "
-        f"spearman {done.scores[0].value:.4f} before, {best.value:.4f} there" in note
-        for note in done.notes
-    )
-
-
-def test_without_a_file_to_measure_with_a_share_does_both(
-    graded: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    """And the note says that this flatters; so it does where no share is left for the choice."""
-    for name, more in (
-        ("a", {}),
-        ("b", {"dev": write_graded(tmp_path / "dev.tsv", 12, seed=1), "dev_share": 0}),
-    ):
-        found = train(graded, tmp_path / name, model=str(tiny_model), **QUICK, **more)
-        assert found.before["spearman"].mean == pytest.approx(found.scores[0].value, abs=1e-9)
-        assert found.after["spearman"].mean == pytest.approx(
-            max(point.value for point in found.scores[1:]), abs=1e-9
+def test_every_report_is_whole(made: dict[str, Any], bases: dict[str, Path]) -> None:
+    for what, (report, _) in made.items():
+        out = Path(report.out)
+        assert {"README.md", "training.json", "config.json", "model.safetensors", "tokenizer.json"} <= {
+            path.name for path in out.iterdir()
+        }
+        assert not list(out.parent.glob(".*"))
+        for name, gap in report.difference.items():
+            assert gap.mean == pytest.approx(report.after[name].mean - report.before[name].mean)
+            assert gap.low <= gap.mean + 1e-9 and gap.mean <= gap.high + 1e-9
+        best = max(report.scores[1:], key=lambda point: point.value)
+        assert next(one for one in report.scores if one.step == report.kept and one.step).value == best.value
+        counts = report.counts
+        assert counts["train"] + counts["chosen_by"] + counts["duplicates"] == counts["read"], what
+        assert report.losses and report.steps <= 16 * counts["train"]
+        card, told = ((out / name).read_text(encoding="utf-8") for name in ("README.md", "training.json"))
+        assert f"# {bases[what].name}, trained further" in card
+        assert f"| {report.primary} | {report.before[report.primary].mean:.4f} |" in card
+        assert str(bases[what].parent) not in card + told and str(out.parent) not in card + told
+        assert (
+            report.sha256 in told
+            and hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest() in told
         )
-        assert "chosen_by" not in found.counts
-        assert any("which flatters them a little" in note for note in found.notes)
+        for file in report.files:
+            assert hashlib.sha256((out.parent / file.name).read_bytes()).hexdigest() == file.sha256
+            assert file.sha256 in told
 
 
-def test_the_card(done: TrainingReport, dropping: Path) -> None:
-    text = (Path(done.out) / "README.md").read_text(encoding="utf-8")
-    assert text.startswith("---\nlibrary_name: sentence-transformers\n")
-    assert "# dropping, trained further" in text
-    after, before = done.after["spearman"], done.before["spearman"]
-    assert f"| spearman | {before.mean:.4f} (" in text and f"| {after.mean:.4f} (" in text
-    assert done.base_sha256 == weights(dropping)
-    for said in (
-        done.base_sha256,
-        done.sha256,
-        "CosineSimilarityLoss",
-        "- lr: 0.001",
-        "- seed: 0",
-        "graded.tsv",
-        "dev.tsv",
-    ):
-        assert said in text
-    for file in done.files:
-        path = Path(done.out).parent / file.name
-        assert file.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-        assert f"| {file.role} | {file.name} | {file.rows} | `{file.sha256}` |" in text
-    assert f"torch {done.versions['torch']}" in text
-    assert str(dropping.parent) not in text and str(Path(done.out).parent) not in text
-
-
+@pytest.mark.parametrize("what", ["encoder", "classify"])
 def test_a_stopped_run_goes_on_to_the_same_weights(
-    done: TrainingReport, dropping: Path, tmp_path: Path
+    what: str, made: dict[str, Any], bases: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Stopped in the middle of the second epoch, after a checkpoint; and while a checkpoint was being written."""
-    data = Path(done.out).parent
-    out, work = tmp_path / "out", tmp_path / ".out.training"
+    """Stopped after a checkpoint, and while another one was being written; another seed gives other weights."""
+    whole, base = made[what][0], bases[what]
 
-    given = {"model": str(dropping), "dev": data / "dev.tsv", "dev_share": 0.3, "epochs": 2, **QUICK}
-
-    def again(**more: object) -> TrainingReport:
-        return train(data / "graded.tsv", out, **{**given, **more})
-
-    def kill(state: Progress) -> None:
-        if state.done == 7:
+    def kill(state: Any) -> None:
+        if state.done == whole.steps - 1:
             raise Stop
 
     with pytest.raises(Stop):
-        again(progress=kill)
-    assert not out.exists()
-    assert (work / "checkpoint-6" / "trainer_state.json").is_file()
-    shutil.copytree(work / "checkpoint-6", work / "checkpoint-7")  # a kill while it was being saved
-    (work / "checkpoint-7" / "trainer_state.json").write_text(
-        '{"best_metric": 0.5, "log_hi', encoding="utf-8"
-    )
-    with pytest.raises(InputError, match="Go on with it: --resume. Or delete that folder"):
-        again()
-    with pytest.raises(
-        InputError, match="the unfinished training is another one .*lr was 0.001 and is 0.002"
-    ):
-        again(resume=True, lr=0.002)
-    seen: list[int] = []
-    found = again(resume=True, progress=lambda state: seen.append(state.done))
-    assert seen == [7, 8]
-    assert (found.resumed, found.sha256) == (6, done.sha256)
-    assert (found.scores, found.losses) == (done.scores, done.losses)
-    assert found.after == done.after
-    assert not work.exists()
-
-
-def test_a_run_that_was_stopped_at_its_end_goes_on_from_there(
-    graded: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All steps were done, and only the result was not saved."""
-    given = {"model": str(tiny_model), **QUICK}
-
-    def broken(*given: object) -> None:
-        raise Stop
-
-    whole = train(graded, tmp_path / "whole", **given)
-    with monkeypatch.context() as patch:
-        patch.setattr("search.training.trainer.save_model", broken)
-        with pytest.raises(Stop):
-            train(graded, tmp_path / "out", **given)
-    seen: list[int] = []
-    found = train(
-        graded, tmp_path / "out", resume=True, progress=lambda state: seen.append(state.done), **given
-    )
-    assert (seen, found.resumed) == ([], whole.steps)
-    assert (found.sha256, found.steps, found.kept, found.scores) == (
-        whole.sha256, whole.steps, whole.kept, whole.scores,
-    )  # fmt: skip
-
-
-def test_what_failed_before_its_first_checkpoint_is_in_nobodys_way(
-    graded: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    def kill(state: Progress) -> None:
-        raise Stop
-
-    for _ in range(2):
-        with pytest.raises(Stop):
-            train(graded, tmp_path / "out", model=str(tiny_model), progress=kill, **QUICK)
-    assert not list(tmp_path.glob(".*"))
-    assert train(graded, tmp_path / "out", model=str(tiny_model), resume=True, **QUICK).resumed == 0
-
-
-def test_two_trainings_into_one_folder(graded: Path, tiny_model: Path, tmp_path: Path) -> None:
-    """The second one is refused, and takes nothing from the first."""
-    with WorkFolder(tmp_path / "out").held({}, False):
-        with pytest.raises(InputError, match="an unfinished training lies in"):
-            train(graded, tmp_path / "out", model=str(tiny_model), **QUICK)
-        assert (tmp_path / ".out.training" / "plan.json").is_file()
-    assert not list(tmp_path.glob(".*"))
-
-
-def test_the_seed_decides(done: TrainingReport, dropping: Path, tmp_path: Path) -> None:
-    """Another seed, other weights; that the same one gives the same is seen where a run goes on."""
-    data = Path(done.out).parent
-    given = {"model": str(dropping), "dev": data / "dev.tsv", "dev_share": 0.3, "epochs": 2, **QUICK}
-    assert train(data / "graded.tsv", tmp_path / "out", seed=1, **given).sha256 != done.sha256
-
-
-def test_nothing_is_overwritten(graded: Path, tiny_model: Path, tmp_path: Path) -> None:
-    full, file = tmp_path / "full", tmp_path / "file"
-    full.mkdir()
-    (full / "a.txt").write_text("kept", encoding="utf-8")
-    file.write_text("kept", encoding="utf-8")
-    for place, message in (
-        (full, "there is something at .*, and nothing is overwritten"),
-        (file, "there is something at .*, and nothing is overwritten"),
-        (tmp_path / "no" / "where", "there is no folder"),
+        trained(what, tmp_path, base, progress=kill)
+    work = tmp_path / ".out.training"
+    half = work / f"checkpoint-{whole.steps}"
+    half.mkdir()
+    (half / "trainer_state.json").write_text('{"best_metric": 0.5, "log_hi', encoding="utf-8")
+    for message, more in (
+        ("Go on with it: --resume. Or delete that folder", {}),
+        ("the unfinished training is another one .*lr was .* and is 0.5", {"resume": True, "lr": 0.5}),
     ):
         with pytest.raises(InputError, match=message):
-            train(graded, place, model=str(tiny_model))
-    assert (full / "a.txt").read_text(encoding="utf-8") == file.read_text(encoding="utf-8") == "kept"
+            trained(what, tmp_path, base, **more)
+    found, _ = trained(what, tmp_path, base, resume=True)
+    assert 0 < found.resumed < whole.steps
+    assert (found.sha256, found.scores, found.losses) == (whole.sha256, whole.scores, whole.losses)
+    assert found.after == whole.after and not work.exists()
+    (tmp_path / "other").mkdir()
+    assert trained(what, tmp_path / "other", base, seed=1)[0].sha256 != whole.sha256
+
+
+def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> None:
+    graded, given = write_graded(tmp_path / "a.tsv"), {"model": str(tiny_model), **QUICK}
+
+    def kill(state: Any) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        bert.train(graded, tmp_path / "out", progress=kill, **given)
+    assert not list(tmp_path.glob(".*"))  # it had no checkpoint yet
+
+    def occupy(state: Any) -> None:
+        (tmp_path / "out").mkdir(exist_ok=True)
+        (tmp_path / "out" / "a.txt").write_text("another's", encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"the training is done.*It lies in .*result"):
+        bert.train(graded, tmp_path / "out", progress=occupy, **given)
+    assert (tmp_path / ".out.training" / "result" / "model.safetensors").is_file()
+    theirs = tmp_path / ".new.training"
+    theirs.mkdir()
+    (theirs / "diary.txt").write_text("kept", encoding="utf-8")
+    for place, resume, message in (
+        ("out", False, "there is something at .*, and nothing is overwritten"),
+        ("no/where", False, "there is no folder"),
+        ("new", False, "Or delete that folder"),
+        ("new", True, "is in the way"),
+    ):
+        with pytest.raises(InputError, match=message):
+            bert.train(graded, tmp_path / place, resume=resume, **given)
+    assert (theirs / "diary.txt").read_text(encoding="utf-8") == "kept"
+
+
+def test_pairs_triplets_and_their_losses(tiny_model: Path, tmp_path: Path) -> None:
+    given = {"model": str(tiny_model), "batch_size": 4}
+    found = bert.train(write_pairs(tmp_path / "a.csv"), tmp_path / "pairs", lr=1e-12, **given)
+    assert (found.objective, found.loss) == ("pairs", "MultipleNegativesRankingLoss")
+    assert found.before == found.after and found.difference["ndcg@10"].mean == 0 and not found.improved
+    assert "the figures are not better than before: keep that model, or train otherwise" in found.notes
+    rows = [
+        {"query": f"key {i}", "passage": f"door {i}", "negative": f"water {i % 9}", "id": i}
+        for i in range(20)
+    ]
+    rows[0]["passage"] = "long " * 100
+    dev = write_lines(tmp_path / "dev.jsonl", *({**row, "query": f"lock {i}"} for i, row in enumerate(rows)))
+    data = write_lines(tmp_path / "a.jsonl", *rows, rows[1])
+    found = bert.train(data, tmp_path / "triplets", dev=dev, **given)
+    assert (found.objective, found.counts["duplicates"]) == ("triplets", 1)
+    notes = " ".join(found.notes)
+    assert "not used of a.jsonl: id" in notes and "none stands twice in a batch" in notes
+    if found.counts.get("cut"):
+        assert "longer than 64 tokens and are cut there" in notes
+    graded = write_graded(tmp_path / "g.tsv")
+    assert bert.train(graded, tmp_path / "graded", loss="cosent", **given).loss == "CoSENTLoss"
+    for loss, message in (
+        ("multiple-negatives", "does not fit graded"),
+        ("hinge", "there is no loss 'hinge'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            bert.train(graded, tmp_path / "out", loss=loss, **given)
+    with pytest.raises(InputError, match="Give two of one shape"):
+        bert.train(graded, tmp_path / "out", dev=dev, **given)
+
+
+def test_prompts_of_the_model_are_used(tmp_path: Path) -> None:
+    """What is learned and measured is what an index would encode, "query: " and "passage: " before the texts."""
+    pairs, hashes = write_pairs(tmp_path / "a.csv"), []
+    for prompts in ({"query": "find: ", "passage": "text: "}, {}):
+        base = save_tiny_bert(tmp_path / f"base{len(prompts)}")
+        settings = base / "config_sentence_transformers.json"
+        settings.write_text(json.dumps({"prompts": prompts}), encoding="utf-8")
+        done = bert.train(pairs, tmp_path / f"out{len(prompts)}", model=str(base), **QUICK)
+        hashes.append(done.sha256)
+        assert Encoder(done.out).prompt("query") == prompts.get("query", "")
+    assert hashes[0] != hashes[1]
+
+
+def test_what_is_frozen_stays_as_it_was(tiny_model: Path, tmp_path: Path) -> None:
+    """Of 3 layers: embeddings alone, these and a layer, all."""
+    base, layers = weights(tiny_model), {f"encoder.layer.{i}" for i in range(3)}
+    for freeze, expected in (
+        (None, {"embeddings", "pooler", *layers}),
+        (1, {"pooler", *layers} - {"encoder.layer.0"}),
+        ("all", set()),
+    ):
+        place = tmp_path / str(freeze)
+        place.mkdir()
+        report, _ = trained("classify", place, tiny_model, freeze=freeze, epochs=1)
+        now = {name.removeprefix("bert."): rows for name, rows in weights(report.out).items()}
+        moved = {name for name in now.keys() & base.keys() if not np.array_equal(now[name], base[name])}
+        parts = {".".join(name.split(".")[: 3 if "layer." in name else 1]) for name in moved}
+        assert parts == expected and report.settings["freeze"] == freeze
+    bare = save_tiny_bert(tmp_path / "bare", pooler=False)
+    found = []
+    for epochs in (1, 2):  # a pooler that the base lacks learns with the head
+        place = tmp_path / f"bare{epochs}"
+        place.mkdir()
+        report, _ = trained("classify", place, bare, freeze="all", epochs=epochs)
+        found.append(weights(report.out))
+    moved = {name for name in found[0] if not np.array_equal(found[0][name], found[1][name])}
+    assert {name.rpartition(".")[0] for name in moved} == {"bert.pooler.dense", "classifier"}
+
+
+@pytest.mark.parametrize("kind", ["albert", "distilbert", "roberta"])
+def test_other_families(kind: str, tmp_path: Path) -> None:
+    model = save_tiny(tmp_path / "model", kind)
+    if kind == "albert":
+        with pytest.raises(InputError, match="1 layers cannot be frozen: the model has layers that share"):
+            trained("classify", tmp_path, model, freeze=1)
+    report, _ = trained("classify", tmp_path, model, freeze="all" if kind == "albert" else 1, epochs=1)
+    assert bert.label(["the door"], model=report.out).classes == ("it", "them")
+
+
+def test_a_head_for_the_very_classes_is_taken_on(made: dict[str, Any], tmp_path: Path) -> None:
+    """So that more can be learned later; for other classes a new one begins."""
+    first, _ = made["classify"]
+    again, _ = trained("classify", tmp_path, Path(first.out), lr=1e-9, epochs=9, patience=2)
+    assert again.before["accuracy"].mean == first.after["accuracy"].mean
+    assert "as nothing had become better" in " ".join(again.notes) and len(again.scores) == 1 + 3
+    content = write_texts(tmp_path / "a.csv").read_text(encoding="utf-8").replace(",them", ",people")
+    (tmp_path / "other.csv").write_text(content, encoding="utf-8")
+    fresh = bert.train_classifier(
+        tmp_path / "other.csv", tmp_path / "fresh", model=first.out, lr=1e-9, epochs=1
+    )
+    assert fresh.classes.classes == ("it", "people")
+    old, new = (weights(one)["classifier.weight"] for one in (first.out, fresh.out))
+    assert not np.allclose(old, new, atol=1e-3)
+
+
+def test_questions_without_an_answer_and_bf16(tiny_model: Path, tmp_path: Path, run: Run) -> None:
+    """As in SQuAD 2.0 no answer is an answer; figures are of fp32 whatever the steps are of."""
+    dev = write_questions(tmp_path / "dev.json", 8, seed=1, unanswered=4)
+    data = write_questions(tmp_path / "a.json", 24, unanswered=8)
+    given = {"model": str(tiny_model), "dev": dev, "epochs": 1, "precision": "bf16"}
+    report = bert.train_reader(data, tmp_path / "out", **given)
+    out = run("eval", dev, "--task", "answers", "--model", report.out, "--json")[1]
+    assert json.loads(out)["metrics"]["f1"]["mean"] == pytest.approx(report.after["f1"].mean)
+
+
+def test_nothing_is_printed(tiny_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bert.train(write_graded(tmp_path / "a.tsv"), tmp_path / "a", model=str(tiny_model), **QUICK)
+    bert.train_classifier(write_texts(tmp_path / "a.csv"), tmp_path / "b", model=str(tiny_model), epochs=1)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"freeze": 4}, "4 layers cannot be frozen: the model has 3 layers"),
+        ({"freeze": "some"}, "freeze is 'some', but takes a number of layers, or all"),
+        ({"patience": 0}, "patience must be at least 1"),
+        ({"precision": "fp8"}, "the precision 'fp8' is not known"),
+        ({"dev_share": 0.0}, "dev_share is 0.0"),
+        ({"text_column": "body"}, "no column 'body'"),
+    ],
+)
+def test_settings_that_make_no_sense(
+    options: dict[str, Any], message: str, tiny_model: Path, tmp_path: Path
+) -> None:
+    data = write_texts(tmp_path / "a.csv")
+    with pytest.raises(InputError, match=message):
+        bert.train_classifier(data, tmp_path / "out", model=str(tiny_model), **options)
     assert not list(tmp_path.glob(".*"))
 
 
-def test_pairs_that_nothing_is_learned_from(pairs: Path, tiny_model: Path, tmp_path: Path) -> None:
-    """A learning rate that changes nothing: no evaluation is better than the first."""
-    found = train(pairs, tmp_path / "out", model=str(tiny_model), lr=1e-12, batch_size=4)
-    assert found.loss == "MultipleNegativesRankingLoss"
-    assert (found.steps, found.kept) == (6, 2)
-    assert found.counts["queries"] == 3 and found.counts["ranked_passages"] == 24
-    assert found.before == found.after
-    assert found.difference["ndcg@10"].mean == 0
-    assert not found.improved
-    assert "the figures are not better than before: keep that model, or train otherwise" in found.notes
+FEW = "text,label\n" + "".join(f"a {i},x\n" for i in range(9))
+WRONG = {
+    "context": "the door",
+    "qas": [{"id": "q7", "question": "w", "answers": [{"text": "door", "answer_start": 3}]}],
+}
 
 
-def test_triplets_and_texts_that_are_cut(tiny_model: Path, tmp_path: Path) -> None:
-    rows = [{"query": f"key {i}", "passage": f"door {i}", "negative": f"water {i}"} for i in range(12)]
-    rows[0]["passage"] = "long " * 100
-    data = write_lines(tmp_path / "a.jsonl", *rows, rows[1])
-    dev = write_lines(tmp_path / "dev.jsonl", *({**row, "query": f"lock {i}"} for i, row in enumerate(rows)))
-    found = train(data, tmp_path / "out", model=str(tiny_model), dev=dev, dev_share=0, batch_size=4)
-    assert (found.objective, found.counts["duplicates"], found.counts["cut"]) == ("triplets", 1, 1)
-    assert "1 of 36 texts are longer than 64 tokens and are cut there" in found.notes
-    assert found.counts["ranked_passages"] == 24
+@pytest.mark.parametrize(
+    ("what", "name", "content", "message"),
+    [
+        ("encoder", "a.csv", "one,two\na,b\n", r"a.csv:1: no examples can be made of what is named here \(one, two\)"),
+        ("encoder", "a.csv", "query,question,passage\na,b,c\n", "the columns query and question mean the same"),
+        ("encoder", "a.csv", "query,passage\na,b\nc\n", "a.csv:3: 1 fields, but the first line has 2"),
+        ("encoder", "a.csv", "query,passage\na,b\n ,c\n", 'a.csv:3: "query" is empty'),
+        ("encoder", "a.csv", "sentence1,sentence2,score\na,b,nan\n", "a.csv:2: \"score\" is 'nan', which is no score"),
+        ("encoder", "a.csv", "text1,text2,score\na,b,-1\nc,d,1\n", "run from -1 to 1. Scale them to 0 to 1"),
+        ("encoder", "a.jsonl", '{"query": "a", "passage": 1}\n', 'a.jsonl:1: "passage" must be there and hold a text'),
+        ("encoder", "a.jsonl", "[]\n", "a.jsonl:1: a JSON object is needed"),
+        ("encoder", "a.jsonl", "\n", "holds no example"),
+        ("encoder", "a.txt", "a\n", "in no format that can be trained on"),
+        ("encoder", "a.csv", "query,passage\na,b\nc,d\n", "no 10% of the 2 examples can be held out"),
+        ("encoder", "a.csv", "query,passage\n" + "q,b\n" * 9, "can be held out: they are too few"),
+        ("encoder", "a.csv", "text1,text2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(20)), "scores are"),
+        ("classify", "a.csv", FEW + "b,rare\n", "no 10% of the 1 examples with the label 'rare' can be held out"),
+        ("classify", "a.csv", FEW, "at least two labels"),
+        ("classify", "a.csv", "path,label\na.md,x\n", "names passages or documents of an index"),
+        ("tag", "a.conll", "".join(f"a{i}\tO\n\n" for i in range(20)), "no word to learn from has a label but O"),
+        ("tag", "a.conll", "a\tperson\n", "a.conll:1: .* is no word with a label"),
+        ("read", "a.json", json.dumps({"data": [{"title": "a", "paragraphs": [WRONG]}]}), "'q7': the paragraph has"),
+    ],
+)  # fmt: skip
+def test_data_that_nothing_can_be_learned_from(
+    what: str, name: str, content: str, message: str, tiny_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        KINDS[what][0](path, tmp_path / "out", model=str(tiny_model))
+    assert not list(tmp_path.glob(".*"))
 
 
-def test_prompts_of_the_model_are_used(tmp_path: Path, pairs: Path) -> None:
-    """What is learned and measured is what an index would encode, "query: " and "passage: " before the texts."""
-    base = save_tiny_bert(tmp_path / "base")
-    prompts = {"query": "find: ", "passage": "text: "}
-    (base / "config_sentence_transformers.json").write_text(
-        json.dumps({"prompts": prompts}), encoding="utf-8"
-    )
-    plain = save_tiny_bert(tmp_path / "plain")
-    with_prompts = train(pairs, tmp_path / "a", model=str(base), **QUICK)
-    without = train(pairs, tmp_path / "b", model=str(plain), **QUICK)
-    assert with_prompts.sha256 != without.sha256
-    assert Encoder(with_prompts.out).prompt("query") == "find: "
-
-
-def test_too_little_to_learn_from(tiny_model: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds 2 examples; at least 3"):
-        train(write_pairs(tmp_path / "a.csv", 2), tmp_path / "out", model=str(tiny_model))
-    same = write_lines(tmp_path / "b.jsonl", *({"text1": "a", "text2": str(i), "score": 1} for i in range(5)))
-    with pytest.raises(InputError, match="all scores of .* are the same"):
-        train(same, tmp_path / "out", model=str(tiny_model))
-    with pytest.raises(InputError, match="holds graded and .* pairs. Give two of one shape"):
-        train(
-            write_graded(tmp_path / "g.tsv"),
-            tmp_path / "out",
-            model=str(tiny_model),
-            dev=write_pairs(tmp_path / "p.csv"),
+def test_other_refusals(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"model": str(tiny_model)}
+    (tmp_path / "dev.csv").write_text("text,label\nc,other\n", encoding="utf-8")
+    with pytest.raises(InputError, match="nothing to learn from has the label 'other'"):
+        bert.train_classifier(
+            write_texts(tmp_path / "a.csv"), tmp_path / "out", dev=tmp_path / "dev.csv", **given
         )
-
-
-def test_a_model_that_is_no_encoder(graded: Path, tmp_path: Path) -> None:
+    same = [{"sentence1": "a key", "sentence2": "a key", "score": i / 4} for i in range(4)]
+    dev = write_lines(tmp_path / "d.jsonl", *same)
+    with pytest.raises(ModelError, match="there is nothing to compare"):
+        bert.train(write_graded(tmp_path / "a.tsv"), tmp_path / "out", dev=dev, **given)
     folder = save_tiny_bert(tmp_path / "m")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}), encoding="utf-8")
     with pytest.raises(ModelError, match="a model of type 'gpt2', which is no BERT-like encoder"):
-        train(graded, tmp_path / "out", model=str(folder))
+        bert.train(tmp_path / "a.tsv", tmp_path / "out", model=str(folder))
     assert not (tmp_path / ".out.training").exists()
-
-
-def test_a_missing_extra_is_named(
-    graded: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(
         "search.training.run.find_spec", lambda name: None if name == "datasets" else object()
     )
     with pytest.raises(OptionalDependency, match=r"'datasets'.*pip install 'seewhy\[training\]'"):
-        train(graded, tmp_path / "out", model=str(tiny_model))
-
-
-def test_nothing_is_printed(
-    graded: Path, tiny_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    train(graded, tmp_path / "out", model=str(tiny_model), **QUICK)
-    assert capfd.readouterr() == ("", "")
-
-
-class _Fixed:
-    """A model whose embeddings are known."""
-
-    def __init__(self, vectors: dict[str, tuple[float, float]]) -> None:
-        self.vectors = vectors
-        self.prompts: set[str] = set()
-
-    def encode(self, texts: list[str], prompt: str, **given: object) -> np.ndarray:
-        self.prompts.add(prompt)
-        return np.array([self.vectors[text] for text in texts], dtype=np.float32)
-
-
-def test_a_ranking_worked_by_hand() -> None:
-    """The query's passage is second; the query itself, which is a passage of another, is not ranked."""
-    dev = Examples("pairs", (Example(("q", "a")),))
-    others = Examples("pairs", (Example(("r", "q")), Example(("r", "b")), Example(("r", "c"))))
-    model = _Fixed({"q": (1, 0), "a": (0.8, 0.6), "b": (0.6, 0.8), "c": (0.96, 0.28)})
-    measure = Ranking(dev, others, {"query": "find: "}, 0)
-    found = measure.figures(model)
-    assert (measure.queries, measure.passages, model.prompts) == (1, 4, {"find: ", ""})
-    assert found.metrics["mrr@10"].mean == 0.5
-    assert found.metrics["ndcg@10"].mean == pytest.approx(1 / np.log2(3)) == measure.score(model)
-    assert found.metrics["success@1"].mean == 0
-    better = measure.difference(
-        found, Figures(found.metrics, {name: one + 0.25 for name, one in found.values.items()})
-    )
-    assert better["mrr@10"].mean == 0.25
-
-
-def test_a_correlation_worked_by_hand() -> None:
-    rows = tuple(
-        Example(("q", name), score) for name, score in (("a", 0.9), ("b", 0.1), ("c", 0.5), ("d", 0.4))
-    )
-    good = _Fixed({"q": (1, 0), "a": (1, 0), "b": (0, 1), "c": (0.8, 0.6), "d": (0.6, 0.8)})
-    bad = _Fixed({**good.vectors, "a": (0, 1), "b": (1, 0)})
-    measure = Correlation(Examples("graded", rows), 0)
-    before, after = measure.figures(bad), measure.figures(good)
-    assert after.metrics["spearman"].mean == pytest.approx(1) and before.metrics[
-        "spearman"
-    ].mean == pytest.approx(-0.8)
-    gap = measure.difference(before, after)
-    assert gap["spearman"].mean == pytest.approx(1.8)
-    pearson = [
-        np.corrcoef(one.values["cosine"], [row.score for row in rows])[0, 1] for one in (before, after)
-    ]
-    assert gap["pearson"].mean == pytest.approx(pearson[1] - pearson[0], abs=1e-6)
+        bert.train(tmp_path / "a.tsv", tmp_path / "out", **given)

@@ -1,0 +1,330 @@
+"""Train a linear head on frozen embeddings of labelled examples, and say how good it is: `train_labels`.
+
+An example is a text, or names a passage or a document of an index, whose embeddings are then taken from there. The head
+is scikit-learn's `LogisticRegressionCV` (multinomial, L2), which chooses its regularisation C by the log loss of
+examples that were held out. Its figures come from `cross_val_predict`: each part of the examples is judged by a head
+that was trained, and whose C was chosen, on the others. Passages of one document are never parted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from search.bert.labelling import LinearHead
+from search.encoding import Encoder, Fingerprint
+from search.encoding.models import DEFAULT_MODEL
+from search.encoding.tokenizer import with_context
+from search.errors import InputError, TextTooLong
+from search.records.evaluations import ClassFigures, ClassReport
+from search.records.predictions import Example, LabelReport, LabelTraining
+from search.records.reports import Progress
+from search.statistics import accuracy, class_counts, estimated, macro_f1
+from search.store.checksums import content_key
+from search.store.database import read_meta
+from search.store.layout import DATABASE, find_index, is_own
+from search.store.protocol import Snapshot
+from search.store.sqlite import SQLiteStore
+
+CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+_NAMED = 3  # contradictions that a note lists
+
+
+@dataclass(frozen=True)
+class Item:
+    """A text to train on.
+
+    Attributes:
+        context: what is encoded before it, a passage's headings.
+        group: what must not be parted between training and test: a document, or the text itself.
+        where: as people find it: "line 7", "example 7".
+    """
+
+    context: str
+    text: str
+    label: str
+    group: str
+    where: str
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedHead:
+    """A head, trained on all examples, and how good such heads are on examples that they have not seen."""
+
+    head: LinearHead
+    training: LabelTraining
+
+
+def train_labels(
+    examples: Sequence[Example] | Sequence[tuple[str, str]],
+    *,
+    index: str | Path | None = None,
+    model: str | None = None,
+    pooling: str | None = None,
+    name: str = "label",
+    folds: int = 5,
+    seed: int = 0,
+    c: float | None = None,
+    truncate: bool = False,
+    source: str = "",
+    offline: bool = False,
+    engine: str = "auto",
+    progress: Callable[[Progress], None] | None = None,
+) -> TrainedHead:
+    """Train a linear head on the frozen embeddings of labelled examples.
+
+    A text that is there twice counts once; one with two labels is left out, and the notes say so.
+
+    Args:
+        examples: with a text, or a passage or path of `index`; or pairs of text and label.
+        index: whose embeddings are used, and whose encoder; a folder, path or name as for `Index.open`. Texts that it
+            does not hold are encoded.
+        model: the encoder without an index; None takes the default model.
+        pooling: of the embeddings; None takes the index's or the model's own.
+        name: of what is labelled, "sentiment".
+        folds, seed: of the cross-validation.
+        c: inverse strength of the regularisation, > 0; None chooses it by cross-validation, from 0.1 to 1,000.
+        truncate: read the beginning of texts that are too long for the model, and say so.
+        source: where the examples come from, to be remembered.
+        offline, engine: as for `Encoder`.
+        progress: called while texts are encoded.
+
+    Raises:
+        InputError: fewer than two classes, a class with fewer examples than folds, an example without text or label,
+            a text that is too long, or an index and another model.
+    """
+    if not name.strip():
+        raise InputError("what is labelled needs a name, such as: sentiment")
+    if index is not None and model is not None:
+        raise InputError("an index has its own encoder. Leave the model out, or the index.")
+    if folds < 2 or not (c is None or c > 0) or seed < 0:
+        raise InputError("there must be at least 2 folds, C must be above 0, and the seed not below 0.")
+    place = None if index is None else find_index(index)
+    given = [each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples]
+    items, notes = gathered(given, place)
+    _check_classes(items, 4 if folds == 2 and c is None else folds)
+    if place is None:
+        encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
+        same = False
+    else:
+        made = Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
+        wanted = replace(made, pooling=pooling or made.pooling)
+        encoder = Encoder.of(wanted, offline=offline, engine=engine, trusted=is_own(place))
+        same = not encoder.fingerprint.differences(replace(made, passages=""))
+    x, reused, cut = _embedded(items, encoder, place if same else None, truncate, progress)
+    notes += [f"{cut:,} texts are longer than the model reads; the beginning of each was read"] if cut else []
+    fitted, report, remarks = _fitted(items, encoder, x.astype(np.float64), c, folds, seed)
+    training = LabelTraining(name, source, report, reused, len(items) - reused, (*notes, *remarks))
+    weights, intercepts = fitted
+    trained = {
+        "source": source,
+        "cross_validation": {**asdict(report), "confusion": report.confusion.tolist()},
+        "notes": list(training.notes),
+    }
+    head = LinearHead(name, report.classes, weights, intercepts, encoder.fingerprint, trained)
+    return TrainedHead(head, training)
+
+
+def _fitted(
+    items: Sequence[Item],
+    encoder: Encoder,
+    x: NDArray[np.float64],
+    c: float | None,
+    folds: int,
+    seed: int,
+) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], LabelReport, list[str]]:
+    """Weights and intercepts of a head trained on all items; how good such heads are; remarks."""
+    from sklearn import config_context
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+    from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    classes, truth = np.unique([item.label for item in items], return_inverse=True)
+    groups = np.unique([item.group for item in items], return_inverse=True)[1]
+    division = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+    within = StratifiedGroupKFold(max(2, folds - 1), shuffle=True, random_state=seed)
+    chosen = LogisticRegressionCV(Cs=list(CS), cv=within, scoring="neg_log_loss", max_iter=1000)
+    head = LogisticRegression(C=c, max_iter=1000) if c else chosen
+    # In one thread: small matrices wait for each other in several.
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with config_context(enable_metadata_routing=True):
+            try:
+                probabilities = cross_val_predict(
+                    head, x, truth, cv=division, method="predict_proba", params={"groups": groups}
+                )
+                head.fit(x, truth, **({} if c else {"groups": groups}))
+            except ValueError as error:
+                raise InputError(
+                    f"the examples cannot be divided ({error}). Use fewer --folds, or label more texts or documents."
+                ) from None
+    remarks = []
+    if stopped := sum(issubclass(one.category, ConvergenceWarning) for one in warned):
+        remarks.append(f"{stopped:,} fits stopped before they had converged; take a smaller C")
+    if len(items) < 100:
+        remarks.append(f"with only {len(items)} examples the intervals are rough")
+    counts = class_counts(truth, probabilities.argmax(axis=1), len(classes), groups)
+    report = LabelReport(
+        model=encoder.model,
+        pooling=encoder.pooling,
+        examples=len(items),
+        groups=int(groups.max()) + 1,
+        folds=folds,
+        seed=seed,
+        c=c or float(np.ravel(head.C_)[0]),
+        accuracy=estimated(accuracy, *counts, seed=seed),
+        macro_f1=estimated(macro_f1, *counts, seed=seed),
+        **vars(class_report(classes.tolist(), truth, probabilities)),
+    )
+    weights, intercepts = np.asarray(head.coef_), np.ravel(head.intercept_)
+    if len(weights) == 1:  # of two classes each gets half, so that softmax gives the same
+        weights = np.vstack([-weights, weights]) / 2
+        intercepts = np.concatenate([-intercepts, intercepts]) / 2
+    return (weights, intercepts), report, remarks
+
+
+def class_report(
+    classes: Sequence[str], truth: NDArray[np.int64], probabilities: NDArray[np.float64]
+) -> ClassReport:
+    """Figures by class of (n, c) probabilities, as scikit-learn has them."""
+    from sklearn.metrics import classification_report, confusion_matrix
+
+    said, numbers = probabilities.argmax(axis=1), range(len(classes))
+    report = classification_report(
+        truth, said, labels=numbers, target_names=classes, output_dict=True, zero_division=0
+    )
+    by_class = [
+        ClassFigures(name, *(report[name][key] for key in ("precision", "recall", "f1-score", "support")))
+        for name in classes
+    ]
+    many = np.bincount(truth, minlength=len(classes))
+    return ClassReport(
+        classes=tuple(classes),
+        by_class=tuple(by_class),
+        confusion=confusion_matrix(truth, said, labels=numbers),
+        majority=classes[int(many.argmax())],
+        majority_accuracy=float(many.max() / many.sum()),
+        calibration_error=calibration_error(probabilities.max(axis=1), said == truth),
+    )
+
+
+def calibration_error(confidences: NDArray[np.float64], right: NDArray[np.bool_], bins: int = 10) -> float:
+    """The expected calibration error (Guo et al. 2017, equation 5), in [0, 1].
+
+    It is the mean of |accuracy - confidence| over predictions, by bins of equal width; the last one holds 1, too.
+    """
+    number = np.minimum((confidences * bins).astype(np.int64), bins - 1)
+    return float(np.abs(np.bincount(number, weights=right - confidences)).sum() / len(number))
+
+
+def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item], list[str]]:
+    """The examples as items of different content; and what was left out for that, as sentences.
+
+    Raises:
+        InputError: an example without text or label, or one that names a passage or path where no index is given, or
+            that the index does not hold.
+    """
+    by_key: dict[bytes, list[Item]] = {}
+    with nullcontext() if index is None else SQLiteStore(index).reading() as snapshot:
+        for number, example in enumerate(examples, 1):
+            where = f"line {example.line}" if example.line else f"example {number}"
+            for item in _items(snapshot, example, where):
+                by_key.setdefault(content_key(item.context, item.text), []).append(item)
+    kept = [same[0] for same in by_key.values() if len({item.label for item in same}) == 1]
+    several = [same for same in by_key.values() if len({item.label for item in same}) > 1]
+    left_out = sum(map(len, several))
+    notes = []
+    if repeated := sum(map(len, by_key.values())) - len(kept) - left_out:
+        notes.append(f"{repeated:,} examples repeat a text with the same label; each text counts once")
+    if several:
+        named = ("; ".join(f"{item.where}: {item.label}" for item in same) for same in several[:_NAMED])
+        notes.append(
+            f"{len(several):,} texts ({left_out:,} examples) have several labels and were left out "
+            f"({', '.join(f'({one})' for one in named)}{', ...' if len(several) > _NAMED else ''})"
+        )
+    return kept, notes
+
+
+def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item]:
+    """The text of an example, or the passages that it names by id or by path."""
+    if not (label := example.label.strip()):
+        raise InputError(f"{where} has no label. Give it one, or take it out.")
+    if example.text is not None:
+        if not (text := example.text.strip()):
+            raise InputError(f"{where} has no text. Give it one, or take it out.")
+        return [Item("", text, label, text, where)]
+    if snapshot is None:
+        raise InputError(
+            f"{where} names a passage or a document, but no index is given. Name it with --index."
+        )
+    if example.passage is not None:
+        ids: Sequence[int] = (example.passage,)
+        what = f"passage {example.passage}"
+    else:
+        ids, what = snapshot.place(example.path or "").passages, f"'{example.path}'"
+    stored = snapshot.stored(ids)
+    if not stored:
+        raise InputError(
+            f"{where} names {what}, which the index does not hold. Check the path; passages get new ids when their "
+            "document changes."
+        )
+    passages = [stored[id_] for id_ in ids]
+    return [Item(each.context, each.shown, label, each.document, where) for each in passages]
+
+
+def _check_classes(items: Sequence[Item], least: int) -> None:
+    """Raise InputError for fewer than two classes, or one with fewer groups of examples than the folds need."""
+    groups: dict[str, set[str]] = {}
+    for item in items:
+        groups.setdefault(item.label, set()).add(item.group)
+    if len(groups) < 2:
+        has = f"all have the label '{next(iter(groups))}'" if groups else "there is none"
+        raise InputError(f"at least two labels are needed to tell apart, but of the examples {has}.")
+    label, fewest = min(groups.items(), key=lambda pair: (len(pair[1]), pair[0]))
+    if len(fewest) < least:
+        raise InputError(
+            f"the label '{label}' stands in {len(fewest)} texts or documents, and the cross-validation needs {least}: "
+            "use fewer --folds, set --c, or give more of it."
+        )
+
+
+def _embedded(
+    items: Sequence[Item],
+    encoder: Encoder,
+    index: Path | None,
+    truncate: bool,
+    progress: Callable[[Progress], None] | None,
+) -> tuple[NDArray[np.float32], int, int]:
+    """(n, d) embeddings, how many of them were taken from the index, and how many texts were cut to what fits."""
+    held: list[NDArray[np.float32] | None] = [None] * len(items)
+    if index is not None:
+        with SQLiteStore(index).reading() as snapshot:
+            held = [snapshot.embedding_of(item.context, item.text) for item in items]
+    missing = [i for i, embedding in enumerate(held) if embedding is None]
+    texts = [with_context(items[i].context, items[i].text) for i in missing]
+    prompt = encoder.prompt("document")
+    lengths = [len(encoder.tokenizer.encode(prompt + text).ids) for text in texts]
+
+    def told(done: int, total: int) -> None:
+        if progress:
+            progress(Progress("encoding", done, total, passages=len(missing), tokens=done))
+
+    try:
+        if texts:
+            found = encoder.encode(texts, role="document", truncate=truncate, progress=told)
+            for i, embedding in zip(missing, found, strict=True):
+                held[i] = embedding
+    except TextTooLong as error:
+        where = items[missing[error.position]].where
+        raise InputError(
+            f"{where} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it, or take "
+            "--truncate to read the beginning alone."
+        ) from None
+    return np.stack(held), len(items) - len(missing), sum(n > encoder.max_tokens for n in lengths)  # type: ignore[arg-type]

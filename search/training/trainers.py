@@ -1,0 +1,280 @@
+"""The trainers of sentence-transformers and transformers: which model, which arguments, what is saved.
+
+Batches, steps, checkpoints, going on from one, the log, early stopping and the best checkpoint are the trainers'. This
+module imports PyTorch, so it is imported when a training begins.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import datasets
+import torch
+import transformers
+from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer import losses
+from transformers import (
+    AutoTokenizer,
+    EarlyStoppingCallback,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerState,
+    TrainingArguments,
+)
+
+from search.bert.checkpoint import KINDS, Head
+from search.encoding.loading import load_encoder, load_transformer, loading, quiet, require_whole, token_limit
+from search.encoding.models import ModelFiles
+from search.encoding.tokenizer import load_tokenizer, prompt_for
+from search.errors import InputError, ModelError
+from search.files import sha256_of
+from search.records.reports import Progress
+from search.training.examples import Settings
+from search.training.kinds import IGNORED, Feature, Kind
+
+_POINTS = 60  # of the curve of the loss
+
+
+def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Settings) -> Any:
+    """The model as it is before the training: a SentenceTransformer, or a `Head`.
+
+    A head of the base is taken on if it is for the very classes; else a new one begins, drawn by the seed.
+
+    Raises:
+        InputError: there are fewer layers than shall be frozen.
+        ModelError: the base cannot be loaded.
+    """
+    torch.manual_seed(settings.seed)
+    if kind.head is None:
+        encoder = load_encoder(files)
+        _freeze(encoder[0].auto_model, settings.freeze)
+        return encoder.to(settings.on)
+    base, lacking = load_transformer(files)
+    require_whole(files, lacking)
+    names = files.config.get("id2label") or {}
+    missing: tuple[str, ...] = ("head",)
+    if not classes or tuple(names.get(str(i)) for i in range(len(names))) == classes:
+        model, missing = load_transformer(files, KINDS[kind.head].loads)
+    if missing:
+        with loading(files):
+            config = transformers.AutoConfig.from_pretrained(str(files.folder), local_files_only=True)
+            if classes:
+                config.id2label, config.problem_type = dict(enumerate(classes)), None
+                config.label2id = {name: i for i, name in enumerate(classes)}
+            model = getattr(transformers, KINDS[kind.head].loads).from_config(config).float().eval()
+            model.base_model.load_state_dict(base.state_dict(), strict=False)
+    _freeze(model.base_model, settings.freeze)
+    for name, parameter in model.base_model.named_parameters():
+        if name in lacking:  # a pooler that the base does not have is new as the head is
+            parameter.requires_grad_(True)
+    tokenizer, limit = load_tokenizer(files.folder, files.name), token_limit(files, model)
+    return Head(
+        kind.head, files, tokenizer, model.to(settings.on), classes, limit, settings.on, bool(missing)
+    )
+
+
+def _freeze(base: Any, layers: int | str | None) -> None:
+    """Nothing is learned in the embeddings and the first layers, of which there may be 0; "all" freezes all.
+
+    Raises:
+        InputError: there are fewer layers, or they share their weights.
+    """
+    if layers is None:
+        return
+    found = set()
+    for name, parameter in base.named_parameters():
+        layer = re.search(r"(?:^|\.)layers?\.(\d+)\.", name)
+        found |= {int(layer[1])} if layer else set()
+        first = name.startswith("embeddings") or (layer and layers != "all" and int(layer[1]) < int(layers))
+        parameter.requires_grad_(not (layers == "all" or first))
+    if layers != "all" and int(layers) > len(found):
+        has = f"{len(found)} layers" if found else "layers that share their weights"
+        raise InputError(f"{layers} layers cannot be frozen: the model has {has}. Freeze fewer, or all.")
+
+
+def fit(
+    model: Any,
+    kind: Kind,
+    rows: Sequence[Any],
+    score: Callable[[Any], float],
+    settings: Settings,
+    work: Path,
+    checkpoint: Path | None,
+    progress: Callable[[Progress], None] | None,
+) -> TrainerState:
+    """Train, and leave the weights of the best checkpoint in the model.
+
+    Args:
+        score: of a model, to compare checkpoints by.
+        checkpoint: the one to go on from.
+
+    Raises:
+        ModelError: the loss became NaN or infinity, or no checkpoint could be measured.
+    """
+    given: dict[str, Any] = {"callbacks": [_Watcher(progress), _Patience(settings.patience)]}
+    if isinstance(model, Head):
+        module, features = model.model, list(kind.features(model, rows))
+        arguments = TrainingArguments(
+            **_arguments(kind, len(features), settings, work),
+            weight_decay=0.01,
+            train_sampling_strategy="group_by_length",
+            remove_unused_columns=False,
+        )
+        given |= {"train_dataset": features, "eval_dataset": features[:1]}
+        trainer: Any = _HeadTrainer(module, arguments, data_collator=_collated(model), **given)
+    else:
+        module, table = model, _table(kind, rows)
+        prompts = {
+            name: prompt_for("document" if i else "query", model.prompts) for i, name in enumerate(table)
+        }
+        arguments = SentenceTransformerTrainingArguments(
+            **_arguments(kind, len(rows), settings, work),
+            batch_sampler="batch_sampler" if kind.objective == "graded" else "no_duplicates",
+            prompts={name: prompt for name, prompt in prompts.items() if prompt and name != "score"} or None,
+        )
+        examples = datasets.Dataset.from_dict(table)
+        given |= {"train_dataset": examples, "eval_dataset": examples.select([0])}
+        trainer = _EncoderTrainer(model, arguments, loss=getattr(losses, kind.loss)(model), **given)
+    trainer.score = partial(score, model)
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if trainer.state.best_model_checkpoint is None:
+        raise ModelError(
+            "no checkpoint could be measured: what came out is no number at any of them. "
+            "Begin anew with a lower learning rate: --lr"
+        )
+    trainer.accelerator.unwrap_model(module, keep_fp32_wrapper=False)  # else it goes on computing in bf16
+    model.eval() if module is model else module.eval()
+    return trainer.state
+
+
+def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dict[str, Any]:
+    batches = math.ceil(examples / settings.batch_size)
+    steps, between = batches * settings.epochs, math.ceil(batches / kind.checkpoints)
+    return {
+        "output_dir": str(work),
+        "num_train_epochs": settings.epochs,
+        "per_device_train_batch_size": settings.batch_size,
+        "learning_rate": settings.lr,
+        "warmup_steps": math.floor(settings.warmup * steps),  # of one step none: at its first the rate is 0
+        "seed": settings.seed,
+        "use_cpu": settings.on == "cpu",
+        "bf16": settings.precision == "bf16",
+        "eval_strategy": "steps",
+        "save_strategy": "steps",
+        "eval_steps": between,
+        "save_steps": between,
+        "save_total_limit": 2,
+        "load_best_model_at_end": True,
+        "restore_callback_states_from_checkpoint": True,
+        "metric_for_best_model": "eval_score",
+        "greater_is_better": True,
+        "logging_steps": max(1, steps // _POINTS),
+        "logging_nan_inf_filter": False,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "log_level": "error",
+        "dataloader_pin_memory": settings.on.startswith("cuda"),
+    }
+
+
+def _table(kind: Kind, rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """The texts by column, and the scores if they are graded."""
+    columns = list(zip(*(row.texts for row in rows), strict=True))
+    names = ["anchor", "positive", *(f"negative_{i}" for i in range(1, len(columns) - 1))]
+    if kind.objective == "graded":
+        names, columns = ["sentence1", "sentence2", "score"], [*columns, tuple(row.score for row in rows)]
+    return {name: list(column) for name, column in zip(names, columns, strict=True)}
+
+
+def _collated(head: Head) -> Callable[[Sequence[Feature]], dict[str, torch.Tensor]]:
+    def batch(features: Sequence[Feature]) -> dict[str, torch.Tensor]:
+        rows = head.batch([one["encoding"] for one in features])
+        made = {name: torch.from_numpy(values) for name, values in rows.items()}
+        for name in features[0].keys() - {"encoding", "input_ids"}:
+            targets = [torch.tensor(one[name]) for one in features]
+            by_token = targets[0].dim() > 0
+            pad = torch.nn.utils.rnn.pad_sequence
+            made[name] = pad(targets, True, IGNORED) if by_token else torch.stack(targets)
+        return made
+
+    return batch
+
+
+class _Scored:
+    """A trainer whose checkpoints are compared by what the model says when it is applied."""
+
+    score: Callable[[], float]
+
+    def evaluate(self: Any, *given: Any, **named: Any) -> dict[str, float]:
+        self.model.eval()
+        found = {"eval_score": self.score()}
+        self.log(found)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
+        return found
+
+
+class _HeadTrainer(_Scored, Trainer):
+    pass
+
+
+class _EncoderTrainer(_Scored, SentenceTransformerTrainer):
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """No card of its own: `search.training.run` writes one, with the figures of before and after."""
+
+
+class _Patience(EarlyStoppingCallback):
+    """Ends a training that brings nothing more; a score of 0, as of a tagger that finds no entity yet, is no end."""
+
+    def check_metric_value(self, args: Any, state: Any, control: Any, metric_value: float) -> None:
+        if metric_value:
+            super().check_metric_value(args, state, control, metric_value)  # type: ignore[no-untyped-call]
+
+
+class _Watcher(TrainerCallback):
+    """Reports progress, and ends a training that has gone astray."""
+
+    def __init__(self, progress: Callable[[Progress], None] | None) -> None:
+        self._progress = progress
+
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
+        if self._progress:
+            self._progress(Progress("training", state.global_step, state.max_steps))
+
+    def on_log(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
+        loss = given["logs"].get("loss", 0.0)
+        if not math.isfinite(loss):
+            raise ModelError(
+                f"the loss is {loss} at step {state.global_step}: the training has gone astray. "
+                "Begin anew with a lower learning rate: --lr"
+            )
+
+
+def save(model: Any, files: ModelFiles, folder: Path) -> str:
+    """Write the model with its tokenizer; sha256 of its weights."""
+    if isinstance(model, Head):
+        model.model.save_pretrained(str(folder))
+        AutoTokenizer.from_pretrained(str(files.folder), local_files_only=True).save_pretrained(str(folder))
+    else:
+        model.save_pretrained(str(folder), create_model_card=False)
+    return sha256_of(folder / "model.safetensors")
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keep the libraries from printing: bars, tables, remarks, warnings."""
+    bars = datasets.is_progress_bar_enabled()
+    datasets.disable_progress_bars()
+    try:
+        with quiet():
+            yield
+    finally:
+        if bars:
+            datasets.enable_progress_bars()
