@@ -1,11 +1,11 @@
-"""The app: what keys do, and the threads that ask the index."""
+"""A search that stays open in the terminal: type and see hits, the document around one of them, and why it is there."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,293 +13,326 @@ from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding
-from textual.containers import Container
+from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
+from textual.message import Message
+from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widgets import Footer, Input, OptionList, Static
 
 from search.cli.hits import open_hit
-from search.cli.interactive import drawing
-from search.cli.interactive.asking import Asked, Asking
-from search.cli.interactive.messages import Explained, Found, Loaded, Read, Replied
-from search.cli.interactive.widgets import OWN_COLOURS, HitList, Preview, Sheet
 from search.cli.options import index_of
 from search.errors import SearchError
 from search.records.hits import Hit, Surroundings
-from search.records.options import Mode
-from search.render.format import counted, escape, one_line
-from search.render.hits import VERDICT_STYLES, verdict_line
+from search.records.options import MODES, Mode
+from search.render.format import counted, escape, one_line, where
+from search.render.hits import VERDICT_STYLES, one_hit, verdict_line
+from search.render.passage import draw_passage, rows_of
+from search.render.terminal import Canvas
 from search.several import Indexes, name_of
 
 if TYPE_CHECKING:
     from search.index import Index
     from search.records.explanations import Highlight
 
-PAUSE = 0.03  # seconds without a key after which meaning is asked for
-_AROUND = 40  # lines of the file before and behind the passage in the preview
-
-KEYS = (
-    ("Up Down, ctrl+P ctrl+N", "the hit before, the next; typing goes on"),
-    ("PgUp PgDn", "scroll the document"),
-    ("Enter", "open the hit in $VISUAL or $EDITOR"),
-    ("ctrl+E", "why it has its score"),
-    ("ctrl+S", "what is similar to it"),
-    ("Tab", "rank by meaning and words (hybrid), by meaning (dense), by words (lexical)"),
-    ("shift+Tab", "to the list, and back to the text"),
-    ("F1", "all keys"),
-    ("Esc", "back; in the end leave"),
-    ("ctrl+C", "leave"),
-    (
-        "in the list",
-        "also j k the next hit and the one before, e why, s similar, ? all keys, / back to the text",
-    ),
-)
+PAUSE = 0.05  # seconds without a key after which meaning is asked for
+_AROUND = 40  # lines of the file before and behind the passage
+_ABOVE = 3  # rows of the document that are in sight above the passage
+_LONGEST = 1000  # characters of a line around a passage: one of megabytes took seconds
+_NARROWEST = 20
 _BY = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One search: by a text, or for passages like a hit.
+
+    Attributes:
+        turn: the state of the input that it belongs to; a late answer is not shown.
+        last: no better answer follows in this turn.
+    """
+
+    turn: int
+    text: str
+    mode: Mode
+    like: Hit | None = None
+    last: bool = True
+
+
+class Done(Message):
+    """A thread has its result, and what to do with it."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.then = then
+
+
 class SearchScreen(Screen[None]):
-    """What is typed, the hits, the document around one of them, the verdict, and what is going on."""
+    """The input, the hits, the document around one of them, the verdict, and what is going on."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[Any]] = [
-        Binding("escape", "back", priority=True),
-        Binding("ctrl+c", "app.quit", priority=True),
-        Binding("enter", "open", priority=True),
-        Binding("ctrl+e", "why", priority=True),
-        Binding("ctrl+s", "similar", priority=True),
-        Binding("tab", "mode", priority=True),
-        Binding("shift+tab", "switch", priority=True),
-        Binding("f1", "keys", priority=True),
-        Binding("pagedown", "scroll(1)", priority=True),
-        Binding("pageup", "scroll(-1)", priority=True),
-        Binding("down,ctrl+n", "move(1)", priority=True),
-        Binding("up,ctrl+p", "move(-1)", priority=True),
+        Binding("enter", "open", "Editor", priority=True),
+        Binding("ctrl+e", "why", "Why", priority=True),
+        Binding("ctrl+s", "similar", "Similar", priority=True),
+        Binding("tab", "mode", "Ranking", priority=True),
+        Binding("down,ctrl+n", "move(1)", "Next hit", priority=True),
+        Binding("up,ctrl+p", "move(-1)", "Hit before", priority=True),
+        Binding("pagedown", "scroll(1)", "Scroll", priority=True),
+        Binding("pageup", "scroll(-1)", show=False, priority=True),
+        Binding("escape", "back", "Back", priority=True),
+        Binding("ctrl+c", "app.quit", "Leave", priority=True),
     ]
 
     def __init__(self, index: Index | Indexes, text: str, mode: Mode, options: dict[str, Any]) -> None:
         super().__init__()
-        self._index, self._first, self._options = index, text, options
-        self._asking = Asking(mode)
-        self._answered: Asked | None = None  # what the hits that are shown answer
+        self._index, self._first, self._mode, self._options = index, text, mode, options
+        self.hits: Sequence[Hit] = ()
+        self._marks: Sequence[Sequence[Highlight]] = ()
+        self._asked = Asked(0, "", mode)  # what was asked for last
+        self._answered = self._asked  # what the hits answer
         self._pause: Timer | None = None
-        self._said = ("", "dim")
-        self._below: dict[str, str] = {}
-        self._without = ""  # that there is no model, and why
+        self._notes = {"model": "by words alone until the model is loaded", "search": ""}
 
     def compose(self) -> ComposeResult:
         yield Input(self._first, placeholder="What are you looking for?", select_on_focus=False)
         with Container(id="panes"):
-            yield HitList()
-            yield Preview()
+            yield OptionList(markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Static(id="document")
         yield Static(id="verdict")
         yield Static(id="status")
+        yield Footer()
 
     def on_mount(self) -> None:
         indexes = self._index.all if isinstance(self._index, Indexes) else [self._index]
         self.query_one(Input).border_title = Content(one_line(", ".join(map(name_of, indexes))))
-        self.run_worker(self._load, thread=True)
-        self._show_mode()
-        self._say("")
+        self.query_one(OptionList).can_focus = False
+        self._in_thread("model", self._load)
+        self._set_mode(self._mode)
+
+    def on_done(self, message: Done) -> None:
+        message.then()
+
+    def _in_thread(self, group: str, work: Callable[[], Callable[[], None]]) -> None:
+        """Do work in a thread, then what it returns in the app."""
+        self.run_worker(lambda: self.post_message(Done(work())), thread=True, group=group)
 
     # What is asked, and what comes back.
 
-    def _load(self) -> None:
-        """Load the model and all else that the first query by meaning takes."""
+    def _load(self) -> Callable[[], None]:
         try:
             self._index.query("a", k=1)
-            self.post_message(Loaded())
         except (SearchError, OSError) as error:
-            self.post_message(Loaded(str(error)))
+            return partial(self._loaded, str(error))
+        return self._loaded
 
-    def on_loaded(self, message: Loaded) -> None:
+    def _loaded(self, error: str = "") -> None:
         """Ask by meaning; without a model, by words for good."""
-        if message.error:
-            self._asking.mode, self._without = "lexical", f"by words alone: {message.error}"
-            self._show_mode()
-        self._asking.model_is_there()
-        self._ask()
-        self._say(*self._said)
+        self._notes["model"] = f"by words alone: {error}" if error else ""
+        self._say()
+        self._set_mode("lexical" if error else self._mode)
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
-        self._asking.type(event.value)
-        if not self._asking.text:
-            self._show(Found(), None)
-            self._say("")
-        self._ask()
+    def _ask(self) -> None:
+        """Ask by words at once, and by meaning after a pause, where that is wanted and the model loaded."""
         if self._pause:
             self._pause.stop()
-        self._pause = self.set_timer(PAUSE, partial(self._paused, self._asking.turn))
+        text = self.query_one(Input).value.strip()
+        self._asked = Asked(self._asked.turn + 1, text, self._mode)
+        loaded = self._notes["model"] == ""
+        if not text:
+            self._answer(self._asked, (), (), "type to search" if loaded else "")
+            return
+        if self._mode != "dense" or not loaded:
+            self._start(replace(self._asked, mode="lexical", last=self._mode == "lexical"))
+        if loaded and self._mode != "lexical":
+            self._pause = self.set_timer(PAUSE, partial(self._start, self._asked))
 
-    def _paused(self, turn: int) -> None:
-        self._asking.pause(turn)
-        self._ask()
+    def _start(self, asked: Asked) -> None:
+        self._in_thread("search", partial(self._search, asked))
 
-    def _ask(self) -> None:
-        for asked in self._asking.due():
-            self.run_worker(partial(self._answer, asked), thread=True)
-
-    def _answer(self, asked: Asked) -> None:
-        started, found, error = time.perf_counter(), Found(), ""
+    def _search(self, asked: Asked) -> Callable[[], None]:
+        if asked.turn != self._asked.turn:  # other text was typed in the meantime
+            return lambda: None
+        started = time.perf_counter()
         try:
             if asked.like is None:
                 hits = self._index.query(asked.text, mode=asked.mode, **self._options)
-                found = Found(hits, self._index.highlights(asked.text, hits))
+                marks, how = self._index.highlights(asked.text, hits), f"by {_BY[asked.mode]}"
             else:
-                index = index_of(self._index, asked.like)
-                similar = index.similar(asked.like.passage_id, **self._options)
-                found = Found([replace(hit, index=asked.like.index) for hit in similar], [()] * len(similar))
-        except (SearchError, OSError) as problem:
-            error = str(problem)
+                similar = index_of(self._index, asked.like).similar(asked.like.passage_id, **self._options)
+                hits = [replace(hit, index=asked.like.index) for hit in similar]  # type: ignore[assignment]
+                marks, how = [()] * len(hits), f"like p{asked.like.passage_id}"
+        except (SearchError, OSError) as error:
+            return partial(self._answer, asked, (), (), str(error))
         seconds = time.perf_counter() - started
-        self.post_message(Replied(asked, found, seconds, self._index.notes, error))
+        said = "; ".join(
+            (f"{counted(len(hits), 'hit')} {how} in {seconds * 1000:.0f} ms", *self._index.notes)
+        )
+        return partial(self._answer, asked, hits, marks, said)
 
-    def on_replied(self, reply: Replied) -> None:
-        """Show what is not late; ask what has waited."""
-        hits = reply.found.hits
-        if self._asking.counts(reply.asked, len(hits)):
-            self._show(reply.found, reply.asked)
-            how = (
-                f"by {_BY[reply.asked.mode]}"
-                if reply.asked.like is None
-                else f"like p{reply.asked.like.passage_id}"
-            )
-            found = f"{counted(len(hits), 'hit')} {how} in {reply.seconds * 1000:.0f} ms"
-            remarks = "; ".join((found, *reply.remarks))
-            self._say(reply.error or remarks, "ansi_red" if reply.error else "dim")
-        self._ask()
+    def _answer(
+        self, asked: Asked, hits: Sequence[Hit], marks: Sequence[Sequence[Highlight]], said: str
+    ) -> None:
+        """Show hits, unless they are late; an empty answer by words waits for that by meaning."""
+        late = asked.turn != self._asked.turn or (self._answered == self._asked and not asked.last)
+        if late or not (hits or asked.last):
+            return
+        moved = self._answered.turn == asked.turn and self.query_one(OptionList).highlighted
+        chosen = self.chosen if moved else None
+        self.hits, self._marks, self._answered = hits, marks, asked
+        passages = [(hit.index, hit.passage_id) for hit in hits]
+        known = (chosen.index, chosen.passage_id) if chosen else None
+        self._draw(passages.index(known) if known in passages else 0)
+        self._say(said)
+        verdict = hits[0].verdict if hits and asked.last else None
+        style = f"ansi_{VERDICT_STYLES[verdict.says]}" if verdict else ""
+        line = verdict_line(verdict) if verdict else ""
+        self.query_one("#verdict", Static).update(Content.styled(line, style))
 
     # What is shown.
 
-    def _show(self, found: Found, asked: Asked | None) -> None:
-        """Other hits; the one that was moved to stays chosen, as long as the same is asked for."""
-        listed, before = self.query_one(HitList), self._answered
-        moved = listed.place and asked and before and asked.turn == before.turn
-        self._answered = asked
-        listed.show(found, listed.chosen if moved else None)
-        self.query_one(Preview).display = bool(found.hits)
-        if self._asking.settled:  # until then the line before stands, so that nothing jumps
-            verdict = found.hits[0].verdict if found.hits else None
-            if verdict:
-                self._write("verdict", verdict_line(verdict), f"ansi_{VERDICT_STYLES[verdict.says]}")
-            else:
-                self._write("verdict", "")
+    @property
+    def chosen(self) -> Hit | None:
+        """The hit that keys act on."""
+        at = self.query_one(OptionList).highlighted
+        return self.hits[at] if at is not None and at < len(self.hits) else None
 
-    def _show_mode(self) -> None:
-        self.query_one(Input).border_subtitle = Content(f"{self._asking.mode} (Tab)")
+    def _draw(self, place: int) -> None:
+        listed = self.query_one(OptionList)
+        width = max(listed.scrollable_content_region.width - 2, _NARROWEST)
+        drawn = (
+            one_hit(replace(hit, path=hit.document), marks, width=width, colour=True)
+            for hit, marks in zip(self.hits, self._marks, strict=True)
+        )
+        listed.set_options(Text.from_ansi(f"{hit}\n") for hit in drawn)
+        listed.highlighted = place if self.hits else None
+        self.query_one(VerticalScroll).display = bool(self.hits)
 
-    def _say(self, text: str, style: str = "dim") -> None:
-        """What is going on, in the last line."""
-        self._said = text, style
-        waiting = "" if self._asking.ready else "by words alone until the model is loaded"
-        said = "; ".join(filter(None, (waiting, self._without, text))) or "F1 lists the keys"
-        self._write("status", escape(said), style)
+    def on_resize(self) -> None:
+        self.call_after_refresh(lambda: self._draw(self.query_one(OptionList).highlighted or 0))
 
-    def _write(self, where: str, text: str, style: str = "") -> None:
-        """Put a text below; the screen is laid out anew only if it takes more or fewer rows."""
-        before, width = self._below.get(where, ""), max(1, self.size.width - 2)
-        rows = {len(Text(one).wrap(self.app.console, width)) for one in (before, text)}
-        self._below[where] = text
-        self.query_one(f"#{where}", Static).update(Content.styled(text, style), layout=len(rows) > 1)
+    @on(OptionList.OptionHighlighted)
+    def _read(self) -> None:
+        """Read the document around the chosen hit."""
+        if (hit := self.chosen) is not None:
+            marks = self._marks[self.hits.index(hit)]
+            self._in_thread("document", partial(self._around, hit, marks))
 
-    @on(HitList.Chosen)
-    def _chosen(self) -> None:
-        listed, better_soon = self.query_one(HitList), self._asking.ready and not self._asking.settled
-        if listed.chosen and not better_soon:
-            self.run_worker(partial(self._read, listed.chosen, listed.marks), thread=True)
-
-    def _read(self, hit: Hit, marks: Sequence[Highlight]) -> None:
+    def _around(self, hit: Hit, marks: Sequence[Highlight]) -> Callable[[], None]:
         try:
             around = self._index.surroundings(hit, lines=_AROUND)
         except SearchError as error:
             around = Surroundings(note=str(error))
-        self.post_message(Read(hit, marks, around))
+        return partial(self._show_document, hit, marks, around)
 
-    def on_read(self, read: Read) -> None:
-        """Show the document of the hit, if that is still the chosen one."""
-        if read.hit is self._hit:
-            self.query_one(Preview).show(read.hit, read.marks, read.around)
+    def _show_document(self, hit: Hit, marks: Sequence[Highlight], around: Surroundings) -> None:
+        if hit is not self.chosen:
+            return
+        pane = self.query_one(VerticalScroll)
+        pane.border_title = Content(where(replace(hit, path=hit.document)))
+        rows, first = document(hit, marks, around, max(pane.scrollable_content_region.width, _NARROWEST))
+        self.query_one("#document", Static).update(Text.from_ansi("\n".join(rows)))
+        self.call_after_refresh(pane.scroll_to, y=max(0, first - _ABOVE), animate=False)
 
-    @property
-    def _hit(self) -> Hit | None:
-        return self.query_one(HitList).chosen
+    def _set_mode(self, mode: Mode) -> None:
+        self._mode = mode
+        self.query_one(Input).border_subtitle = Content(f"{mode} (Tab)")
+        self._ask()
+
+    def _say(self, text: str = "") -> None:
+        """Say what is going on, in the last line."""
+        self._notes["search"] = text
+        said = "; ".join(filter(None, self._notes.values()))
+        self.query_one("#status", Static).update(Content.styled(escape(said), "dim"))
 
     # What keys do.
 
     def action_move(self, by: int) -> None:
-        self.query_one(HitList).move(by)
+        listed = self.query_one(OptionList)
+        if self.hits:
+            listed.highlighted = min(max(0, (listed.highlighted or 0) + by), len(self.hits) - 1)
 
     def action_scroll(self, pages: int) -> None:
-        preview = self.query_one(Preview)
-        preview.scroll_by(pages * (preview.content_size.height - 1))
+        pane = self.query_one(VerticalScroll)
+        pane.scroll_relative(y=pages * (pane.size.height - 1), animate=False)
 
     def action_mode(self) -> None:
-        self._asking.next_mode()
-        self._show_mode()
-        self._ask()
-
-    def action_switch(self) -> None:
-        text, found = self.query_one(Input), self.query_one(HitList)
-        (found if text.has_focus else text).focus()
+        self._set_mode(MODES[(MODES.index(self._mode) + 1) % len(MODES)])
 
     def action_similar(self) -> None:
-        if hit := self._hit:
-            self._asking.similar(hit)
-            self._ask()
+        if hit := self.chosen:
+            self._asked = Asked(self._asked.turn + 1, self._asked.text, "dense", like=hit)
+            self._start(self._asked)
 
     def action_back(self) -> None:
-        """From similar passages to what was typed; from the list to the text; then out."""
-        text = self.query_one(Input)
-        if self._answered and self._answered.like is not None:
-            self._asking.choose(self._asking.mode)
+        """From similar passages to what was typed; then out."""
+        if self._asked.like is not None:
             self._ask()
-        elif not text.has_focus:
-            text.focus()
         else:
             self.app.exit()
 
-    def action_keys(self) -> None:
-        self.app.push_screen(Sheet("Keys", lambda width: drawing.keys(KEYS, width=width, colour=True)))
-
     def action_why(self) -> None:
-        if (hit := self._hit) and (asked := self._answered):
-            self.run_worker(partial(self._explain, asked, hit), thread=True)
+        if hit := self.chosen:
+            self._in_thread("why", partial(self._explain, self._answered, hit))
 
-    def _explain(self, asked: Asked, hit: Hit) -> None:
+    def _explain(self, asked: Asked, hit: Hit) -> Callable[[], None]:
+        from search.render.why import explanation
+
         try:
             if asked.like is None:
                 why = self._index.explain(asked.text, hit)
             else:
                 why = index_of(self._index, hit).explain_similar(asked.like.passage_id, hit)
-            self.post_message(Explained(hit, why))
         except (SearchError, OSError) as error:
-            self.post_message(Explained(hit, None, str(error)))
+            return partial(self._say, str(error))
+        return lambda: self._show_why(partial(explanation, why, hit, colour=True))
 
-    def on_explained(self, explained: Explained) -> None:
-        """Show why; or what is wrong."""
-        from search.render.why import explanation
-
-        why = explained.why
-        if why is None:
-            self._say(explained.error, "ansi_red")
-        else:
-            draw = partial(explanation, why, explained.hit, colour=True)
-            self.app.push_screen(Sheet("Why?", lambda width: draw(width=width)))
+    def _show_why(self, draw: Callable[..., str]) -> None:
+        self.app.push_screen(Why(lambda width: draw(width=width)))
 
     def action_open(self) -> None:
         """Open the hit in the editor, which has the terminal to itself until it is left."""
-        listed = self.query_one(HitList)
-        if listed.chosen is None:
+        if (hit := self.chosen) is None:
             return
         try:
             with ExitStack() as stack:
                 with suppress(SuspendNotSupported):
                     stack.enter_context(self.app.suspend())
-                open_hit(self._index, listed.chosen, listed.marks)
+                open_hit(self._index, hit, self._marks[self.hits.index(hit)])
         except (SearchError, OSError) as error:
-            self._say(str(error), "ansi_red")
+            self._say(str(error))
         self.refresh()
+
+
+class Why(ModalScreen[None]):
+    """An explanation above everything else.
+
+    Args:
+        draw: draws it, so many characters wide.
+    """
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,q,ctrl+e", "dismiss(None)", "Back"),
+        Binding("ctrl+c", "app.quit", "Leave"),
+    ]
+
+    def __init__(self, draw: Callable[[int], str]) -> None:
+        super().__init__()
+        self._draw = draw
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(id="why")
+        yield Footer()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._update)
+
+    def _update(self) -> None:
+        width = max(self.query_one(VerticalScroll).scrollable_content_region.width, _NARROWEST)
+        self.query_one("#why", Static).update(Text.from_ansi(self._draw(width)))
 
 
 class SearchApp(App[None]):
@@ -311,8 +344,15 @@ class SearchApp(App[None]):
     """
 
     TITLE = "seewhy search"
-    CSS_PATH = "style.tcss"
     ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Input, VerticalScroll { border: round $border; padding: 0 1; }
+    OptionList { width: 1fr; height: 1fr; border: none; }
+    VerticalScroll { width: 1fr; height: 1fr; }
+    #panes { height: 1fr; layout: horizontal; }
+    #verdict, #status { height: auto; padding: 0 1; }
+    SearchScreen.-narrow #panes { layout: vertical; }
+    """
 
     def __init__(
         self, index: Index | Indexes, text: str = "", *, mode: Mode = "hybrid", **options: Any
@@ -321,8 +361,25 @@ class SearchApp(App[None]):
         self._screen = SearchScreen(index, text, mode, options)
 
     def on_mount(self) -> None:
-        self.register_theme(OWN_COLOURS)
-        self.theme = OWN_COLOURS.name
+        self.theme = "ansi-dark"  # the terminal's own colours
 
     def get_default_screen(self) -> Screen[None]:
         return self._screen
+
+
+def document(hit: Hit, marks: Sequence[Highlight], around: Surroundings, width: int) -> tuple[list[str], int]:
+    """A passage among the lines of its document, and how many rows stand before it.
+
+    Without these lines the passage alone, and why.
+    """
+    before, after = (
+        tuple((number, text[:_LONGEST]) for number, text in lines)
+        for lines in (around.lines_before, around.lines_after)
+    )
+    start = ((hit.line_start, around.start[-_LONGEST:]),) if around.start else ()
+    canvas, beside = Canvas(width, colour=True), Surroundings((*before, *start), after)
+    draw_passage(canvas, hit, marks, beside)
+    if around.note:
+        canvas.gap()
+        canvas.line(escape(around.note), style="yellow")
+    return canvas.drawn().split("\n"), len(rows_of(canvas, beside.lines_before))
