@@ -17,8 +17,7 @@ from search.records.explanations import middle_layer
 from search.render import page as drawn
 from search.render.page import laboratory
 from search.render.page.document import Page
-from search.render.page.inspection import in_contexts, inspection
-from search.render.page.laboratory import LONGEST, Given
+from search.render.page.laboratory import LONGEST, Given, in_contexts, inspection
 from search.render.units import units
 from search.serving.asked import DeskHere, IndexName, ServedHere
 from search.serving.pages import answered

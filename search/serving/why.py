@@ -19,7 +19,7 @@ from search.records.options import (
     RerankOptions,
     changed,
 )
-from search.render.page import contrast as drawn
+from search.render.page import why as drawn
 from search.render.page.document import Page
 from search.render.page.why import why
 from search.serving.asked import Asked, DeskHere, Id, ServedHere

@@ -19,7 +19,7 @@ from search.render import inspection as tables
 from search.render import page
 from search.render.contexts import contexts as draw_contexts
 from search.render.inspection import state_rows, turned_rows
-from search.render.page.attention import encoded
+from search.render.page.matrices import encoded
 from tests.bert.test_attention import by_hand
 from tests.render.test_page import Parsed, data_of
 

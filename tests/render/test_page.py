@@ -25,11 +25,11 @@ from search.records.models import ModelShape
 from search.records.options import Ranking
 from search.records.tokens import Word
 from search.render import page
-from search.render.page import contrast as draw
 from search.render.page import laboratory
+from search.render.page import why as draw
 from search.render.page.document import embedded, link, shade, text
 from search.render.page.hits import Asked, Marked, passage
-from search.render.page.inspection import in_contexts, inspection
+from search.render.page.laboratory import in_contexts, inspection
 from search.render.page.reading import index_changed, reading
 from search.render.page.search import Found, search, toggled
 from search.render.page.why import why

@@ -7,23 +7,21 @@
 
 document.py     Page, its frames, and how texts get into it
 explanation.py  a score and its addends, to be walked through word by word
-sentences.py    which sentence is like which
-attention.py    every head of every layer, to choose from
+matrices.py     which sentence is like which; every head of every layer, to choose from
 search.py  hits.py    of the server: the form, and hits as a list
 reading.py      of the server: a whole document, opened at a passage
-why.py  contrast.py   of the server: why a hit, why above another, why not
+why.py          of the server: why a hit, why above another, why not
 chat.py         an explanation within a chat of an agent's program
-inspection.py  laboratory.py   of the server: a look inside a text; forms for texts of one's own
+laboratory.py   of the server: forms for texts of one's own, a look inside them
 *.css  *.js     a custom element each, site.css and live.js for the server alone; the scripts only shade and move, the
                 numbers stand in the page
 
 Without scripts a page still shows the texts, the sum and all sums of rows and columns.
 """
 
-from search.render.page.attention import MOST_WEIGHTS, attention
 from search.render.page.document import Asset, Page, Site, assets, document, fragment
 from search.render.page.explanation import explanation
-from search.render.page.sentences import MOST_CELLS, sentences
+from search.render.page.matrices import MOST_CELLS, MOST_WEIGHTS, attention, sentences
 
 __all__ = [
     "MOST_CELLS", "MOST_WEIGHTS", "Asset", "Page", "Site", "assets", "attention", "document", "explanation",

@@ -1,11 +1,17 @@
-"""Forms of the server for texts of one's own: how alike they are, and what a model makes of them."""
+"""Forms of the server for texts of one's own, and what a model makes of them: tokens, layers, a word in contexts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from search.render.page.document import Page, hidden, kept, link, options, text
+from search.records.contexts import ContextualCosines
+from search.records.inspections import InputToken, Inspection
+from search.render.contexts import compared, what_was_compared
+from search.render.format import letters
+from search.render.inspection import embedding_lengths, pooler_line, state_rows, turned_rows
+from search.render.models import model_line
+from search.render.page.document import Page, about, bar, hidden, isolated, kept, link, options, shade, text
 from search.render.page.why import choices
 from search.render.units import By
 
@@ -105,3 +111,122 @@ def _model(given: Given) -> str:
         return hidden(index=given.index)
     names = {name: name for name in given.indexes}
     return f'<label>Model of the index <select name="index">{options(names, given.index)}</select></label>'
+
+
+_STATES = ("layer", "length of [CLS]", "mean length", "cosine with the layer before", "cosine of two tokens")
+
+
+def inspection(inspected: Inspection) -> Page:
+    """The page of a text or a pair that a model read."""
+    tokens = inspected.tokens
+    special = sum(token.special for token in tokens)
+    names, lengths = embedding_lengths(inspected)
+    turned = turned_rows(inspected)
+    body = f"""<h3>{len(tokens)} tokens, {special} of them special</h3>
+<ol class="tokens">{"".join(map(_chip, tokens))}</ol>
+<p class="faint">Below a token its id, the row of its vector in the vocabulary.{_spelled(inspected)}</p>
+<details><summary>As a table</summary>{_table("Tokens", ("token", *_FACTS), map(_facts, tokens), tokens)}</details>
+<h3>Embedding layer: what each token brings before any other has been read</h3>
+{_table("Lengths of the vectors in the embedding layer", ("token", *names), map(_plain, lengths), tokens)}
+<p class="faint">Lengths of the vectors. Put together here, the layer differs from the model's own output by at most
+{inspected.embedding.difference:.1e}.</p>
+<h3>Each token through the layers</h3>
+{_table("Cosines with the layer before", ("token", *_layers(inspected)), _shaded(turned), tokens)}
+<p class="faint">The cosine of a token's vector with itself one layer before; the deeper the shade, the farther it
+turned.</p>
+<details><summary>Means over the tokens</summary>{_states(inspected)}</details>
+<h3>Pooler</h3><p>{text(pooler_line(inspected))}</p>"""
+    said = text(model_line(inspected.model))
+    return Page(f"Inside: {inspected.texts[0]}", "What the model makes of it", about(said=said), body)
+
+
+def in_contexts(cosines: ContextualCosines) -> Page:
+    """The page of words in several contexts, layer by layer."""
+    facts = (
+        (letters(i), _marked(*one)) for i, one in enumerate(zip(cosines.texts, cosines.found, strict=True))
+    )
+    names, columns = compared(cosines)
+    heads = "".join(f'<th scope="col">{isolated(name)}</th><td></td>' for name in names)
+    rows = "".join(
+        f'<tr><th scope="row">{layer}</th>'
+        + "".join(f"<td>{value:.4f}</td><td>{bar(value, 1.0)}</td>" for value in values)
+        + "</tr>"
+        for layer, values in enumerate(zip(*columns, strict=True))
+    )
+    body = f"""<div class="scroll" role="region" aria-label="Cosines by layer" tabindex="0"><table class="numbers bars">
+<thead><tr><th scope="col">layer</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
+<p class="faint">{text(what_was_compared(cosines))}</p>"""
+    return Page("A word in contexts", "The same word in other company", about(facts), body)
+
+
+_FACTS = ("id", "characters", "word", "segment")
+
+
+def _facts(token: InputToken) -> str:
+    span = "" if token.special else f"{token.start}\u2013{token.end}"
+    word = "" if token.word is None else token.word
+    return "".join(f"<td>{value}</td>" for value in (token.id, span, word, token.segment))
+
+
+def _chip(token: InputToken) -> str:
+    kinds = {"special": token.special, "unknown": token.unknown, "second": token.segment}
+    classes = " ".join(name for name, there in kinds.items() if there)
+    return f'<li class="{classes}">{isolated(token.text)} <small>{token.id}</small></li>'
+
+
+def _spelled(inspected: Inspection) -> str:
+    """Words that are no entries."""
+    split = dict.fromkeys(word.text for word in inspected.words if word.split)
+    unknown = dict.fromkeys(word.text for word in inspected.words if word.unknown)
+    said = (
+        f" No entries of their own, so spelled with several: {', '.join(map(isolated, split))}."
+        if split
+        else ""
+    )
+    return f"{said} Unknown: {', '.join(map(isolated, unknown))}." if unknown else said
+
+
+def _layers(inspected: Inspection) -> list[str]:
+    return [f"layer {layer}" for layer in range(1, len(inspected.states))]
+
+
+def _plain(values: Sequence[float]) -> str:
+    return "".join(f"<td>{value:.3f}</td>" for value in values)
+
+
+def _shaded(rows: Sequence[Sequence[float]]) -> Iterable[str]:
+    """Cells of cosines, shaded by how far they are from 1."""
+    end = max((1 - value for row in rows for value in row), default=1.0)
+    return ("".join(f'<td class="{shade(1 - value, end)}">{value:.3f}</td>' for value in row) for row in rows)
+
+
+def _table(name: str, heads: Iterable[str], rows: Iterable[str], tokens: Sequence[InputToken]) -> str:
+    """A line for each token."""
+    shown = "".join(
+        f'<tr><th scope="row">{isolated(token.text)}</th>{cells}</tr>'
+        for token, cells in zip(tokens, rows, strict=True)
+    )
+    return _region(name, heads, shown)
+
+
+def _region(name: str, heads: Iterable[str], rows: str) -> str:
+    columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    return (
+        f'<div class="scroll" role="region" aria-label="{name}" tabindex="0"><table class="numbers">'
+        f"<thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _states(inspected: Inspection) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{layer}</th>'
+        + "".join(f"<td>{'' if value is None else f'{value:.3f}'}</td>" for value in values)
+        + "</tr>"
+        for layer, *values in state_rows(inspected)
+    )
+    return _region("Means over the tokens", _STATES, rows)
+
+
+def _marked(source: str, span: tuple[int, int]) -> str:
+    start, end = span
+    return f"<bdi>{text(source[:start])}<b>{text(source[start:end])}</b>{text(source[end:])}</bdi>"

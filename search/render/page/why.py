@@ -1,19 +1,33 @@
-"""The explanation of a hit on the server's page: with a choice of units and layers, and a test of it on request."""
+"""Pages of the server about a hit, two hits and a missed document: why a score, why above another, why not."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from search.records.comparisons import Faithfulness, Removal
+from search.records.comparisons import Contrast, Difference, Faithfulness, Removal, WhyNot
 from search.records.contents import StoredPassage
-from search.records.explanations import Explanation, middle_layer
+from search.records.documents import NamedDocument
+from search.records.explanations import Explanation, Partner, middle_layer
 from search.records.hits import Hit
-from search.render.page.document import Page, bar, hidden, isolated, link, options, signed, text
+from search.render.format import counted, headings, named, percentile_of, snippet, where
+from search.render.page.document import (
+    Page,
+    about,
+    bar,
+    diverging,
+    hidden,
+    isolated,
+    kept,
+    link,
+    options,
+    signed,
+    text,
+)
 from search.render.page.explanation import explanation
 from search.render.units import By, units
-from search.render.why import verdict
+from search.render.why import WAYS_OUT, answer, in_order, share_name, verdict
 
 _UNITS = {"word": "words", "token": "tokens"}
 _LAYERS = {0: "the embedding layer"}
@@ -110,3 +124,126 @@ def _removal(removal: Removal, end: float) -> str:
         f'<tr><th scope="row">{name}</th><td>{signed(value)}</td><td>{bar(value, end)}</td></tr>'
         for name, value in ((words, -removal.drop), (drawn, -removal.random_mean))
     )
+
+
+_NAMES = 3
+_Asked = Mapping[str, Any]
+
+
+def contrast(compared: Contrast, asked: _Asked) -> Page:
+    """The two passages, and the gap of their scores word by word.
+
+    Args:
+        asked: index, query and ranking, as addresses have them.
+    """
+    above, below = ("A", "B") if compared.gap >= 0 else ("B", "A")
+    heading = f"Why {above} stands above {below}" if compared.gap else "A and B have equal scores"
+    hits = _hit("A", compared.a, asked) + _hit("B", compared.b, asked)
+    body = f'<div class="two">{hits}</div>{_gap(compared, "A", "B")}'
+    return Page(f"{heading}: {compared.query}", heading, _query(compared.query), body)
+
+
+def why_not(standing: WhyNot, asked: _Asked) -> Page:
+    """Where a document stands for a query, and why it is not among the hits."""
+    parts = [f'<p class="answer">{text(answer(standing))}</p>']
+    if standing.cause == "not indexed" and standing.reason in WAYS_OUT:
+        parts.append(f"<p>{text(WAYS_OUT[standing.reason])}</p>")
+    if standing.hit is not None:
+        last = _hit("The last hit", standing.last, asked) if standing.contrast and standing.last else ""
+        parts.append(f'<div class="two">{last}{_hit("Its best passage", standing.hit, asked)}</div>')
+    parts.append(_matched(standing))
+    if standing.contrast is not None:
+        parts.append(f"<h2>What it lacks against the last hit</h2>{_gap(standing.contrast, 'last', 'it')}")
+    parts.append(f'<p><a href="{link("/why-not", **asked)}">Ask about another document</a></p>')
+    found = standing.cause == "found"
+    heading = "It is among the hits" if found else "Why it is not among the hits"
+    facts = about(
+        (("Query", f"<b>{isolated(standing.query)}</b>"), ("Document", isolated(standing.document)))
+    )
+    return Page(f"Why not {standing.document}", heading, facts, "\n".join(parts))
+
+
+def choice(typed: str, found: Sequence[NamedDocument], most: int, asked: _Asked) -> Page:
+    """A document to be chosen by typing a part of its name.
+
+    Args:
+        found: the documents with what was typed in their name, at most `most`.
+    """
+    names = "".join(
+        f'<li><a href="{link("/why-not", **asked, document=one.id)}">{isolated(one.name)}</a>{_titled(one)}</li>'
+        for one in found
+    )
+    said = f"The first {most:,}; type more of the name." if len(found) >= most else ""
+    if not found:
+        said = "No document of the index has that in its name or title." if typed else ""
+    form = f"""<form class="controls" action="/why-not">{hidden(**asked)}
+<label>Part of its name or title <input type="search" name="name" value="{kept(typed)}" autocomplete="off"></label>
+<button>Find</button></form>"""
+    body = f"""<live-part>{form}
+<p class="faint" role="status">{said or counted(len(found), "document")}</p><ul class="names">{names}</ul></live-part>
+<p class="faint">Of a file that is not in the index, <code>seewhy why-not QUERY PATH</code> says why.</p>"""
+    heading = "Which document do you miss?"
+    return Page(heading, heading, _query(str(asked.get("q", ""))), body, ("live.js",))
+
+
+def _titled(document: NamedDocument) -> str:
+    return f' <span class="faint">{isolated(document.title)}</span>' if document.title else ""
+
+
+def _query(query: str) -> str:
+    return about((("Query", f"<b>{isolated(query)}</b>"),))
+
+
+def _hit(name: str, hit: Hit, asked: _Asked) -> str:
+    """A passage with its score, its place and its beginning."""
+    stands = f' <span class="faint">{text(percentile_of(hit))}</span>' if percentile_of(hit) else ""
+    under = f"<p><b>{isolated(headings(hit))}</b></p>" if headings(hit) else ""
+    why = link("/explain", **asked, passage=hit.passage_id)
+    return f"""<section class="panel"><h2>{name}</h2><p><b class="score">{hit.score:.4f}</b>{stands}</p>
+<p>{isolated(where(hit))} <span class="faint">{named(hit)}</span></p>{under}
+<p dir="auto">{text(snippet(hit))}</p><p><a href="{why}">Why this score</a></p></section>"""
+
+
+def _matched(standing: WhyNot) -> str:
+    """The words of the query that its best passage was matched on."""
+    end = max((share.contribution for share in standing.matched_on), default=0.0)
+    rows = "".join(
+        f'<tr><th scope="row">{text(share_name(share))}{_with(share.partners)}</th>'
+        f"<td>{signed(share.contribution)}</td><td>{bar(share.contribution, end)}</td></tr>"
+        for share in standing.matched_on
+    )
+    return (
+        f'<h2>What it was matched on</h2><table class="added"><tbody>{rows}</tbody></table>' if rows else ""
+    )
+
+
+def _gap(compared: Contrast, a: str, b: str) -> str:
+    """The sum that makes the gap, then what each query word has to do with it."""
+    total = sum(word.gap for word in compared.words)
+    end = max((abs(word.gap) for word in compared.words), default=0.0)
+    sign = "\u2212" if compared.residual < 0 else "+"
+    rows = "".join(_difference(word, end) for word in in_order(compared))
+    sums = [sum(word.in_a for word in compared.words), sum(word.in_b for word in compared.words)]
+    foot = "".join(f"<td>{signed(value)}</td>" for value in sums)
+    return f"""<section class="sum" aria-label="The gap"><p class="equation">
+<span><b>{signed(compared.gap)}</b> gap of the scores, {a} less {b}</span>
+<span><i>=</i> <b>{signed(total)}</b> all lines below</span>
+<span><i>{sign}</i> <b>{abs(compared.residual):.1e}</b> residual</span></p></section>
+<table class="gap"><thead><tr><th scope="col">Query word</th><th scope="col">{a} \u2212 {b}</th><td></td>
+<th scope="col">in {a}</th><th scope="col">in {b}</th></tr></thead><tbody>{rows}</tbody>
+<tfoot><tr><th scope="row">sum</th><td>{signed(total)}</td><td></td>{foot}</tr></tfoot></table>"""
+
+
+def _difference(word: Difference, end: float) -> str:
+    other = "" if word.kind in ("word", "term") else ' class="faint"'
+    return (
+        f'<tr{other}><th scope="row">{text(share_name(word))}</th><td>{signed(word.gap)}</td>'
+        f"<td>{diverging(word.gap, end)}</td>"
+        f"<td>{signed(word.in_a)}{_with(word.found_in_a)}</td><td>{signed(word.in_b)}{_with(word.found_in_b)}</td></tr>"
+    )
+
+
+def _with(partners: Sequence[Partner]) -> str:
+    """The words of the passage that it added most with."""
+    names = ", ".join(isolated(partner.text) for partner in partners[:_NAMES])
+    return f"<small>with {names}</small>" if names else ""
