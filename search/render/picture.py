@@ -317,12 +317,10 @@ def _figure(size: tuple[float, float]) -> Figure:
 def _png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) -> bytes:
     """The file with lines above and below the picture; it grows to hold a long one."""
     room = int(figure.get_figwidth() / _LETTER)
-    above, below = (
-        "\n".join(fill(shorten(one_line(line), _LONGEST_LINE), room) for line in lines if line)
-        for lines in (head, notes)
-    )
-    figure.suptitle(above, x=0, ha="left", weight="bold")
-    figure.supxlabel(below, x=0, ha="left", fontsize=8, color="#5d6575")
+    above = [fill(shorten(one_line(line), _LONGEST_LINE), room) for line in head if line]
+    below = [fill(one_line(note), room) for note in notes if note]
+    figure.suptitle("\n".join(above), x=0, ha="left", weight="bold")
+    figure.supxlabel("\n".join(below), x=0, ha="left", fontsize=8, color="#5d6575")
     file = io.BytesIO()
     shown = {"Title": one_line(title)}
     figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight", pad_inches=0.3, metadata=shown)
