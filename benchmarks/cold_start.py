@@ -30,7 +30,7 @@ from encoder import copy_files
 from machine import headline
 
 from search import Encoder, Index
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 
 QUESTION = "how are names resolved in nested scopes"
 SCRIPT = """
@@ -68,7 +68,7 @@ def run(folder: Path, place: Path, args: argparse.Namespace) -> None:
     encoder = Encoder(offline=True)
     copy_files(folder, place / "files", args.passages, encoder)
     index = Index.build(place / "files", offline=True)
-    with SQLiteStore(index.path).reading() as snapshot:
+    with Store(index.path).reading() as snapshot:
         vectors = np.concatenate([block for _, block in snapshot.embedding_blocks()])
         stored = snapshot.stored(snapshot.ids().tolist())
     texts = [stored[id_].shown for id_ in sorted(stored)]

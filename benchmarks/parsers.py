@@ -373,7 +373,7 @@ def indexed(place: Path, made: Iterator[tuple[str, str, bytes]]) -> list[str]:
     """Index a folder of them all, twice; returns the files that were not reached."""
     from search.store.database import reading
     from search.store.layout import DATABASE
-    from search.store.passages import stored_files
+    from search.store.status import stored_files
 
     os.environ["SEEWHY_HOME"] = str(place / "home")
     folder = place / "files"

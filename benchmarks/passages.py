@@ -41,10 +41,9 @@ from search.evaluating.metrics import ranking_values, span_values
 from search.records.documents import Document
 from search.records.options import WEIGHT
 from search.statistics import mean_of
-from search.store import words
-from search.store.database import put_meta
-from search.store.sqlite import SQLiteSnapshot, SQLiteStore
-from search.store.writer import create
+from search.store.bm25 import Matches, Words, telling
+from search.store.postings import Block, written
+from search.store.terms import Stemmer, indexable
 
 K = 10
 RANKINGS = {"dense": 1.0, "hybrid": WEIGHT}  # and what the cosine counts
@@ -236,20 +235,17 @@ def measured(data: Retrieval | Spans, texts: Texts, vectors: Vectors, budget: in
 
 def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
     """What tells the word part of every passage for a query, as an index does."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    create(connection)
-    connection.execute("BEGIN")
-    texts_of = zip(texts.contexts, texts.texts, strict=True)
-    words.add(
-        connection, [(number, context, text) for number, (context, text) in enumerate(texts_of, start=1)]
-    )
-    put_meta(connection, {"passages": len(texts.texts), "last_passage": len(texts.texts)})
-    connection.execute("COMMIT")
-    snapshot = SQLiteSnapshot(SQLiteStore(Path("in memory")), connection)
-    every = np.arange(1, len(texts.texts) + 1)
+    stemmer, texts_of = Stemmer(), zip(texts.contexts, texts.texts, strict=True)
+    rows = [(number, indexable(context, text)) for number, (context, text) in enumerate(texts_of, start=1)]
+    chunks = [rows[start : start + 4096] for start in range(0, len(rows), 4096)]
+    blocks = [Block(written(stemmer, chunk)) for chunk in chunks]
+    words, every = Words(stemmer, blocks, [None] * len(blocks)), np.arange(1, len(rows) + 1)
 
     def scores(query: Query) -> NDArray[np.float64]:
-        return snapshot.matches(snapshot.telling(snapshot.terms(query.text))).parts(every)
+        typed = stemmer.terms(query.text)
+        counts = [words.found(term, lambda ids: ()).count for term in typed]
+        found = [words.found(term, lambda ids: ()) for term in telling(typed, counts, len(rows))]
+        return Matches(words, found, found).parts(every)
 
     return scores
 

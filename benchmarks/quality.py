@@ -29,7 +29,7 @@ from search.encoding.tokenizer import with_context
 from search.evaluating.formats import Retrieval, Span, Spans, read_dataset
 from search.evaluating.metrics import ranking_values, span_values
 from search.records.evaluations import Evaluation
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 
 K = 10
 MOST_DIFFERENT = 1e-4
@@ -146,7 +146,7 @@ def reference(source: Path, found: Evaluation) -> list[float]:
 
 def passages(index: Path, *, records: bool) -> tuple[list[str], list[Span], list[str]]:
     """Of every passage: the name of its document in the data, its span, and what is encoded for it."""
-    with SQLiteStore(index).reading() as snapshot:
+    with Store(index).reading() as snapshot:
         by_id = snapshot.stored(snapshot.ids().tolist())
     stored = [by_id[id_] for id_ in sorted(by_id)]
     names = [str(passage.metadata["_id"]) if records else passage.document for passage in stored]

@@ -28,12 +28,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from search import Encoder, Index
 from search.encoding.encoder import Role
-from search.indexing import run
+from search.indexing import run, sampling
 from search.indexing.plan import Plan
 from search.indexing.update import update
 from search.records.documents import Document, LineMap, Passage
 from search.records.shown import shown
-from search.store import calibration
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Work
 from tests.faults.double import WordEncoder
@@ -189,7 +188,7 @@ class _Clock:
 def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Build | None = None) -> None:
     """Bring an index up to date with a folder that `fill` filled; no file is read, cut or looked at for boilerplate."""
     taken, last = taken or Build(), _Clock()
-    commit, renew = run.Run._commit, calibration.renew_baseline
+    commit, renew = run.Run._commit, sampling.renew_baseline
 
     def timed_commit(self: run.Run, batch: run.HandedOut) -> None:
         nonlocal last

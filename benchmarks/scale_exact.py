@@ -33,8 +33,8 @@ from search.ranking.question import EncodedQuery
 from search.ranking.where import parse
 from search.records.options import MODES, Ranking
 from search.records.shown import shown
-from search.store import sealing, words
-from search.store.sqlite import SQLiteStore
+from search.store import segments
+from search.store.sqlite import Store
 from search.store.terms import TOKENIZER, Stemmer, Term, indexable
 
 DIMENSIONS = (1, 2, 32, 384, 1100)
@@ -156,7 +156,7 @@ def compared(
     """Ask an index, in every mode, for every k; and each query once more with a filter."""
     found, stemmer, cosines = Compared(), Stemmer(), everything.cosines(vectors)
     sets, every = list(_filters(everything)), np.arange(len(everything.ids))
-    with SQLiteStore(index).reading() as snapshot:
+    with Store(index).reading() as snapshot:
         passing = snapshot.passing(parse(FILTER))
         if passing is None or not np.array_equal(passing, everything.passing):
             found.wrong.append(f"the filter {FILTER}")
@@ -280,8 +280,8 @@ def adversarial(place: Path, many: int, seed: int) -> None:
         numbers = range(len(corpus.starts) - 1)
         older = len(numbers) * 19 // 20
         with ExitStack() as patched:
-            for owner, name, few in ((scale_corpus, "_BATCH", many // 8), (sealing, "LARGEST", 2 * many),
-                                     (sealing, "LONGEST_TAIL", many), (words, "LONGEST_TAIL", many)):  # fmt: skip
+            for owner, name, few in ((scale_corpus, "_BATCH", many // 8), (segments, "LARGEST", 2 * many),
+                                     (segments, "LONGEST_TAIL", many)):  # fmt: skip
                 patched.enter_context(patch.object(owner, name, few))
             for part in (numbers[:older], numbers[older:]):  # what the first run sealed, and a tail
                 fill(here / "files", corpus, part)

@@ -37,7 +37,7 @@ from machine import headline
 from warm_query import sentences
 
 from search import Encoder, Index
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 
 REPEATED = 50
 QUERY, WHOLE = "index.query", "index.query, highlights"
@@ -231,7 +231,7 @@ def plain(index: Index, place: Path) -> Iterator[str]:
     """The address of the plain application, with the same vectors."""
     import faiss
 
-    with SQLiteStore(index.path).reading() as snapshot:
+    with Store(index.path).reading() as snapshot:
         vectors = np.concatenate([block for _, block in snapshot.embedding_blocks()])
         stored = snapshot.stored(snapshot.ids().tolist())
     flat = faiss.IndexFlatIP(vectors.shape[1])

@@ -25,7 +25,7 @@ from encoder import copy_files
 from machine import headline
 
 from search import Encoder, Index
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 
 MODES: dict[str, dict[str, Any]] = {
     "dense": {"mode": "dense"},
@@ -71,7 +71,7 @@ def run(folder: Path, n: int, before: int, seed: int) -> None:
 
 def sentences(index: Index, n: int, seed: int) -> list[str]:
     """Different sentences of 6 to 16 words."""
-    with SQLiteStore(index.path).reading() as snapshot:
+    with Store(index.path).reading() as snapshot:
         stored = snapshot.stored(snapshot.ids().tolist())
     texts = [stored[id_].shown for id_ in sorted(stored)]
     every = {" ".join(part.split()): None for text in texts for part in re.split(r"(?<=[.?!])\s+", text)}

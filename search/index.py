@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import SearchError, quoted
+from search.ranking.freshness import as_of_now
 from search.ranking.options import Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
-from search.ranking.rank import Among, others_than, ranked, scored
+from search.ranking.rank import listed, ranked, scored
 from search.records.hits import Cluster, Hit, Hits, Surroundings
 from search.records.options import (
     WEIGHT,
@@ -37,7 +38,7 @@ from search.store.folders import Folders, Named
 from search.store.layout import DATABASE, is_index, only_read, place_for, streamed
 from search.store.opening import is_trusted, opened, store_at
 from search.store.settings import PassageSettings
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from search.records.reports import Changes, CheckReport, Moved, Progress, Report, Status
     from search.records.tokens import Layer
     from search.records.whatif import Candidates
-    from search.store.protocol import Store
+    from search.store.conditions import Where
 
 
 class Index:
@@ -85,7 +86,6 @@ class Index:
         self._offline, self._engine = offline, engine
         self._encoder, self._encoder_of = encoder, Encoder.of
         self._made: Fingerprint | None = None  # what the encoder is right for
-        self._seen: Hashable = None  # the store, as it was when that was read
         self._lock = threading.Lock()
         self._store = store
 
@@ -207,7 +207,7 @@ class Index:
         """
         store, encoder = opened(what), None
         if model or pooling:
-            made = store.fingerprint
+            made = store.facts.fingerprint
             encoder = Encoder.of(
                 made, model=model, pooling=pooling, offline=offline, engine=engine, trusted=is_trusted(store)
             )
@@ -299,7 +299,7 @@ class Index:
     @property
     def folders(self) -> Folders:
         """What was indexed."""
-        return self._store.folders
+        return self._store.facts.folders
 
     @property
     def _kept(self) -> Path:
@@ -308,7 +308,7 @@ class Index:
         Raises:
             InputError: another machine keeps it.
         """
-        if not isinstance(self._store, SQLiteStore) and not is_index(self.path):
+        if not self._store.local and not is_index(self.path):
             raise only_read(self.name)
         return self.path
 
@@ -319,34 +319,32 @@ class Index:
         Raises:
             InputError: its passages are on a server.
         """
-        if not isinstance(self._store, SQLiteStore):
+        if not self._store.local:
             raise only_read(self.name)
         return self.path
 
     @property
     def fingerprint(self) -> Fingerprint:
         """How its embeddings were made."""
-        return self._store.fingerprint
+        return self._store.facts.fingerprint
 
     @property
     def generation(self) -> int:
         """A number that is another one after every change of what answers are made of: of passages, annotations, the
         weight that was chosen. Numbers of documents are of one generation: they may be given again."""
         with self._store.reading() as snapshot:
-            return snapshot.generation
+            return snapshot.facts.generation
 
     @property
     def encoder(self) -> Encoder:
         """The encoder that the index was made with, found at first use, and anew when the index was rebuilt."""
+        made = self._store.facts.fingerprint
         with self._lock:
-            seen = self._store.state
-            if self._encoder is None or seen != self._seen:
-                made = self.fingerprint
-                if self._encoder is None or self._made not in (None, made):
-                    self._encoder = self._encoder_of(
-                        made, offline=self._offline, engine=self._engine, trusted=is_trusted(self._store)
-                    )
-                self._made, self._seen = made, seen
+            if self._encoder is None or self._made not in (None, made):
+                self._encoder = self._encoder_of(
+                    made, offline=self._offline, engine=self._engine, trusted=is_trusted(self._store)
+                )
+            self._made = made
             return self._encoder
 
     def find_encoders_by(self, find: Callable[..., Encoder]) -> None:
@@ -394,14 +392,13 @@ class Index:
         ranking_options, selection_options, filter_options, matrix_options = parts_of(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
-        among = self._among(**filter_options)
-        question = as_question(text)
+        where, question = self._filter(**filter_options), as_question(text)
         selection, ranking = Selection.of(k, **selection_options), self.ranking(question, **ranking_options)
         explained = matrix_options.pop("explain", False)
         require_matrices(explained, matrix_options.get("layer"))
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self._encoded(question, ranking)
-        hits = ranked(self._store, query, ranking, selection, among, self._reranker(query, ranking))
+        hits = ranked(self._store, query, ranking, selection, where, self._reranker(query, ranking))
         if explainer:
             whys = explainer.explain(hits)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
@@ -426,7 +423,7 @@ class Index:
         # Also where the meaning counts nothing by the weight that is asked for: it can by another one.
         compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
         query = self._encoded(question, compared)
-        return candidates(self._store, query, ranking, n, self._among(**filter_options))
+        return candidates(self._store, query, ranking, n, self._filter(**filter_options))
 
     @documented(RankingOptions)
     def counted_words(
@@ -450,9 +447,7 @@ class Index:
         """A passage of the index, or the best one of a path, as a hit of a query, wherever it ranks; its rank is 0."""
         question = as_question(query)
         ranking = self.ranking(question, **options)
-        passage_id = (
-            what if isinstance(what, int) else self._explainer(question, ranking).hit(what).passage_id
-        )
+        passage_id = what if isinstance(what, int) else self._explainer(question, ranking).hit(what)
         encoded_query = self._encoded(question, ranking)
         reranker = self._reranker(encoded_query, ranking)
         return scored(self._store, encoded_query, ranking, passage_id, reranker)
@@ -548,7 +543,7 @@ class Index:
             options, RankingOptions, LimitOptions, FilterOptions
         )
         explainer = self._explainer(as_question(query), self.ranking(**ranking_options))
-        return explainer.why_not(what, Selection.of(k, **limit_options), self._among(**filter_options))
+        return explainer.why_not(what, Selection.of(k, **limit_options), self._filter(**filter_options))
 
     def documents_named(self, part: str, most: int = 20, offset: int = 0) -> list[NamedDocument]:
         """Documents that have all words of `part` in their name or title, in any case of letters, by name: at most
@@ -563,7 +558,7 @@ class Index:
             IdMissing: there is no such document.
         """
         with self._store.reading() as snapshot:
-            return snapshot.root / snapshot.document(document).name
+            return snapshot.facts.root / snapshot.document(document).name
 
     def faithfulness(
         self, why: Explanation, *, counts: Sequence[int] = (1, 3, 5), draws: int = 20, seed: int = 0
@@ -601,12 +596,13 @@ class Index:
         from search.ranking.question import similar_to
 
         selection_options, filter_options = parts_of(options, SelectionOptions, FilterOptions)
-        asked = self._among(**filter_options)
-        selection = Selection.of(k, **selection_options)
+        where, selection = self._filter(**filter_options), Selection.of(k, **selection_options)
         with self._store.reading() as snapshot:
             query, ids = similar_to(snapshot, what)
-        among = others_than(ids, same_document, asked)
-        hits = ranked(self._store, query, Ranking.of(mode="dense"), selection, among)
+            among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
+            hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
+            source = snapshot.facts.source
+        hits = as_of_now(hits, source)
         # The random pairs are of a query and a passage, so they say nothing of two passages.
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
@@ -624,14 +620,11 @@ class Index:
         """
         from search.ranking.question import likest_part, query_fits, similar_to
 
-        ranking = Ranking.of(mode="dense")
         with self._store.reading() as snapshot:
             query, _ = similar_to(snapshot, what)
-        hit = scored(self._store, query, ranking, hit) if isinstance(hit, int) else hit
-        with self._store.reading() as snapshot:
-            query = likest_part(snapshot, query, hit.passage_id)
+            query = likest_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
         with query_fits("passage"):
-            return self._explainer(query, ranking).explain([hit])[0]
+            return self._explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
 
     def duplicates(self, threshold: float = 0.95, *, where: str | None = None) -> list[Cluster]:
         """Passages that say the same: all pairs with a cosine of at least `threshold`, joined to clusters.
@@ -647,7 +640,7 @@ class Index:
         """
         from search.ranking.duplicates import near_copies
 
-        return near_copies(self._store, threshold, self._among(where))
+        return near_copies(self._store, threshold, self._filter(where))
 
     def facets(self, where: str | None = None) -> tuple[Facet, ...]:
         """By which fields documents can be told apart: the most frequent values of each, with their filters.
@@ -662,11 +655,8 @@ class Index:
         Raises:
             InputError: a filter that cannot be understood.
         """
-        from search.ranking.where import both
-
-        parsed = both(where, None)
         with self._store.reading() as snapshot:
-            return snapshot.facets(parsed)
+            return snapshot.facets(self._filter(where))
 
     def document(self, id_: int) -> DocumentText:
         """A whole document with its passages, as far as the index holds it; its file is not read for it.
@@ -847,7 +837,7 @@ class Index:
 
         report = check(self._place, verify=verify, repair=repair, progress=progress)
         if repair:
-            self._store = SQLiteStore(self.path)  # opens the new files
+            self._store = Store(self.path)  # opens the new files
         return report
 
     def move(self, folder: Named) -> Moved:
@@ -879,21 +869,19 @@ class Index:
             question: what a rerank would look at; a question of several parts has none.
         """
         if options.get("mode", "hybrid") == "hybrid" and options.get("weight") is None:
-            with self._store.reading() as snapshot:
-                chosen = snapshot.choice
+            chosen = self._store.facts.choice
             options["weight"] = chosen.get("weight")
             if options.get("rerank") is None and question and isinstance(question, str):
                 options["rerank"] = chosen.get("rerank")
         return Ranking.of(**options)
 
-    def _among(self, where: str | None = None, since: str | None = None) -> Among:
-        """What tells which passages pass a filter."""
+    def _filter(self, where: str | None = None, since: str | None = None) -> Where | None:
+        """Which passages pass; None for all."""
         if where is None and since is None:
-            return lambda snapshot: snapshot.passing(None)
+            return None
         from search.ranking.where import both
 
-        parsed = both(where, since)
-        return lambda snapshot: snapshot.passing(parsed)
+        return both(where, since)
 
     def _encoded(self, question: str | Question, ranking: Ranking) -> EncodedQuery:
         """A query as it is searched for; no model is looked for where only words count."""

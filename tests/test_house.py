@@ -65,8 +65,6 @@ def test_imports_go_one_way(part: str) -> None:
 CIRCLES = {
     "search.cli.inspect search.cli.looking",
     "search.encoding.engine search.encoding.openvino_engine search.encoding.torch_engine",
-    "search.store.calibration search.store.copies search.store.passages search.store.protocol search.store.writer",
-    "search.store.layout search.store.milvus.address",
 }
 
 

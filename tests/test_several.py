@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from search import FingerprintMismatch, Index, Indexes, IndexNotFound, InputError
-from search.store.choices import put_choice
+from search.store.writer import put_choice
 from tests.conftest import Run
 from tests.store.damage import segment_file
 

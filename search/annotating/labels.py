@@ -26,11 +26,10 @@ from search.records.evaluations import ClassFigures, ClassReport
 from search.records.predictions import Example, LabelReport, LabelTraining
 from search.records.reports import Progress
 from search.statistics import accuracy, class_counts, estimated, macro_f1
-from search.store.checksums import content_key
 from search.store.database import read_meta
 from search.store.layout import DATABASE, find_index, is_own
-from search.store.protocol import Snapshot
-from search.store.sqlite import SQLiteStore
+from search.store.passages import content_key
+from search.store.sqlite import Snapshot, Store
 
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _NAMED = 3  # contradictions that a note lists
@@ -232,7 +231,7 @@ def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item
             that the index does not hold.
     """
     by_key: dict[bytes, list[Item]] = {}
-    with nullcontext() if index is None else SQLiteStore(index).reading() as snapshot:
+    with nullcontext() if index is None else Store(index).reading() as snapshot:
         for number, example in enumerate(examples, 1):
             where = f"line {example.line}" if example.line else f"example {number}"
             for item in _items(snapshot, example, where):
@@ -305,7 +304,7 @@ def _embedded(
     """(n, d) embeddings, how many of them were taken from the index, and how many texts were cut to what fits."""
     held: list[NDArray[np.float32] | None] = [None] * len(items)
     if index is not None:
-        with SQLiteStore(index).reading() as snapshot:
+        with Store(index).reading() as snapshot:
             held = [snapshot.embedding_of(item.context, item.text) for item in items]
     missing = [i for i, embedding in enumerate(held) if embedding is None]
     texts = [with_context(items[i].context, items[i].text) for i in missing]

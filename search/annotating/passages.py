@@ -27,7 +27,7 @@ from search.store.annotating import Annotating, annotating, annotators_of
 from search.store.database import read_meta
 from search.store.layout import DATABASE, find_index
 from search.store.passages import CALLED, COMMAND
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 
 _RULES = 1  # of tags; raised when the same checkpoint would make other annotations
 _AT_ONCE = 64  # passages that one transaction stores
@@ -91,7 +91,7 @@ def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, 
     """What the annotations of a name hold, field by field, the field with the most mentions first."""
     spelled: dict[str, dict[str, Counter[str]]] = {field: defaultdict(Counter) for field in fields}
     passages: Counter[str] = Counter()
-    with SQLiteStore(index).reading() as snapshot:
+    with Store(index).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
             passages.update({span.field for span in annotation.spans})
             for span in annotation.spans:
@@ -280,7 +280,7 @@ def _by_checkpoint(model: str, offline: bool, device: str | None) -> _Labeller:
 def _counts(place: Path, name: str, labeller: _Labeller) -> dict[str, int]:
     """label -> passages that have it."""
     counts: Counter[str] = Counter()
-    with SQLiteStore(place).reading() as snapshot:
+    with Store(place).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
             value = annotation.values.get(name, "")
             counts.update(value if isinstance(value, list) else [value])

@@ -63,7 +63,7 @@ class Answered:
         """What was indexed."""
         from search.store.opening import opened
 
-        return opened(self.name).folders
+        return opened(self.name).facts.folders
 
 
 def ask(
@@ -83,7 +83,7 @@ def ask(
     if not servers:
         return None
     from search.errors import SearchError
-    from search.store.layout import known_as
+    from search.store.opening import known_as
 
     with suppress(SearchError):
         name = known_as(index)

@@ -1,7 +1,7 @@
 """Paragraphs and lines that stand in many files: licences, signatures, notes on rights.
 
 They are cut apart from what stands around them, so that a passage is either such a text or a file's own, and a
-ranking can show the text once for all of its files (`search.store.copies`). To be known before the first file is cut,
+ranking can show the text once for all of its files (`search.store.passages`). To be known before the first file is cut,
 they are looked for in the files as they are, without a parser. A paragraph is a run of lines that have a letter or
 digit. Where no blank line sets a text off from the rest, its lines are known: from each line on, and up to each, the
 fewest that have 24 words. Two texts are equal if they differ in case, punctuation, white space or the number of a year

@@ -31,7 +31,7 @@ from search.records.evaluations import Evaluation, Setting, Tuning
 from search.records.options import WEIGHT
 from search.records.reports import Progress
 from search.statistics import compared
-from search.store.choices import put_choice
+from search.store.writer import put_choice
 
 # The default first: of equals the earlier is taken.
 _WEIGHTS = (WEIGHT, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)

@@ -21,7 +21,7 @@ from search.records.hits import Hit
 from search.records.options import Ranking
 from search.records.shown import shown
 from search.records.tokens import TokenVectors
-from search.store.protocol import Snapshot, Store
+from search.store.sqlite import Snapshot
 from search.store.token_vectors import kept
 
 
@@ -42,7 +42,7 @@ class Addends:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stored:
+class Found:
     """What the index says of a hit: its passage, and its score before a rerank."""
 
     passage: StoredPassage
@@ -55,18 +55,36 @@ class _Stored:
 class AddendFinder:
     """Finds them for the hits of one query."""
 
-    def __init__(self, store: Store, encoder: Encoder, query: EncodedQuery) -> None:
-        self._store, self._query = store, query
+    def __init__(self, encoder: Encoder, query: EncodedQuery) -> None:
+        self._query = query
         self._late = LateInteraction(encoder, query.tokens) if query.tokens is not None else None
 
-    def of(self, hits: Sequence[Hit], encoded: Sequence[TokenVectors]) -> list[Addends]:
-        """For each hit, given with its token vectors."""
+    def found(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[Found]:
+        """What the index says of each hit."""
         fusions: dict[Ranking, Fusion] = {}
-        with self._store.reading() as snapshot:
-            stored = [self._stored(snapshot, hit, fusions) for hit in hits]
-        return [self._addends(*one) for one in zip(hits, stored, encoded, strict=True)]
+        return [self._found(snapshot, hit, fusions) for hit in hits]
 
-    def _stored(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> _Stored:
+    def of(self, hit: Hit, stored: Found, encoded: TokenVectors) -> Addends:
+        """Of a hit, with its token vectors."""
+        if hit.ranking.rerank not in ("", "late"):  # a cross-encoder is not asked again
+            name = f"{hit.ranking.rerank}, reading both texts at once"
+            return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
+        if hit.ranking.rerank == "":
+            return Addends(stored.embedding, stored.terms, stored.score)
+        assert self._late is not None  # a query of several parts is not reranked
+        (matched,) = self._late.matches(
+            [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
+        )
+        share = 1 - LATE_SHARE
+        cells = np.zeros((len(matched.addends), len(encoded.tokens)))
+        columns = kept(encoded.tokens)
+        for row in np.flatnonzero(matched.addends):
+            cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
+        score = share * stored.score + LATE_SHARE * matched.value
+        terms = tuple(replace(term, contribution=share * term.contribution) for term in stored.terms)
+        return Addends(stored.embedding, terms, score, cells)
+
+    def _found(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> Found:
         """
         Raises:
             InputError: the hit's passage has left the index since, or the hit is of another one.
@@ -87,26 +105,7 @@ class AddendFinder:
         meaning = float(embedding @ self._query.embedding)
         score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
         late = self._late if ranking.rerank == "late" else None
-        return _Stored(passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None)
-
-    def _addends(self, hit: Hit, stored: _Stored, encoded: TokenVectors) -> Addends:
-        if hit.ranking.rerank not in ("", "late"):  # a cross-encoder is not asked again
-            name = f"{hit.ranking.rerank}, reading both texts at once"
-            return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
-        if hit.ranking.rerank == "":
-            return Addends(stored.embedding, stored.terms, stored.score)
-        assert self._late is not None  # a query of several parts is not reranked
-        (matched,) = self._late.matches(
-            [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
-        )
-        share = 1 - LATE_SHARE
-        cells = np.zeros((len(matched.addends), len(encoded.tokens)))
-        columns = kept(encoded.tokens)
-        for row in np.flatnonzero(matched.addends):
-            cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
-        score = share * stored.score + LATE_SHARE * matched.value
-        terms = tuple(replace(term, contribution=share * term.contribution) for term in stored.terms)
-        return Addends(stored.embedding, terms, score, cells)
+        return Found(passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None)
 
 
 def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage) -> tuple[Term, ...]:

@@ -17,37 +17,40 @@ import numpy as np
 from search.corpus import Skipped, SourceFile, documents, load
 from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
-from search.explaining.addends import AddendFinder, Addends
+from search.explaining.addends import AddendFinder, Addends, Found
 from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layers
-from search.indexing.plan import listed
+from search.indexing.plan import listed as walked
 from search.ranking.freshness import as_of_now, since_indexed
 from search.ranking.fusion import Fusion
 from search.ranking.options import Selection
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, meant, query_fits
-from search.ranking.rank import Among, Scale, as_hit, everything, ranked, scored
+from search.ranking.rank import hit_of, listed
 from search.ranking.rerank import LATE_SHARE
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.options import Ranking
 from search.records.tokens import TokenVectors
-from search.store.folders import Folders
 from search.store.protocol import Place
-from search.store.settings import Source
+from search.store.settings import Facts, Source
 
 if TYPE_CHECKING:
     from search.explaining.explanation import Report
     from search.records.tokens import Layer
-    from search.store.protocol import Store
+    from search.store.conditions import Where
+    from search.store.sqlite import Snapshot, Store
 
 NOT_THERE, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
-def why_missing(store: Store, place: Place) -> tuple[str, str]:
+def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
     """Why there is no passage of a place: a reason and a detail.
 
     The folder is walked as indexing walks it, and the file is read, so what is said holds now, also where it
     has changed since the index was made.
+
+    Args:
+        facts: of the index; `index`, the folder that it is kept in.
 
     Raises:
         InputError: the indexed folder is gone.
@@ -55,14 +58,12 @@ def why_missing(store: Store, place: Place) -> tuple[str, str]:
     Returns:
         NOT_THERE, OUTSIDE, NEW for what the next run would index, or a `Reason` of search/corpus/files.py.
     """
-    with store.reading() as snapshot:
-        root, source = snapshot.root, snapshot.source
-    folders = Folders(root, source.folders)
+    folders, root, source = facts.folders, facts.root, facts.source
     if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):
         if os.path.lexists(place.location):
             return OUTSIDE, f"the index is of {folders}"
         return NOT_THERE, meant(place)
-    files, skipped = listed(root, store.path, source)
+    files, skipped = walked(root, index, source)
     for file in files:
         if file.path == place.name:
             return _unread(file, place, source)
@@ -128,14 +129,110 @@ class Explainer:
             if isinstance(query, str):
                 query = encoded_text(query, encoder, layers)
             self._parts = encoded_parts(encoder, query.parts, layers)
-        self.query = query
+        self.query, self._finder = query, AddendFinder(encoder, query)
 
     def explain(self, what: Sequence[Hit | int], progress: Report | None = None) -> list[Explanation]:
         """Of each hit or passage id, in one pass through the encoder."""
-        hits = [
-            scored(self._store, self.query, self._ranking, hit) if isinstance(hit, int) else hit
-            for hit in what
-        ]
+        with self._store.reading() as snapshot:
+            ranking = Fusion(snapshot, self.query, self._ranking)
+            hits = [
+                hit if isinstance(hit, Hit) else hit_of(snapshot, ranking.score(hit), self._ranking)
+                for hit in what
+            ]
+            found = self._finder.found(snapshot, hits)
+        return self._explained(hits, found, progress)
+
+    def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
+        """See `Index.contrast`."""
+        with self._store.reading() as snapshot:
+            hits = [self._named(snapshot, a), self._named(snapshot, b)]
+            if hits[0].ranking != hits[1].ranking:
+                raise InputError(
+                    f"the two hits were ranked in different ways ({_way(hits[0])}; {_way(hits[1])}), so their scores "
+                    "cannot be compared. Take both from one query."
+                )
+            found, source = self._finder.found(snapshot, hits), snapshot.facts.source
+        hits = as_of_now(hits, source)
+        why_a, why_b = self._explained(hits, found)
+        return contrast_of(hits[0], why_a, hits[1], why_b)
+
+    def why_not(self, what: str | Path | int, wanted: Selection, where: Where | None = None) -> WhyNot:
+        """See `Index.why_not`."""
+        with self._store.reading() as snapshot:
+            place, facts = self._place(snapshot, what), snapshot.facts
+            passing = np.asarray(snapshot.passing(where, np.array(place.passages, dtype=np.int64))).tolist()
+            hit = self._best(snapshot, passing) or self._best(snapshot, place.passages)
+            question = (self.query.text, place.document, wanted.k, wanted.per_document, facts.passages)
+            if hit is not None:
+                hits = listed(snapshot, self.query, self._ranking, wanted, snapshot.passing(where))
+                looked_at = [hits[-1], hit] if hits else [hit]
+                found = self._finder.found(snapshot, looked_at)
+                copies = snapshot.copies([hit.passage_id, *(shown.passage_id for shown in hits)])
+        if hit is None:
+            return WhyNot(*question, "not indexed", *why_missing(facts, self._store.path, place))
+        *last, hit = as_of_now(looked_at, facts.source)
+        *last_why, why = self._explained([*last, hit], found)
+        passes = hit.passage_id in passing
+        if not last:  # none passes the filter, or only words count and no passage has one
+            return WhyNot(*question, "lower" if passes else "filtered", hit=hit, shares=why.shares())
+        answer = WhyNot(*question, "found", hit=hit, last=last[0], shares=why.shares())
+        if hit.passage_id in [shown.passage_id for shown in hits]:
+            return answer
+        answer = replace(answer, contrast=contrast_of(last[0], last_why[0], hit, why))
+        if not passes:
+            return replace(answer, cause="filtered")
+        since = since_indexed(hit.path, hit.file)
+        if since.changed:
+            return replace(answer, cause=since.changed, detail=since.detail)
+        above = (-hit.score, hit.passage_id) < (-last[0].score, last[0].passage_id)  # as hits are ordered
+        mine = copies.get(hit.passage_id)
+        same = [shown for shown in hits if mine and copies.get(shown.passage_id) == mine]
+        if above and same:
+            return replace(answer, cause="copy", detail=same[0].document)
+        return replace(answer, cause="limit" if above else "lower")
+
+    def hit(self, what: str | Path) -> int:
+        """The id of the best passage of a path."""
+        with self._store.reading() as snapshot:
+            return self._named(snapshot, what).passage_id
+
+    def _place(self, snapshot: Snapshot, what: str | Path | int) -> Place:
+        """What a path means; the file of a passage, with that passage alone."""
+        if not isinstance(what, int):
+            return snapshot.place(what)
+        stored = snapshot.passage(what)
+        place = snapshot.place(stored.path)
+        record = stored.document.removeprefix(place.name or "").removeprefix("#")
+        return replace(place, record=int(record) if record else None, passages=(what,))
+
+    def _named(self, snapshot: Snapshot, what: Hit | int | str | Path) -> Hit:
+        """What was named, as a hit with its true rank; of a document its best passage."""
+        if isinstance(what, Hit):
+            return what
+        place = self._place(snapshot, what)
+        best = self._best(snapshot, place.passages)
+        if best is None:
+            reason, detail = why_missing(snapshot.facts, self._store.path, place)
+            raise InputError(
+                f"'{what}' is not in the index: {reason}{f' ({detail})' if detail else ''}. "
+                "Name a passage or a file that is."
+            )
+        return best
+
+    def _best(self, snapshot: Snapshot, passages: Sequence[int]) -> Hit | None:
+        """The best of passages in the ranking of everything."""
+        if not passages:
+            return None
+        positions = Fusion(snapshot, self.query, self._ranking).positions(passages)
+        if not positions:
+            return None
+        rank, item = min(positions.values(), key=lambda position: position[0])
+        return hit_of(snapshot, item, self._ranking, rank)
+
+    def _explained(
+        self, hits: Sequence[Hit], found: Sequence[Found], progress: Report | None = None
+    ) -> list[Explanation]:
+        """Of hits, given with what the index says of them."""
         if not hits:
             return []
         with query_fits("text"):
@@ -146,110 +243,10 @@ class Explainer:
                 role="document",
                 layers=[*self._layers, -1],
             )
-        addends = AddendFinder(self._store, self._encoder, self.query).of(hits, vectors)
-        return [self._explained(*one, progress) for one in zip(hits, vectors, addends, strict=True)]
+        addends = [self._finder.of(*one) for one in zip(hits, found, vectors, strict=True)]
+        return [self._whole(*one, progress) for one in zip(hits, vectors, addends, strict=True)]
 
-    def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
-        """See `Index.contrast`."""
-        hit_a, hit_b = self.hit(a), self.hit(b)
-        if hit_a.ranking != hit_b.ranking:
-            raise InputError(
-                f"the two hits were ranked in different ways ({_way(hit_a)}; {_way(hit_b)}), so their scores cannot be "
-                "compared. Take both from one query."
-            )
-        why_a, why_b = self.explain([hit_a, hit_b])
-        return contrast_of(hit_a, why_a, hit_b, why_b)
-
-    def why_not(self, what: str | Path | int, wanted: Selection, among: Among = everything) -> WhyNot:
-        """See `Index.why_not`."""
-        place = self._place(what)
-        hit = self._best(self._passing(place.passages, among)) or self._best(place.passages)
-        with self._store.reading() as snapshot:
-            question = (
-                self.query.text,
-                place.document,
-                wanted.k,
-                wanted.per_document,
-                snapshot.passage_count,
-            )
-        if hit is None:
-            return WhyNot(*question, "not indexed", *why_missing(self._store, place))
-        hits = ranked(self._store, self.query, self._ranking, wanted, among)
-        passes = bool(self._passing([hit.passage_id], among))
-        if not hits:  # none passes the filter, or only words count and no passage has one
-            (why,) = self.explain([hit])
-            return WhyNot(*question, "lower" if passes else "filtered", hit=hit, shares=why.shares())
-        last = hits[-1]
-        last_why, why = self.explain([last, hit])
-        answer = WhyNot(*question, "found", hit=hit, last=last, shares=why.shares())
-        if hit.passage_id in [shown.passage_id for shown in hits]:
-            return answer
-        answer = replace(answer, contrast=contrast_of(last, last_why, hit, why))
-        if not passes:
-            return replace(answer, cause="filtered")
-        since = since_indexed(hit.path, hit.file)
-        if since.changed:
-            return replace(answer, cause=since.changed, detail=since.detail)
-        above = (-hit.score, hit.passage_id) < (-last.score, last.passage_id)  # as hits are ordered
-        if above and (copy := self._copy_of(hit, hits)):
-            return replace(answer, cause="copy", detail=copy.document)
-        return replace(answer, cause="limit" if above else "lower")
-
-    def _copy_of(self, hit: Hit, hits: Sequence[Hit]) -> Hit | None:
-        """The one of the hits that has the text of another one, which is copied."""
-        with self._store.reading() as snapshot:
-            copies = snapshot.copies([hit.passage_id, *(shown.passage_id for shown in hits)])
-        mine = copies.get(hit.passage_id)
-        same = (shown for shown in hits if mine and copies.get(shown.passage_id) == mine)
-        return next(same, None)
-
-    def _passing(self, passages: Sequence[int], among: Among) -> Sequence[int]:
-        """Those of the passages that pass the filter."""
-        with self._store.reading() as snapshot:
-            wanted = np.array(passages, dtype=np.int64)
-            passing = set(snapshot.within(wanted, among(snapshot)).tolist()) if passages else ()
-        return [passage for passage in passages if passage in passing]
-
-    def _place(self, what: str | Path | int) -> Place:
-        """What a path means; the file of a passage, with that passage alone."""
-        with self._store.reading() as snapshot:
-            if not isinstance(what, int):
-                return snapshot.place(what)
-            stored = snapshot.passage(what)
-            place = snapshot.place(stored.path)
-        record = stored.document.removeprefix(place.name or "").removeprefix("#")
-        return replace(place, record=int(record) if record else None, passages=(what,))
-
-    def hit(self, what: Hit | int | str | Path) -> Hit:
-        """What was named, as a hit with its true rank; of a document its best passage."""
-        if isinstance(what, Hit):
-            return what
-        place = self._place(what)
-        best = self._best(place.passages)
-        if best is None:
-            reason, detail = why_missing(self._store, place)
-            raise InputError(
-                f"'{what}' is not in the index: {reason}{f' ({detail})' if detail else ''}. "
-                "Name a passage or a file that is."
-            )
-        return best
-
-    def _best(self, passages: Sequence[int]) -> Hit | None:
-        """The best of passages in the ranking of everything."""
-        if not passages:
-            return None
-        with self._store.reading() as snapshot:
-            positions = Fusion(snapshot, self.query, self._ranking).positions(passages)
-            if not positions:
-                return None
-            rank, item = min(positions.values(), key=lambda position: position[0])
-            scale = Scale(snapshot.random_pairs(), self._ranking)
-            copied = snapshot.copies([item.passage]).get(item.passage)
-            stored, source = snapshot.passage(item.passage), snapshot.source
-        hit = as_hit(rank, stored, item, self._ranking, scale, copied)
-        return as_of_now([hit], source)[0]
-
-    def _explained(
+    def _whole(
         self, hit: Hit, vectors: TokenVectors, addends: Addends, progress: Report | None
     ) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.ranking.rerank, 0.0)

@@ -21,8 +21,8 @@ from search.records.reports import Changes
 from search.store.database import connect_to_read, reading
 from search.store.folders import Folders
 from search.store.layout import DATABASE, is_index
-from search.store.passages import grouped, skipped_when_read, stored_documents, stored_files
 from search.store.settings import Source
+from search.store.status import grouped, skipped_when_read, stored_documents, stored_files
 from search.store.writer import Work, document_sha256
 
 PASSAGES_IN_A_BATCH = 512

@@ -28,8 +28,8 @@ from search.store import checking
 from search.store.database import Connection, DatabaseError, meta_of, one_meta, reading
 from search.store.folders import Folders
 from search.store.layout import DATABASE, home, is_own, place_for
-from search.store.passages import counts, stored_files
 from search.store.settings import Source
+from search.store.status import counts, stored_files
 
 _EXAMPLES = 5
 _SAMPLE = 16  # passages

@@ -14,7 +14,7 @@ from search.store.database import read_meta, reading
 from search.store.files import DATABASE, writer_lock
 from search.store.folders import Folders, Named
 from search.store.layout import all_indexes, folders_of, is_index, is_own, place_for
-from search.store.passages import FileState, stored_files
+from search.store.status import FileState, stored_files
 from search.store.writer import writing
 
 _LEAST = 0.5  # of an index's files have to be in the other folder

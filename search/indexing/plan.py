@@ -11,8 +11,8 @@ from search.corpus import Skipped, SourceFile, walk
 from search.corpus.files import Reason
 from search.store.folders import Folders, as_text
 from search.store.layout import own_part
-from search.store.passages import FileState
 from search.store.settings import Source
+from search.store.status import FileState
 
 KEPT_WHEN_UNREADABLE = frozenset(
     {

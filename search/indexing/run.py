@@ -20,16 +20,16 @@ from search.errors import InputError
 from search.indexing.batches import batches_ahead
 from search.indexing.cutting import cutter_for, room_for
 from search.indexing.plan import Plan, compare, nothing_to_index
+from search.indexing.sampling import renew_baseline
 from search.records.documents import Passage
 from search.records.reports import Progress, Report
-from search.store import sealing
-from search.store.calibration import renew_baseline
-from search.store.checksums import content_key
+from search.store import segments
 from search.store.database import all_meta, one_meta
 from search.store.folders import Folders, as_text
-from search.store.passages import annotators, skipped_groups, stored_files, tokens_beyond, way_on
+from search.store.passages import Rows, content_key, way_on
 from search.store.settings import MOST_BOILERPLATE, PassageSettings, Source
-from search.store.sqlite import SQLiteSnapshot, SQLiteStore
+from search.store.sqlite import Snapshot, Store
+from search.store.status import skipped_groups, stored_files, tokens_beyond
 from search.store.token_vectors import missing_token_vectors
 from search.store.writer import Work, Writer, as_blob
 
@@ -126,8 +126,8 @@ class Run:
 
     def _derive(self) -> None:
         """Make what is derived from the passages."""
-        sealing.renew(self.writer, self.index, self.encoder.dimension)
-        renew_baseline(self.writer, SQLiteSnapshot(SQLiteStore(self.index), self.connection), self.encoder)
+        segments.renew(self.writer, self.index, self.encoder.dimension)
+        renew_baseline(self.writer, Snapshot(Store(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
             renew_token_vectors(self.writer, self.encoder, self.progress)
         else:
@@ -222,8 +222,7 @@ class Run:
         vectors |= self.writer.stored_embeddings(passages.keys() - vectors.keys())
         if batch:
             self.writer.store(batch, vectors)
-            if sealing.tail_is_full(self.connection):
-                sealing.seal(self.writer, self.index, self.encoder.dimension, full=True)
+            segments.seal_if_full(self.writer, self.index, self.encoder.dimension)
         self.renamed.update(work.renamed_from for work in batch if work.renamed_from is not None)
         self.counts.update(
             encoded=len(new),
@@ -283,7 +282,7 @@ class Run:
     def _annotations_that_lack(self) -> Iterator[str]:
         """What is to be said of passages that are new to annotators, once for a run that stored some."""
         if self.counts["passages"]:
-            for one in annotators(self.connection):
+            for one in Rows(self.connection).annotators():
                 if not one.complete:
                     way = way_on(one, self.index)
                     yield f"new passages have no annotations yet ({one.progress}); go on with: {way}"

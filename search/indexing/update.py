@@ -32,8 +32,7 @@ from search.indexing.run import Run
 from search.records.options import BuildOptions, EncoderOptions, SourceOptions, parts_of
 from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
-from search.store.choices import kept_choice
-from search.store.database import counts_to_go_on_with, read_meta, reading, settle
+from search.store.database import carried_over, read_meta, reading, settle
 from search.store.files import (
     DATABASE,
     WORK,
@@ -112,7 +111,7 @@ def update(
                     folder, index, database, writer, encoder, settings, source, progress, workers=workers
                 )
                 if in_place:
-                    run.writer.put_meta(**counts_to_go_on_with(index / DATABASE), **kept_choice(index))
+                    run.writer.put_meta(**carried_over(index / DATABASE))
                 report = run.all(files, skipped, verify=verify)
             if in_place:
                 settle(index / DATABASE)

@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.errors import InputError
-from search.ranking.rank import Among
 from search.records.contents import StoredPassage
 from search.records.hits import Cluster, Copy
-from search.store.protocol import Store
+from search.store.conditions import Where
+from search.store.sqlite import Store
 from search.store.vectors import pairs_near
 
 _AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared
 
 
-def near_copies(store: Store, threshold: float, among: Among) -> list[Cluster]:
+def near_copies(store: Store, threshold: float, where: Where | None) -> list[Cluster]:
     """Clusters of an index, the largest first. See `Index.duplicates`."""
     check_threshold(threshold)
     with store.reading() as snapshot:
-        blocks = list(snapshot.embedding_blocks(among(snapshot)))
+        blocks = list(snapshot.embedding_blocks(snapshot.passing(where)))
     if not blocks:
         return []
     ids = np.concatenate([block for block, _ in blocks])

@@ -11,22 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.errors import InputError, WordMissing
+from search.store.bm25 import telling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.ranking.question import EncodedQuery
     from search.records.options import Ranking
-    from search.store.protocol import Ids, Matches, Snapshot
+    from search.store.bm25 import Matches
+    from search.store.sqlite import Ids, Snapshot
     from search.store.terms import Term
 
 _MORE = 100  # than asked for by meaning: the more, the fewer others can still be among the best
-_MANY = 100  # of which to ask first how high their cosines can be
 _ROUNDING = 1e-9
 
 
@@ -47,6 +49,7 @@ class Fusion:
 
     Attributes:
         typed: the words of the query.
+        counts: in how many passages each of them is.
         counted: those that tell passages apart.
         terms: those of them that count, as they are not left out.
 
@@ -59,10 +62,13 @@ class Fusion:
     ) -> None:
         self._snapshot, self._ranking, self._among = snapshot, ranking, among
         self._embedding = query.embedding
-        self.typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.by_words else []
-        self.counted = snapshot.telling(self.typed)
-        self._left_out = {self._named(word) for word in ranking.without} if ranking.by_words else set()
-        self.terms = [term for term in self.counted if term not in self._left_out]
+        self.typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.weight < 1 else []
+        self.counts = snapshot.counts(self.typed) if self.typed else []
+        self.counted = telling(self.typed, self.counts, snapshot.facts.passages)
+        self._left_out = set(map(self._named, ranking.without if ranking.weight < 1 else ()))
+        self.terms = self.counted
+        if self._left_out:
+            self.terms = [term for term in self.counted if term not in self._left_out]
 
     def _named(self, word: str) -> Term:
         """The one of the terms that is meant by a word or phrase; in whichever of its forms that is."""
@@ -84,26 +90,51 @@ class Fusion:
             among: of these, whatever the ranking is of.
         """
         among = self._among if among is None else among
-        if not self._ranking.by_meaning:
+        if not self._ranking.weight:
             ids, lexical = self.matches.best(n, among)
             return self._best(n, ids, None, lexical)
         assert self._embedding is not None
-        more = _MORE if self._ranking.by_words else 0
+        more = _MORE if self._ranking.weight < 1 else 0
         nearest = self._snapshot.nearest(self._embedding, n + more, among, self.counted)
-        if self._ranking.by_words:
-            return self._lifted(nearest, n, among)
-        return [Scored(id_, cosine, cosine, None) for id_, cosine in nearest]
+        ids, cosine = (
+            np.fromiter(map(itemgetter(0), nearest), np.int64),
+            np.fromiter(map(itemgetter(1), nearest), np.float64),
+        )
+        if not more:
+            return self._best(n, ids, cosine, None)
+        lexical = self.matches.parts(ids)
+        if len(nearest) == n + _MORE:  # else these are all
+            # All others have at most the last cosine. So without a word they are behind the first n of these, and
+            # with words they can only be before them where the sum is high enough.
+            weight = self._ranking.weight
+            least = np.partition(weight * cosine + (1 - weight) * lexical, -n)[-n] - _ROUNDING
+            others, words = self.matches.at_least(float((least - weight * cosine[-1]) / (1 - weight)), among)
+            new = ~np.isin(others, ids)
+            others, words = others[new], words[new]
+            needed = (least - (1 - weight) * words) / weight
+            ids = np.concatenate([ids, others])
+            cosine = np.concatenate([cosine, self._snapshot.cosines(self._embedding, others, needed)])
+            lexical = np.concatenate([lexical, words])
+        return self._best(n, ids, cosine, lexical)
 
     def among(self, passages: Ids) -> list[Scored]:
         """Those of some passages that rank at all, best first, with the scores that they have."""
-        among = self._snapshot.within(passages, self._among)
+        among = np.unique(passages) if self._among is None else np.intersect1d(passages, self._among)
         return self.top(len(among), among) if len(among) else []
 
     def score(self, passage: int) -> Scored:
-        """Of one passage that is in the index, whatever its rank."""
+        """Of one passage, whatever its rank.
+
+        Raises:
+            IdMissing: the index has no passage of that id.
+        """
+        self._snapshot.passage(passage)
         ids = np.array([passage], dtype=np.int64)
-        cosine = self._cosines(ids) if self._ranking.by_meaning else None
-        lexical = self.matches.parts(ids) if self._ranking.by_words else None
+        lexical = self.matches.parts(ids) if self._ranking.weight < 1 else None
+        cosine = None
+        if self._ranking.weight:
+            assert self._embedding is not None
+            cosine = self._snapshot.cosines(self._embedding, ids)
         return self._best(1, ids, cosine, lexical)[0]
 
     def positions(self, passages: Iterable[int]) -> dict[int, tuple[int, Scored]]:
@@ -117,41 +148,13 @@ class Fusion:
                 "an index on a server does not know the exact rank of a passage. Ask an index on this machine."
             )
         wanted = frozenset(passages)
-        ranked = self.top(max(1, self._snapshot.passage_count))
+        ranked = self.top(max(1, self._snapshot.facts.passages))
         positions = {
             item.passage: (rank, item) for rank, item in enumerate(ranked, start=1) if item.passage in wanted
         }
         for id_ in sorted(self._snapshot.documents(sorted(wanted - positions.keys()))):
             positions[id_] = len(ranked) + 1, self.score(id_)
         return positions
-
-    def _lifted(self, nearest: list[tuple[int, float]], n: int, among: Ids | None) -> list[Scored]:
-        """The n best by both parts: of the nearest, and of what words can lift above them."""
-        weight = self._ranking.weight
-        ids = np.array([id_ for id_, _ in nearest], dtype=np.int64)
-        cosine = np.array([cosine for _, cosine in nearest])
-        lexical = self.matches.parts(ids)
-        if len(nearest) == n + _MORE:  # else these are all
-            # All others have at most the last cosine. So without a word they are behind the first n of these, and
-            # with words they can only be before them where the sum is high enough.
-            least = np.partition(weight * cosine + (1 - weight) * lexical, -n)[-n]
-            enough = (least - weight * cosine[-1]) / (1 - weight) - _ROUNDING
-            others, words = self.matches.at_least(float(enough), among)
-            new = ~np.isin(others, ids)
-            others, words = others[new], words[new]
-            if len(others) > _MANY:
-                assert self._embedding is not None
-                highest = self._snapshot.highest(self._embedding, others)
-                worth = weight * highest + (1 - weight) * words >= least - _ROUNDING
-                others, words = others[worth], words[worth]
-            ids = np.concatenate([ids, others])
-            cosine = np.concatenate([cosine, self._cosines(others)])
-            lexical = np.concatenate([lexical, words])
-        return self._best(n, ids, cosine, lexical)
-
-    def _cosines(self, ids: Ids) -> NDArray[np.float64]:
-        assert self._embedding is not None
-        return self._snapshot.cosines(self._embedding, ids)
 
     def _best(
         self,
@@ -161,16 +164,14 @@ class Fusion:
         lexical: NDArray[np.float64] | None,
     ) -> list[Scored]:
         """The n best of some passages, given by their parts, best first; equal scores in the order of ids."""
-        weight, none = self._ranking.weight, np.zeros(len(ids))
-        scores = weight * (none if cosine is None else cosine)
-        scores += (1 - weight) * (none if lexical is None else lexical)
+        scores, nothing = np.zeros(len(ids)), [None] * min(n, len(ids))
+        for weight, part in ((self._ranking.weight, cosine), (1 - self._ranking.weight, lexical)):
+            if part is not None:
+                scores += weight * part
         first = np.lexsort((ids, -scores))[:n]
-
-        def column(values: NDArray[np.float64] | None) -> list[float] | list[None]:
-            return [None] * len(first) if values is None else values[first].tolist()
-
-        columns = ids[first].tolist(), scores[first].tolist(), column(cosine), column(lexical)
-        return [Scored(*row) for row in zip(*columns, strict=True)]
+        cosines = nothing if cosine is None else cosine[first].tolist()
+        words = nothing if lexical is None else lexical[first].tolist()
+        return list(map(Scored, ids[first].tolist(), scores[first].tolist(), cosines, words))
 
 
 def in_order(scored: Iterable[Scored]) -> list[Scored]:

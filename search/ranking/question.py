@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from search.encoding.tokenizer import Role
     from search.records.options import Ranking
     from search.records.tokens import TokenVectors
-    from search.store.protocol import Place, Snapshot, Store
+    from search.store.protocol import Place
+    from search.store.sqlite import Snapshot, Store
 
 Example: TypeAlias = str | Path | int  # a path as `Index.why_not` takes it, or a passage id
 UNLIKE = 0.5  # what an example counts that hits shall be unlike, if nothing else is said

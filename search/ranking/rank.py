@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,14 +23,9 @@ if TYPE_CHECKING:
     from search.ranking.rerank import Reranker
     from search.records.options import Ranking
     from search.store.calibration import Baseline
-    from search.store.protocol import Copied, Ids, Snapshot, Store
-
-Among: TypeAlias = "Callable[[Snapshot], Ids | None]"
-"""Tells the ids of the passages to choose from; None for all."""
-
-
-def everything(snapshot: Snapshot) -> None:
-    """All passages; an `Among`."""
+    from search.store.conditions import Where
+    from search.store.protocol import Copied
+    from search.store.sqlite import Ids, Snapshot, Store
 
 
 def ranked(
@@ -38,47 +33,78 @@ def ranked(
     query: EncodedQuery,
     ranking: Ranking,
     wanted: Selection,
-    among: Among = everything,
+    where: Where | None = None,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
     """The best passages, best first, where they stand now; exact.
 
     Args:
         wanted: which part of the ranking.
-        among: which passages.
+        where: which passages; None for all.
         reranker: looks at the best 30 passages again (more where the last that is wanted is behind them), of which the
             best come back; of one document at most `wanted.per_document`. No model runs while the index is read.
     """
-    with store.reading() as snapshot:
-        fusion = Fusion(snapshot, query, ranking, among(snapshot))
-        groups: list[list[Scored]] = []
-        for pool in wanted.pools() if reranker else (wanted,):
-            depth, head = max(pool.depth, SEEN), None
-            while head is None:
-                best = fusion.top(depth)
-                whole = len(best) < depth
-                head = selected(best, whole, pool, snapshot.documents, snapshot.copies)
-                depth *= 4
-            # No more of a document is shown, and it may have thousands of passages to rerank.
-            groups += [group[: wanted.per_document or None] for group in head]
-        source, approximate = snapshot.source, snapshot.approximate
-        if reranker:
-            best = in_order({item.passage: item for group in groups for item in group}.values())
-            stored = _stored(snapshot, best)
-            copies = snapshot.copies(list(stored))
-            prepared = reranker.prepare(snapshot, list(stored.values()))
-        else:
-            said = verdict(snapshot, query, ranking, fusion, best)
-            hits, stored = _hits(snapshot, fusion, groups, ranking, wanted, said)
     if reranker:
-        documents = {id_: passage.document for id_, passage in stored.items()}
-        reranked = reranker.rerank(best, list(stored.values()), prepared)
-        groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
-        scale = Scale(None, ranking)
-        hits = [
-            as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
-            for rank, item in numbered(groups, wanted)
-        ]
+        return _reranked(store, query, ranking, wanted, where, reranker)
+    with store.reading() as snapshot:
+        hits = listed(snapshot, query, ranking, wanted, snapshot.passing(where))
+        source = snapshot.facts.source
+    return as_of_now(hits, source)
+
+
+def listed(
+    snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, wanted: Selection, among: Ids | None
+) -> list[Hit]:
+    """The best passages of a snapshot as hits, as they were indexed.
+
+    Args:
+        among: which passages; None for all.
+    """
+    fusion = Fusion(snapshot, query, ranking, among)
+    best, groups = _head(snapshot, fusion, wanted)
+    said = verdict(snapshot, query, ranking, fusion, best)
+    return _hits(snapshot, fusion, groups, ranking, wanted, said)
+
+
+def _head(snapshot: Snapshot, fusion: Fusion, wanted: Selection) -> tuple[list[Scored], list[list[Scored]]]:
+    """The beginning of a ranking, and what is selected of it."""
+    depth = max(wanted.depth, SEEN)
+    while True:
+        best = fusion.top(depth)
+        head = selected(best, len(best) < depth, wanted, snapshot.documents, snapshot.copies)
+        if head is not None:
+            return best, head
+        depth *= 4
+
+
+def _reranked(
+    store: Store,
+    query: EncodedQuery,
+    ranking: Ranking,
+    wanted: Selection,
+    where: Where | None,
+    reranker: Reranker,
+) -> list[Hit]:
+    """As `ranked`, with the best passages looked at again."""
+    with store.reading() as snapshot:
+        fusion = Fusion(snapshot, query, ranking, snapshot.passing(where))
+        pool: dict[int, Scored] = {}
+        for one in wanted.pools():
+            # No more of a document is shown, and it may have thousands of passages to rerank.
+            for group in _head(snapshot, fusion, one)[1]:
+                pool |= {item.passage: item for item in group[: wanted.per_document or None]}
+        best = in_order(pool.values())
+        stored = _stored(snapshot, best)
+        copies, source = snapshot.copies(stored), snapshot.facts.source
+        prepared, approximate = reranker.prepare(snapshot, list(stored.values())), snapshot.approximate
+    documents = {id_: passage.document for id_, passage in stored.items()}
+    reranked = reranker.rerank(best, list(stored.values()), prepared)
+    groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
+    scale = Scale(None, ranking)
+    hits = [
+        as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
+        for rank, item in numbered(groups, wanted)
+    ]
     hits = [replace(hit, approximate=True) for hit in hits] if approximate else hits
     return as_of_now(hits, source)
 
@@ -90,19 +116,19 @@ def _hits(
     ranking: Ranking,
     wanted: Selection,
     said: Verdict | None,
-) -> tuple[list[Hit], dict[int, StoredPassage]]:
-    """What is wanted of the selected passages, and these as they are stored."""
+) -> list[Hit]:
+    """What is wanted of the selected passages."""
     if wanted.group and not snapshot.approximate:  # of a server, the candidates alone
         groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
     chosen = numbered(groups, wanted)
     stored = _stored(snapshot, [item for _, item in chosen])
     scale = Scale(snapshot.random_pairs(), ranking)
-    copies = snapshot.copies(list(stored))
+    copies = snapshot.copies(stored)
     hits = [
         as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage), said)
         for rank, item in chosen
     ]
-    return hits, stored
+    return [replace(hit, approximate=True) for hit in hits] if snapshot.approximate else hits
 
 
 def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:
@@ -128,25 +154,26 @@ def scored(
         IdMissing: the index has no passage of that id.
     """
     with store.reading() as snapshot:
-        stored = snapshot.passage(passage)
+        stored, source = snapshot.passage(passage), snapshot.facts.source
         item = Fusion(snapshot, query, ranking).score(passage)
-        copied = snapshot.copies([passage]).get(passage)
+        hit = hit_of(snapshot, item, ranking)
         prepared = reranker.prepare(snapshot, [stored]) if reranker else None
-        scale = Scale(None if reranker else snapshot.random_pairs(), ranking)
-        source = snapshot.source
     if reranker:
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
-    return as_of_now([as_hit(0, stored, item, ranking, scale, copied)], source)[0]
+        copied = hit.copies
+        hit = replace(as_hit(0, stored, item, ranking, Scale(None, ranking)), copies=copied)
+    return as_of_now([hit], source)[0]
 
 
-def others_than(passages: Sequence[int], same_document: bool, among: Among) -> Among:
-    """Which passages may be similar: not these, nor, unless it is asked for, others of their documents."""
+def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) -> Hit:
+    """One passage of the index as a hit, as it was indexed.
 
-    def others(snapshot: Snapshot) -> Ids:
-        excluded = list(passages) if same_document else list(snapshot.siblings(passages))
-        return snapshot.without(among(snapshot), excluded)
-
-    return others
+    Raises:
+        IdMissing: the index has no passage of that id.
+    """
+    scale = Scale(snapshot.random_pairs(), ranking)
+    copied = snapshot.copies([item.passage]).get(item.passage)
+    return as_hit(rank, snapshot.passage(item.passage), item, ranking, scale, copied)
 
 
 class Scale:

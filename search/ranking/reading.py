@@ -13,7 +13,7 @@ from search.ranking.freshness import since_indexed
 from search.records.contents import DocumentText, Gap, StoredPassage
 
 if TYPE_CHECKING:
-    from search.store.protocol import Store
+    from search.store.sqlite import Store
 
 LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
 _WITHOUT_MARKS = ("code",)
@@ -28,7 +28,7 @@ def passage_text(store: Store, id_: int) -> StoredPassage:
 def document_text(store: Store, id_: int) -> DocumentText:
     """See `Index.document`."""
     with store.reading() as snapshot:
-        stored, generation = snapshot.document(id_), snapshot.generation
+        stored, generation = snapshot.document(id_), snapshot.facts.generation
     text, gaps = together(stored.passages)
     return DocumentText(
         id_,

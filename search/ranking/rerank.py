@@ -34,7 +34,7 @@ from search.ranking.fusion import Scored, in_order
 from search.records.contents import StoredPassage
 from search.records.tokens import TokenVectors
 from search.store.bm25 import weight
-from search.store.protocol import Snapshot
+from search.store.sqlite import Snapshot
 from search.store.token_vectors import kept, unit_rows
 
 LATE_SHARE = 0.5  # of the new part; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
@@ -138,7 +138,7 @@ class LateInteraction:
     def _weights(self, snapshot: Snapshot) -> NDArray[np.float64]:
         """(kept tokens,) what each counts; they sum to 1."""
         words = snapshot.words(self._query.text)
-        total = snapshot.passage_count
+        total = snapshot.facts.passages
         counts = zip(words, snapshot.counts(words), strict=True)
         tells = [(word.start, word.end, weight(n, total)) for word, n in counts]
         weights = np.full(len(self._kept), _LEAST)

@@ -21,7 +21,7 @@ from search.records.hits import Hit, Surroundings
 
 if TYPE_CHECKING:
     from search.corpus import Contents
-    from search.store.protocol import Store
+    from search.store.sqlite import Store
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from search.ranking.fusion import Fusion, Scored
     from search.ranking.question import EncodedQuery
-    from search.store.protocol import Snapshot
+    from search.store.sqlite import Snapshot
 
 SEEN = 10  # first hits that are looked at
 
@@ -48,15 +48,14 @@ def verdict(
 
 
 def _fitted_for(snapshot: Snapshot) -> bool:
-    made = snapshot.fingerprint
+    made = snapshot.facts.fingerprint
     return (made.weights, made.pooling, made.layer) == (DEFAULT_WEIGHTS, "mean", "-1")
 
 
 def _found(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
     """The most of the query's words that passages of one document have between them, in [0, 1]."""
-    passages, n = [item.passage for item in best], snapshot.passage_count
-    counts = zip(fusion.typed, snapshot.counts(fusion.typed), strict=True)
-    idf = {term: weight(count, n) for term, count in counts}
+    passages, n = [item.passage for item in best], snapshot.facts.passages
+    idf = {term: weight(count, n) for term, count in zip(fusion.typed, fusion.counts, strict=True)}
     has = fusion.matches.addends(np.array(passages, dtype=np.int64)) > 0
     document_of = snapshot.documents(passages)
     documents = np.array([document_of[passage] for passage in passages])

@@ -18,12 +18,15 @@ from search.ranking.question import EncodedQuery
 from search.records.whatif import Bound, Candidate, Candidates
 
 if TYPE_CHECKING:
-    from search.ranking.rank import Among
     from search.records.options import Ranking
-    from search.store.protocol import Ids, Matches, Snapshot, Store
+    from search.store.bm25 import Matches
+    from search.store.conditions import Where
+    from search.store.sqlite import Ids, Snapshot, Store
 
 
-def candidates(store: Store, query: EncodedQuery, ranking: Ranking, n: int, among: Among) -> Candidates:
+def candidates(
+    store: Store, query: EncodedQuery, ranking: Ranking, n: int, where: Where | None
+) -> Candidates:
     """See `Index.candidates`.
 
     Args:
@@ -35,7 +38,7 @@ def candidates(store: Store, query: EncodedQuery, ranking: Ranking, n: int, amon
     if n < 1:
         raise InputError(f"n is {n}, but at least 1 passage must be asked for.")
     with store.reading() as snapshot:
-        return _candidates(snapshot, query, ranking, n, among(snapshot))
+        return _candidates(snapshot, query, ranking, n, snapshot.passing(where))
 
 
 def counted(store: Store, text: str, ranking: Ranking) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -75,7 +78,7 @@ def _candidates(
         score=top[-1].score if len(top) == n else -1.0 if ranking.by_meaning else 0.0,
     )
     return Candidates(
-        generation=snapshot.generation,
+        generation=snapshot.facts.generation,
         mode=ranking.mode,
         weight=ranking.weight,
         terms=terms,
@@ -83,7 +86,7 @@ def _candidates(
         scale=matches.scale,
         pool=_pool(snapshot, query, matches, ids),
         bound=bound,
-        whole=len(ids) == (snapshot.passage_count if among is None else len(among)),
+        whole=len(ids) == (snapshot.facts.passages if among is None else len(among)),
     )
 
 

@@ -15,7 +15,7 @@ from search.records.shown import Shown
 
 if TYPE_CHECKING:
     from search.records.hits import Hit
-    from search.store.protocol import Snapshot, Store
+    from search.store.sqlite import Snapshot, Store
     from search.store.terms import Term
 
 

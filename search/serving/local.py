@@ -17,7 +17,7 @@ from search.serving.desk import Desk
 from search.serving.nearby import local_time
 from search.serving.problems import Problem
 from search.serving.served import Served
-from search.store.layout import known_as
+from search.store.opening import known_as
 
 _PATIENCE = 0.3  # seconds for which a command waits for a turn; it can answer by itself
 

@@ -1,24 +1,19 @@
 """Embeddings and metadata on disk, and everything that is asked of them.
 
-    protocol.py     what others ask an index for: the seam for other engines
-    sqlite.py       all of that from index.db and its segments, one read transaction a snapshot
-    held.py         what a process holds of an index: open files, one state
-    passages.py     rows of passages, and what models say of them (annotating.py writes it); what a path means;
-                    documents.py all of one document
-    vectors.py      embeddings in index.db; nearest.py the exact nearest of them, which codes.py chooses;
-                    token_vectors.py of those who ask for them
-    words.py        the words of passages in index.db; terms.py of texts and queries; bm25.py what they are worth
-    postings.py     a block of words: one buffer with the postings of passages; composing.py makes and merges them
-    segments.py     what is derived of passages, in files: codes and words; sealing.py makes them
+    sqlite.py       an open index, and one state of it: all that is asked of them
+    passages.py     rows of passages, and what models say of them (annotating.py writes it); places.py what a path means
+    protocol.py     the records that these hand on; status.py what an index holds of its files
+    vectors.py      embeddings in index.db; codes.py the exact nearest of them; token_vectors.py those of tokens
+    terms.py        the words of texts and queries; postings.py blocks of them; bm25.py what they are worth
+    segments.py     what is derived of passages, in files: codes and words; how they are made and merged
     filters.py      a tree of conditions (conditions.py) -> SQL -> ids; facets.py what there is to filter by
-    calibration.py  what random pairs score, and which passages are near everything
+    calibration.py  what random pairs score
 
-    layout.py       where indexes live, and which one a name or folder means
-    database.py     connections; a reader's transaction; the key-value table `meta`
-    schema.py       the tables of index.db; settings.py the choices that an index is made with
-    writer.py       writing: one batch of documents, one transaction
+    layout.py       where indexes live, and which one a name or folder means; opening.py opens it
+    database.py     connections, tables, and the key-value table `meta`; settings.py what an index says of itself
+    tables.py       rows as they are written; writer.py one batch of documents, one transaction
     files.py        names in the folder of an index: links are refused, own names alone deleted; one writer at a time
-    checksums.py    content keys, names of documents, spans of markup
+    checking.py     what is wrong with an index
 
 The format is described byte by byte in indexes/README.md.
 """

@@ -23,7 +23,7 @@ from search.store.conditions import folded
 from search.store.database import as_json, connect_to_write, meta_of, one_meta, reading, translated
 from search.store.files import writer_lock
 from search.store.layout import DATABASE
-from search.store.passages import COMMAND, NOT_COMPARED, annotators, lacking, stored_passages
+from search.store.passages import COMMAND, NOT_COMPARED, Rows
 from search.store.vectors import embeddings
 from search.store.writer import Writer
 
@@ -43,7 +43,7 @@ def annotators_of(index: Path) -> list[Annotator]:
     database = index / DATABASE
     with reading(database) as connection:
         meta_of(connection, database)
-        return annotators(connection)
+        return Rows(connection).annotators()
 
 
 class Annotating:
@@ -65,7 +65,8 @@ class Annotating:
     ) -> None:
         self.connection = connection = writer.connection
         self.replaced = replaced
-        self.todo = lacking(connection, annotator)
+        self.rows = Rows(connection)
+        self.todo = self.rows.lacking(annotator)
         self.total = int(one_meta(connection, "passages"))
         self._writer, self._annotator, self._fields = writer, annotator, frozenset(fields)
 
@@ -77,7 +78,7 @@ class Annotating:
         """
         for start in range(0, len(self.todo), size):
             ids = self.todo[start : start + size]
-            stored = stored_passages(self.connection, ids)
+            stored = self.rows.stored(ids)
             yield [stored[id_] for id_ in ids]
 
     def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
@@ -173,7 +174,7 @@ def _writing(index: Path) -> Iterator[tuple[Writer, dict[str, Annotator]]]:
     database = index / DATABASE
     with writer_lock(index), closing(connect_to_write(database)) as connection, translated(database):
         meta_of(connection, database)
-        yield Writer(connection), {one.name: one for one in annotators(connection)}
+        yield Writer(connection), {one.name: one for one in Rows(connection).annotators()}
 
 
 def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]) -> bool:

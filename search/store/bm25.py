@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def scale(best: float, counts: Iterable[int], passages: int) -> float:
         counts: in how many passages each term is.
         passages: how many there are.
     """
-    weights = (weight(n, passages) for n in counts)
+    weights = map(partial(weight, passages=passages), counts)
     return max(best, (_K1 + 1) * sum(heapq.nlargest(CARRYING, weights)))
 
 
@@ -70,8 +71,13 @@ def telling(terms: Sequence[Term], counts: Sequence[int], passages: int) -> list
 
     BM25 gives a term in more than half of all passages next to nothing. Where the query has no other, these are taken.
     """
-    there = {term: count for term, count in zip(terms, counts, strict=True) if count}
-    return [term for term, count in there.items() if count <= passages / 2] or list(there)
+    there, rare = [], []
+    for term, count in zip(terms, counts, strict=True):
+        if count:
+            there.append(term)
+            if count <= passages / 2:
+                rare.append(term)
+    return rare or there
 
 
 def norms(lengths: Scores, mean: float) -> Scores:
@@ -92,12 +98,6 @@ def saturations(frequencies: Scores, norms: Scores) -> Scores:
     return frequencies * (_K1 + 1) / (frequencies + norms)
 
 
-def frequencies(saturations: Scores, norms: Scores) -> Scores:
-    """How often a term is there, as whole numbers, given what `saturations` makes of it, nearly."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.rint(saturations * norms / (_K1 + 1 - saturations))
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
     """Where a term is.
@@ -105,10 +105,12 @@ class Found:
     Attributes:
         places: block number -> rows in it, increasing, and how often each has the term; of deleted passages too.
         count: how many living passages have it.
+        weight: what it counts.
     """
 
     places: dict[int, tuple[NDArray[Any], NDArray[Any]]]
     count: int
+    weight: float
 
 
 class Words:
@@ -128,92 +130,23 @@ class Words:
             alive: (n,) of each block, which of its passages are there; None for all.
         """
         self._stemmer, self._blocks, self._alive = stemmer, blocks, alive
-        self._starts = np.cumsum([0, *(len(block) for block in blocks)])
-        self.ids: Ids = np.empty(self._starts[-1], dtype=np.int64)
-        for number, block in enumerate(blocks):
-            self.ids[self._in(number)] = block.ids
+        self._starts = np.cumsum([0, *map(len, blocks)]).tolist()
+        self.ids: Ids = np.concatenate([np.empty(0, dtype=np.int64), *(block.ids for block in blocks)])
         gone = [
             start + np.flatnonzero(~there)
-            for start, there in zip(self._starts.tolist(), alive, strict=False)
+            for start, there in zip(self._starts, alive, strict=False)
             if there is not None
         ]
         self._gone = np.concatenate([np.empty(0, dtype=np.int64), *gone])
         self.passages = len(self.ids) - len(self._gone)
         self._kept: dict[tuple[str, ...], Found] = {}
 
-    def counts(self, terms: Iterable[Term], texts: Texts) -> list[int]:
-        """In how many passages each term is."""
-        return [self._found(term, texts).count for term in terms]
-
-    def telling(self, terms: Iterable[Term], texts: Texts) -> list[Term]:
-        """As `telling`, of these passages."""
-        found = list(terms)
-        return telling(found, self.counts(found, texts), self.passages)
-
-    def matches(self, terms: Sequence[Term], texts: Texts, without: Collection[Term] = ()) -> Matches:
-        """The passages that have any of the terms but those that are left out.
+    def found(self, term: Term, texts: Texts) -> Found:
+        """Where a term is; kept for a while.
 
         Raises:
             IndexDamaged: a block is damaged where it is asked.
         """
-        found = {term: self._found(term, texts) for term in terms}
-        return Matches(self, list(found.values()), [found[term] for term in terms if term not in without])
-
-    def scores(self, terms: Sequence[Found]) -> Scores:
-        """(n,) the BM25 of all passages, in the order of their ids; 0 for those that are deleted or have no term."""
-        sums = np.zeros(len(self.ids))
-        for term in terms:
-            for number, (rows, frequencies) in term.places.items():
-                places, here = rows.astype(np.intp), self._in(number)
-                sums[here][places] += self._addends(term, frequencies, self._norms[here][places])
-        sums[self._gone] = 0
-        return sums
-
-    def addends(self, term: Found, places: Ids) -> Scores:
-        """(m,) what a term adds at some positions among the ids."""
-        found = np.zeros(len(places))
-        numbers = np.searchsorted(self._starts, places, side="right") - 1
-        for number, (rows, frequencies) in term.places.items():
-            here = np.flatnonzero(numbers == number)
-            if not len(here):
-                continue
-            wanted = (places[here] - self._starts[number]).astype(
-                np.uint16
-            )  # as the rows: else these are copied
-            at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-            there = rows[at] == wanted
-            here, at = here[there], at[there]
-            found[here] = self._addends(term, frequencies[at], self._norms[places[here]])
-        return found
-
-    def _addends(self, term: Found, frequencies: NDArray[Any], norms: Scores) -> Scores:
-        return weight(term.count, self.passages) * saturations(frequencies.astype(np.float64), norms)
-
-    def _in(self, number: int) -> slice:
-        """Where the passages of a block are among the ids."""
-        return slice(self._starts[number], self._starts[number + 1])
-
-    @cached_property
-    def _norms(self) -> Scores:
-        return norms(self._lengths(), self.mean)
-
-    @cached_property
-    def mean(self) -> float:
-        """How long passages are on average, in tokens."""
-        lengths = self._lengths()
-        return float((lengths.sum() - lengths[self._gone].sum()) / max(1, self.passages))
-
-    def _lengths(self) -> Scores:
-        """(n,) of all passages in the blocks."""
-        return np.concatenate([np.empty(0), *(block.lengths for block in self._blocks)])
-
-    def blocks(self) -> Iterator[tuple[Block, NDArray[np.bool_]]]:
-        """The blocks, each with which of its passages are there."""
-        for block, there in zip(self._blocks, self._alive, strict=True):
-            yield block, np.ones(len(block), dtype=bool) if there is None else there
-
-    def _found(self, term: Term, texts: Texts) -> Found:
-        """As `_sought`, kept for a while."""
         found = self._kept.get(term.stems)
         if found is None:
             found = self._sought(term, texts)
@@ -221,6 +154,39 @@ class Words:
                 self._kept = {}
             self._kept[term.stems] = found
         return found
+
+    def sums(self, terms: Iterable[Found]) -> Scores:
+        """(n,) the BM25 of all passages, in the order of their ids; 0 for those that are deleted or have no term."""
+        sums = np.zeros(len(self.ids))
+        for term in terms:
+            for number, (rows, often) in term.places.items():
+                here, places = slice(*self._starts[number : number + 2]), rows.astype(np.intp)
+                added = saturations(often.astype(np.float64), self._norms[here][places])
+                sums[here][places] += term.weight * added
+        sums[self._gone] = 0
+        return sums
+
+    def addends(self, term: Found, places: Ids) -> Scores:
+        """(m,) what a term adds at some positions among the ids."""
+        found = np.zeros(len(places))
+        numbers = np.searchsorted(self._starts, places, side="right") - 1
+        for number, (rows, often) in term.places.items():
+            here = np.flatnonzero(numbers == number)
+            wanted = (places[here] - self._starts[number]).astype(
+                np.uint16
+            )  # as the rows: else these are copied
+            at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+            there = rows[at] == wanted
+            here, at = here[there], at[there]
+            added = saturations(often[at].astype(np.float64), self._norms[places[here]])
+            found[here] = term.weight * added
+        return found
+
+    @cached_property
+    def _norms(self) -> Scores:
+        lengths = np.concatenate([np.empty(0), *(block.lengths for block in self._blocks)])
+        mean = float((lengths.sum() - lengths[self._gone].sum()) / max(1, self.passages))
+        return norms(lengths, mean)
 
     def _sought(self, term: Term, texts: Texts) -> Found:
         count, places = 0, {}
@@ -237,7 +203,7 @@ class Words:
             if len(found[0]):
                 places[number] = found
             count += len(found[0]) if alive is None else int(np.count_nonzero(alive[found[0]]))
-        return Found(places, count)
+        return Found(places, count, weight(count, self.passages))
 
     def _in_a_row(
         self, block: Block, rows: NDArray[Any], stems: Sequence[str], texts: Texts
@@ -251,7 +217,17 @@ class Words:
 
 
 class Matches:
-    """The passages that have any of some terms; see `search.store.protocol.Matches`."""
+    """The passages that have any of some terms: the ranked route of words.
+
+    A *part* is a passage's BM25 by `scale`, in [0, 1]; what the word part of a score is made of.
+
+    Attributes:
+        scale: the BM25 that is a part of 1: what the three most telling terms could reach, (k1 + 1) times the sum of
+            their weights; or the highest of all passages, with or without a filter, if that is more. Of all terms, also
+            those that are left out. 1 without a term.
+    """
+
+    scale: float
 
     def __init__(self, words: Words, every: Sequence[Found], terms: Sequence[Found]) -> None:
         """
@@ -260,53 +236,51 @@ class Matches:
             terms: those of them that are not left out.
         """
         self._words, self._terms = words, terms
-        sums = words.scores(every)
-        best = float(sums.max()) if len(sums) else 0.0
-        self.scale = scale(best, (term.count for term in every), words.passages) if every else 1.0
+        sums = words.sums(every)
+        best, counts = float(sums.max(initial=0.0)), map(attrgetter("count"), every)
+        self.scale = scale(best, counts, words.passages) if every else 1.0
         if len(terms) < len(every):
-            sums = words.scores(terms)
+            sums = words.sums(terms)
         sums /= self.scale
         self._parts = sums
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, Scores]:
+        """Ids and parts of the n best, best first; equal ones in the order of ids."""
         part, some = _LEAST, self._parts[::_SOME]
         if among is None and n <= len(some):
             part = max(part, np.partition(some, -n)[-n])  # the n best have at least this
-        places = self._chosen(part, among)
-        parts = self._parts[places]
-        if len(places) > n:
+        ids, parts = self.at_least(part, among)
+        if len(ids) > n:
             enough = parts >= np.partition(parts, -n)[-n]
-            places, parts = places[enough], parts[enough]
-        first = np.lexsort((places, -parts))[:n]
-        return self._words.ids[places[first]], parts[first]
+            ids, parts = ids[enough], parts[enough]
+        first = np.lexsort((ids, -parts))[:n]
+        return ids[first], parts[first]
 
     def at_least(self, part: float, among: Ids | None = None) -> tuple[Ids, Scores]:
-        places = self._chosen(max(part, _LEAST), among)
+        """Ids, increasing, and parts of all that have at least this part."""
+        places = np.flatnonzero(self._parts >= max(part, _LEAST))
+        if among is not None:
+            places = places[np.isin(self._words.ids[places], among)]
         return self._words.ids[places], self._parts[places]
 
     def parts(self, passages: Ids) -> Scores:
+        """(n,) of passages, in their order; 0 for those that have no term."""
         places, there = self._places(passages)
-        found = np.zeros(len(passages))
-        found[there] = self._parts[places]
-        return found
+        return np.where(there, self._parts[places], 0.0) if there.any() else np.zeros(len(passages))
 
     def addends(self, passages: Ids) -> Scores:
+        """(n, terms) what each term that is not left out adds to the BM25 of a passage; a row's sum by `scale` is the
+        part."""
         places, there = self._places(passages)
         found = np.zeros((len(passages), len(self._terms)))
         for number, term in enumerate(self._terms):
-            found[there, number] = self._words.addends(term, places)
+            found[there, number] = self._words.addends(term, places[there])
         return found
 
-    def _chosen(self, part: float, among: Ids | None) -> NDArray[np.intp]:
-        """The positions of those that have at least this part, increasing."""
-        places = np.flatnonzero(self._parts >= part)
-        return places if among is None else places[np.isin(self._words.ids[places], among)]
-
     def _places(self, passages: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        """The positions of those of some passages that have a term, and which these are."""
+        """Positions among the ids, and which of some passages are there and have a term."""
         ids = self._words.ids
         if not len(ids):
-            return np.empty(0, dtype=np.int64), np.zeros(len(passages), dtype=bool)
+            return np.zeros(len(passages), dtype=np.int64), np.zeros(len(passages), dtype=bool)
         places = np.minimum(np.searchsorted(ids, passages), len(ids) - 1)
-        there = (ids[places] == passages) & (self._parts[places] > 0)
-        return places[there], there
+        return places, (ids[places] == passages) & (self._parts[places] > 0)

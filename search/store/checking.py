@@ -16,13 +16,12 @@ import numpy as np
 from search.encoding.fingerprint import Fingerprint
 from search.errors import AccessDenied, IndexDamaged, ModelError, SearchError
 from search.records.contents import StoredPassage
-from search.store import words
 from search.store.database import Connection, connect_to_read, meta_of, one_meta, translated
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
-from search.store.passages import stored_files, stored_passages
-from search.store.sealing import seal_anew
-from search.store.segments import named_files, open_codes, open_words, read_segments
+from search.store.passages import Rows
+from search.store.segments import blocks_of_tail, named_files, read_segments, seal_anew, tombstones
 from search.store.settings import Source
+from search.store.status import stored_files
 from search.store.vectors import embeddings
 from search.store.writer import writing
 
@@ -73,18 +72,14 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
 
 
 def postings(connection: Connection, index: Path) -> Iterator[str]:
-    if not words.hold(connection):
-        yield "made by other rules"
-        return
-    blocks = words.tail(connection)
+    blocks = blocks_of_tail(connection)
     for segment in read_segments(connection):
         try:
-            blocks.append(open_words(index, segment))
+            blocks.append(segment.open_words(index))
         except IndexDamaged:
             yield segment.words
             return
-    (deleted,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
-    if sum(map(len, blocks)) - deleted != one_meta(connection, "passages"):
+    if sum(map(len, blocks)) - len(tombstones(connection)) != one_meta(connection, "passages"):
         yield "they are not of all passages"
 
 
@@ -92,7 +87,7 @@ def vectors(connection: Connection, index: Path) -> Iterator[str]:
     dimension = _dimension(connection)
     for segment in read_segments(connection):
         try:
-            open_codes(index, segment, dimension)
+            segment.open_codes(index, dimension)
         except IndexDamaged:
             yield segment.faiss
 
@@ -117,7 +112,7 @@ def random_passages(connection: Connection, count: int) -> list[tuple[int, Store
     """The IDs of some passages, what is stored of them, and their embeddings."""
     rows = connection.execute(f"SELECT id FROM passages ORDER BY random() LIMIT {count}").fetchall()
     ids = np.sort(np.array([id_ for (id_,) in rows], dtype=np.int64))
-    passages = stored_passages(connection, ids.tolist())
+    passages = Rows(connection).stored(ids.tolist())
     blocks = embeddings(connection, _dimension(connection), among=ids)
     return [
         (id_, passages[id_], vector)

@@ -1,15 +1,17 @@
-"""The embeddings of a segment in 8 bits a number: a FAISS file that says which passages may be the nearest.
+"""The passages that are nearest to a query, exact: codes of 8 bits a number choose whose embeddings decide.
 
-A number x is kept as the whole number nearest to x / step, from -127 to 127; FAISS calls it `QT_8bit_direct_signed`.
-With the query in whole numbers, too, FAISS's products are whole numbers, and of x', which the codes stand for, and
-q', what the query's numbers stand for,
+A number x of an embedding is kept as the whole number nearest to x / step, from -127 to 127; FAISS calls it
+`QT_8bit_direct_signed`. With the query in whole numbers, too, FAISS's products are whole numbers, and of x', which the
+codes stand for, and q', what the query's numbers stand for,
 
     |q.x - q'.x'|  <=  |q - q'| |x| + |q'| |x - x'|
 
-So a rough cosine comes with a bound of how far it is from the cosine (Cauchy and Schwarz). nearest.py says how that
-makes an exact answer of few embeddings of index.db.
+So a rough cosine comes with a bound of how far it is from the cosine, its slack (Cauchy and Schwarz). The k best are
+known when the k-th best cosine so far, added up from the embeddings in index.db, is above the highest that any other
+passage can have; else more are looked at. This is the bound of the threshold algorithm (Fagin, Lotem and Naor 2003)
+with one list. Equal cosines are ordered by passage id.
 
-A file is immutable. Its checksum is compared when it is opened, before FAISS reads it.
+The codes of a segment are an immutable FAISS file. Its checksum is compared when it is opened, before FAISS reads it.
 """
 
 from __future__ import annotations
@@ -17,12 +19,11 @@ from __future__ import annotations
 import errno
 import math
 import mmap
-import os
-import sys
+import sqlite3
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ import numpy as np
 
 from search.errors import IndexDamaged, SearchError
 from search.store.files import content_of, damaged
+from search.store.vectors import cosines_of, load_faiss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,40 +46,9 @@ _PEAK, _ERROR = 1 << 16, 1 << 24  # the units of Scale
 _LENGTH = 1.001  # no embedding is longer
 _EXACT = 1 << 24  # whole numbers below it are exact in float32, and so are their sums
 
-# Bytes of address space that FAISS and its BLAS take when they are loaded, and for each core of the machine besides.
-_FAISS_TAKES, _FAISS_TAKES_A_CORE = 300 << 20, 50 << 20
-
-
-def load_faiss() -> Any:
-    """The module `faiss`.
-
-    Raises:
-        MemoryError: there is not the room for it; it does not look, and would end the process.
-    """
-    if "faiss" not in sys.modules and os.name == "posix":
-        import resource
-
-        most, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if most != resource.RLIM_INFINITY:
-            import psutil
-
-            needed = _FAISS_TAKES + _FAISS_TAKES_A_CORE * (os.cpu_count() or 1)
-            if psutil.Process().memory_info().vms + needed > most:
-                raise MemoryError
-    import faiss
-
-    return faiss
-
-
-@contextmanager
-def _one_thread(faiss: Any) -> Iterator[None]:
-    """FAISS shares out queries, not vectors: with one query a second thread only waits, on a busy machine for long."""
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(threads)
+_AT_FIRST = 3  # times as many as asked for
+_MORE = 4  # times as many as before
+_FEWEST = 16
 
 
 @dataclass(frozen=True)
@@ -93,11 +64,6 @@ class Scale:
     peak: int
     error: int
 
-    @property
-    def step(self) -> float:
-        """What a code of 1 stands for."""
-        return self.peak / _PEAK / MOST
-
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> tuple[Scale, NDArray[np.int8]]:
         """The scale that fits some embeddings, (n, d), and their codes, (n, d)."""
@@ -105,18 +71,16 @@ class Scale:
             raise IndexDamaged(
                 "an embedding of the index holds what is no number. To fix this, run: seewhy check --repair"
             )
-        scale = cls(max(1, math.ceil(float(np.abs(vectors).max(initial=0.0)) * _PEAK)), 0)
+        peak = max(1, math.ceil(float(np.abs(vectors).max(initial=0.0)) * _PEAK))
+        step, error = peak / _PEAK / MOST, 0.0
         codes = np.empty(vectors.shape, dtype=np.int8)
-        error = 0.0
         for start in range(0, len(vectors), _AT_ONCE):
             block = vectors[start : start + _AT_ONCE]
-            codes[start : start + _AT_ONCE] = chosen = scale.codes(block)
-            error = max(error, float(np.linalg.norm(block - chosen * scale.step, axis=1).max()))
-        return cls(scale.peak, math.ceil(error * _ERROR) + 1), codes
-
-    def codes(self, vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-        """(n, d) what is nearest to (n, d) numbers."""
-        return np.rint(vectors.astype(np.float64) / self.step).astype(np.int8)
+            codes[start : start + _AT_ONCE] = chosen = np.rint(block.astype(np.float64) / step).astype(
+                np.int8
+            )
+            error = max(error, float(np.linalg.norm(block - chosen * step, axis=1).max()))
+        return cls(peak, math.ceil(error * _ERROR) + 1), codes
 
 
 class RoughQuery:
@@ -133,17 +97,14 @@ class RoughQuery:
         decoded = self.codes.astype(np.float64) * self._step
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
-    def factor(self, scale: Scale) -> float:
-        """What a product of codes is to be multiplied with to be a rough cosine."""
-        return self._step * scale.step
-
-    def slack(self, scale: Scale) -> float:
-        """How far a rough cosine may be from the cosine, at most."""
+    def against(self, scale: Scale) -> tuple[float, float]:
+        """What a product of codes is to be multiplied with to be a rough cosine; and how far that is from the cosine
+        at most."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
         if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)
             slack += len(self.codes) * 2.0**-24 * self._length * (_LENGTH + error)
-        return slack
+        return self._step * scale.peak / _PEAK / MOST, slack
 
 
 def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[Scale, int]:
@@ -235,24 +196,109 @@ class Codes:
             bits = np.packbits(alive, bitorder="little")
             parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
         vectors = faiss.downcast_index(self._index.index)
-        with _one_thread(faiss):
+        # FAISS shares out queries, not vectors: with one query a second thread only waits, on a busy machine for long.
+        threads = faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)
+        try:
             products, rows = vectors.search(query.codes[None, :], min(k, len(self.ids)), params=parameters)
+        finally:
+            faiss.omp_set_num_threads(threads)
         found = rows[0] >= 0
-        return rows[0][found], products[0][found].astype(np.float64) * query.factor(self.scale)
+        return rows[0][found], products[0][found].astype(np.float64) * query.against(self.scale)[0]
 
-    def rough(self, query: RoughQuery, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """(n,) rough cosines of some rows, in their order."""
-        found = np.empty(len(rows))
+    def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(n,) what the cosines of some of its passages are at most, in their order."""
+        rows, found = np.searchsorted(self.ids, passages), np.empty(len(passages))
         for start in range(0, len(rows), _AT_ONCE):
-            numbers = self.numbers(rows[start : start + _AT_ONCE]).astype(np.float32)
-            found[start : start + _AT_ONCE] = numbers @ query.codes
-        return found * query.factor(self.scale)
-
-    def numbers(self, rows: NDArray[np.intp]) -> NDArray[np.int8]:
-        """(n, d) the codes of some rows, in their order."""
-        return (self._codes[rows] ^ _OFFSET).view(np.int8)
+            numbers = (self._codes[rows[start : start + _AT_ONCE]] ^ _OFFSET).view(np.int8)
+            found[start : start + _AT_ONCE] = numbers.astype(np.float32) @ query.codes
+        factor, slack = query.against(self.scale)
+        return found * factor + slack
 
     def give_back(self) -> None:
         """Let the system have the memory of a mapped file; it is read again where it is needed."""
         if hasattr(self._content, "madvise"):
             self._content.madvise(mmap.MADV_DONTNEED)
+
+
+class Piece:
+    """What of a segment is looked at in one search.
+
+    Args:
+        chosen: (n,) which of its passages; None for all.
+        sparing: give the memory of the codes back at once, as who asks once does not need them again.
+
+    Attributes:
+        wanted, ids, highest: how many were looked for at last, and what was found, with the highest cosines that these
+            can have; `rest`, the highest one that any other passage can have.
+    """
+
+    def __init__(
+        self, codes: Codes, chosen: NDArray[np.bool_] | None = None, *, sparing: bool = False
+    ) -> None:
+        self.codes, self._chosen, self._sparing = codes, chosen, sparing
+        self.count = len(codes.ids) if chosen is None else int(np.count_nonzero(chosen))
+
+    @property
+    def passages(self) -> NDArray[np.int64]:
+        """The ids of all that it is of, increasing."""
+        return self.codes.ids if self._chosen is None else self.codes.ids[self._chosen]
+
+    def look(self, query: RoughQuery, wanted: int) -> None:
+        """Look for so many, or for all if that is not far from it."""
+        self.wanted = wanted if 2 * wanted < self.count else self.count
+        rows, rough = self.codes.nearest(query, self.wanted, self._chosen)
+        self.ids, self.highest = self.codes.ids[rows], rough + query.against(self.codes.scale)[1]
+        if self._sparing:
+            self.codes.give_back()
+        self.rest = float(self.highest[-1]) if self.wanted < self.count else -np.inf
+
+
+def nearest_of(
+    connection: sqlite3.Connection,
+    pieces: Sequence[Piece],
+    query: NDArray[np.float32],
+    k: int,
+    known: dict[int, float],
+) -> list[tuple[int, float]]:
+    """The k passages with the highest cosine, best first, as (passage id, cosine).
+
+    Args:
+        pieces: where to look; no two have a passage in common.
+        query: (d,) unit length.
+        known: passage id -> cosine of what is in no piece; what is found is added.
+    """
+    rough, found = RoughQuery(query), list[Piece]()
+    for piece in pieces:
+        if piece.count:
+            piece.look(rough, _AT_FIRST * k // len(pieces) + _FEWEST)
+            found.append(piece)
+    unsure = bool(found)
+    while unsure:
+        ids = np.concatenate(list(map(attrgetter("ids"), found)))
+        highest = np.concatenate(list(map(attrgetter("highest"), found)))
+        least = _added_up(connection, query, ids[np.argsort(-highest)[:k]], known, k)
+        least = _added_up(connection, query, ids[highest >= least], known, k)
+        unsure = False
+        for piece in found:
+            if piece.wanted < piece.count and piece.rest >= least:
+                piece.look(rough, _MORE * piece.wanted)
+                unsure = True
+    ids, cosines = np.fromiter(known, np.int64), np.fromiter(known.values(), np.float64)
+    first = np.lexsort((ids, -cosines))[:k]
+    return list(zip(ids[first].tolist(), cosines[first].tolist(), strict=True))
+
+
+def _added_up(
+    connection: sqlite3.Connection,
+    query: NDArray[np.float32],
+    passages: NDArray[np.int64],
+    known: dict[int, float],
+    k: int,
+) -> float:
+    """The k-th highest cosine, below all where there are fewer, after those of some passages are known, too."""
+    new = np.setdiff1d(passages, np.fromiter(known, np.int64))
+    known.update(zip(new.tolist(), cosines_of(connection, query, new).tolist(), strict=True))
+    if len(known) < k:
+        return -np.inf
+    return float(np.partition(np.fromiter(known.values(), np.float64), -k)[-k])

@@ -1,4 +1,4 @@
-"""Connections to index.db.
+"""Connections to index.db, its tables (format 8), and the key-value table `meta`.
 
 The journal is SQLite's rollback journal, not WAL: readers then need no write access and leave no files
 behind, and the WAL-reset bug of SQLite 3.7.0 to 3.51.2 (a commit lost when a checkpoint and a write
@@ -12,8 +12,6 @@ import errno
 import json
 import os
 import sqlite3
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any
 
 from search.errors import AccessDenied, IndexDamaged, IndexNotFound, IndexOutdated, SearchError, quoted
 from search.files import create
-from search.store.files import permitted, require_no_link
+from search.store.files import denied, require_no_link
 from search.store.folders import Folders
 
 Connection = sqlite3.Connection  # for those who only hand it on
@@ -80,67 +78,6 @@ def reading(database: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
 
 
-class Reader:
-    """Read transactions of a process that asks often: each thread keeps its connection.
-
-    A connection is opened anew when the file has been replaced (a rebuild), in a forked process, and when
-    a killed writer's journal must be rolled back. On Windows none is kept, because an open file
-    could not be replaced there.
-    """
-
-    def __init__(self, database: Path) -> None:
-        self._database = database
-        self._kept = threading.local()
-
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """As the function `reading`."""
-        if os.name == "nt":
-            with reading(self._database) as connection:
-                yield connection
-            return
-        with translated(self._database):
-            connection = self._begun()
-            try:
-                yield connection
-            finally:
-                if connection.in_transaction:  # after an I/O error it may be over
-                    connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
-
-    def _begun(self) -> sqlite3.Connection:
-        try:
-            found = self._database.stat()
-            now = (found.st_dev, found.st_ino, os.getpid())
-        except OSError:
-            now = None
-        if now is None or getattr(self._kept, "of", None) != now:
-            return self._anew(now)
-        try:
-            return _begin(self._kept.connection)
-        except sqlite3.OperationalError:
-            return self._anew(now)
-
-    def _anew(self, of: tuple[int, int, int] | None) -> sqlite3.Connection:
-        kept = self._kept
-        if getattr(kept, "process", None) == os.getpid():
-            # Python closes it only when it next looks for garbage, and in a transaction it would keep a writer waiting.
-            kept.connection.close()
-        kept.of = None
-        kept.connection, kept.process = connect_to_read(self._database), os.getpid()
-        _begin(kept.connection)
-        kept.of = of
-        return kept.connection
-
-
-def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Begin a transaction, and take its snapshot."""
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
-    connection.execute("BEGIN")
-    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-    return connection
-
-
 def read_meta(database: Path) -> dict[str, Any]:
     """The key-value pairs that describe an index, after checking that this program can read it.
 
@@ -154,14 +91,16 @@ def read_meta(database: Path) -> dict[str, Any]:
 
 def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
     """As `read_meta`, within a transaction that is already open."""
-    meta = {}
-    if has_tables(connection):
-        require_format(connection, database)
-        meta = all_meta(connection)
+    if not has_tables(connection):
+        raise unfilled(database)
+    return whole(all_meta(connection), database)
+
+
+def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
+    """Key-value pairs of an index that this program can read; else it raises as `read_meta` does."""
+    require_format(meta, database)
     if "fingerprint" not in meta and "root" not in meta:
-        raise IndexNotFound(
-            f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
-        )
+        raise unfilled(database)
     for key in ("root", "fingerprint", "source"):
         if key not in meta:
             raise IndexDamaged(
@@ -170,39 +109,42 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
     return meta
 
 
+def unfilled(database: Path) -> IndexNotFound:
+    """The error for an index that was begun and never filled."""
+    return IndexNotFound(
+        f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
+    )
+
+
 def has_tables(connection: sqlite3.Connection) -> bool:
     """Whether a database is more than an empty file."""
     return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
-def require_format(connection: sqlite3.Connection, database: Path) -> None:
+def require_format(meta: dict[str, Any], database: Path) -> None:
     """Refuse an index of another format than this program's.
 
     Raises:
         IndexOutdated: of an earlier one.
         IndexDamaged: of a later one, or of none.
     """
-    row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-    if row == (str(SCHEMA_VERSION),):
+    found = meta.get("schema_version", "unknown")
+    if found == SCHEMA_VERSION:
         return
-    again = f"seewhy index {_folders_typed(connection)} --index {quoted(database.parent)} --rebuild"
-    if row and row[0].isdigit() and int(row[0]) < SCHEMA_VERSION:
+    try:
+        folders = Folders.from_meta(meta).typed
+    except (ValueError, KeyError, TypeError):
+        folders = "FOLDER"
+    again = f"seewhy index {folders} --index {quoted(database.parent)} --rebuild"
+    if isinstance(found, int) and found < SCHEMA_VERSION:
         raise IndexOutdated(
-            f"the index in '{database.parent}' has format {row[0]}, of an earlier version of seewhy; this one "
+            f"the index in '{database.parent}' has format {found}, of an earlier version of seewhy; this one "
             f"reads {SCHEMA_VERSION}. Rebuild it with: {again}"
         )
     raise IndexDamaged(
-        f"the index in '{database.parent}' has format {row[0] if row else 'unknown':.20} and this version of seewhy "
+        f"the index in '{database.parent}' has format {found!s:.20} and this version of seewhy "
         f"reads {SCHEMA_VERSION}. Update seewhy, or rebuild the index with: {again}"
     )
-
-
-def _folders_typed(connection: sqlite3.Connection) -> str:
-    """The folders of an index of whatever format, as arguments of a command."""
-    try:
-        return Folders.from_meta(all_meta(connection)).typed
-    except (ValueError, KeyError, TypeError):
-        return "FOLDER"
 
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
@@ -230,36 +172,13 @@ def as_json(value: Any) -> str:
     return text if text.isprintable() else json.dumps(value, allow_nan=False)
 
 
-def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
-    """Set key-value pairs, within a transaction."""
-    pairs = [(key, as_json(value)) for key, value in values.items()]
-    connection.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", pairs)
-
-
-def generation_of(connection: sqlite3.Connection) -> int:
-    """A number that is another one after every change of what answers are made of; 0 before the first."""
-    return int(one_meta(connection, _GENERATION, 0))
-
-
-def raise_generation(connection: sqlite3.Connection) -> None:
-    """Count a change, within its transaction.
-
-    No number is below the time, so that a copy that was put back, and an index whose number was lost, go on with others
-    than those that were given since.
-    """
-    put_meta(connection, {_GENERATION: max(generation_of(connection) + 1, time.time_ns() // 1_000_000)})
-
-
-_GENERATION = "generation"
-
-
-def counts_to_go_on_with(database: Path) -> dict[str, int]:
-    """The highest ID that was ever given to a passage, and the generation; also of an earlier format."""
-    counts: dict[str, int] = {}
+def carried_over(database: Path) -> dict[str, Any]:
+    """What a rebuild takes over, also from an earlier format: the highest ID that was ever given to a passage, the
+    generation, and the choice of weight and rerank."""
     with suppress(SearchError, sqlite3.DatabaseError), closing(connect_to_read(database)) as connection:
-        for key in ("last_passage", _GENERATION):
-            counts[key] = int(one_meta(connection, key))
-    return counts
+        meta = all_meta(connection)
+        return {key: meta[key] for key in ("last_passage", "generation", "ranking") if key in meta}
+    return {}
 
 
 def settle(database: Path) -> None:
@@ -291,14 +210,22 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
 def translated(database: Path) -> Iterator[None]:
     """Errors of SQLite and of the system as this program's, with the path and the way out."""
     try:
-        with permitted(database.parent):
-            yield
-    except sqlite3.DatabaseError as error:
-        raise _damaged(database, error) from error
-    except IndexDamaged as error:
-        if str(error).endswith(_REPAIR):  # whoever found the damage does not know where the index is
-            raise IndexDamaged(f"{error} --index {quoted(database.parent)}") from error
-        raise
+        yield
+    except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
+        if (said := in_words(error, database)) is error:
+            raise
+        raise said from error
+
+
+def in_words(error: Exception, database: Path) -> Exception:
+    """An error of SQLite or of the system as this program's; any other as it is."""
+    if isinstance(error, sqlite3.DatabaseError):
+        return _damaged(database, error)
+    if isinstance(error, OSError):
+        return denied(error, database.parent)
+    if str(error).endswith(_REPAIR):  # whoever found the damage does not know where the index is
+        return IndexDamaged(f"{error} --index {quoted(database.parent)}")
+    return error
 
 
 def _damaged(database: Path, error: Exception) -> SearchError:
@@ -311,3 +238,57 @@ def _damaged(database: Path, error: Exception) -> SearchError:
     if database.exists() and not os.access(database, os.R_OK):
         return AccessDenied(database, database.parent, os.strerror(errno.EACCES))
     return IndexDamaged(f"'{database}' cannot be read ({error}). To see what is wrong, run: seewhy check")
+
+
+# What each column means is told in indexes/README.md.
+_TABLES = {
+    "meta": "key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL",
+    "files": """id INTEGER PRIMARY KEY NOT NULL, path BLOB NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+        inode INTEGER NOT NULL, sha256 TEXT, status TEXT NOT NULL""",
+    "skipped": """path BLOB NOT NULL, record INTEGER NOT NULL, stage TEXT NOT NULL, reason TEXT NOT NULL,
+        detail TEXT NOT NULL, PRIMARY KEY (path, record, stage)""",
+    "documents": """id INTEGER PRIMARY KEY NOT NULL, file INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+        record INTEGER NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
+        encoding TEXT NOT NULL, sha256 TEXT NOT NULL""",
+    "passages": """id INTEGER PRIMARY KEY NOT NULL,
+        document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE, start INTEGER NOT NULL,
+        "end" INTEGER NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL, heading TEXT NOT NULL,
+        context TEXT NOT NULL, text TEXT NOT NULL, n_tokens INTEGER NOT NULL, page INTEGER, hidden TEXT NOT NULL""",
+    "embeddings": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
+        vector BLOB NOT NULL, content BLOB NOT NULL, text_key INTEGER NOT NULL""",
+    "token_vectors": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
+        vectors BLOB NOT NULL""",
+    "annotators": """name TEXT PRIMARY KEY NOT NULL, made_with TEXT NOT NULL, fields TEXT NOT NULL""",
+    "annotations": """passage INTEGER NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
+        annotator TEXT NOT NULL REFERENCES annotators(name) ON DELETE CASCADE, "values" TEXT NOT NULL,
+        spans TEXT NOT NULL, PRIMARY KEY (passage, annotator)""",
+    "segments": """id INTEGER PRIMARY KEY NOT NULL, file TEXT NOT NULL, "first" INTEGER NOT NULL,
+        "last" INTEGER NOT NULL, count INTEGER NOT NULL, peak INTEGER NOT NULL, error INTEGER NOT NULL,
+        codes_crc INTEGER NOT NULL, words_size INTEGER NOT NULL, words_crc INTEGER NOT NULL""",
+    "words": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, count INTEGER NOT NULL,
+        block BLOB NOT NULL""",
+    "tombstones": "passage INTEGER PRIMARY KEY NOT NULL",
+    "baseline": """id INTEGER PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, queries INTEGER NOT NULL,
+        made_with TEXT NOT NULL, pairs BLOB NOT NULL, hubs TEXT NOT NULL""",
+}
+
+TABLES = (
+    *(f"CREATE TABLE {name} ({columns}) STRICT" for name, columns in _TABLES.items()),
+    "CREATE UNIQUE INDEX files_path ON files (path)",
+    "CREATE UNIQUE INDEX documents_record ON documents (file, record)",
+    "CREATE INDEX passages_tokens ON passages (n_tokens)",
+    "CREATE INDEX passages_document ON passages (document)",
+    "CREATE INDEX embeddings_content ON embeddings (content)",
+    "CREATE INDEX embeddings_text_key ON embeddings (text_key)",
+)
+
+STREAMED = {
+    # The ids of a document's passages, and how many words and tokens they have.
+    "sent": """document INTEGER PRIMARY KEY NOT NULL, "first" INTEGER NOT NULL, "last" INTEGER NOT NULL,
+        words INTEGER NOT NULL, tokens INTEGER NOT NULL""",
+    # Passages that are to be deleted on the server; `counted`: their stems were taken from the counts.
+    "gone": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, counted INTEGER NOT NULL""",
+    # In how many passages each stem is; `changed`: the server has another number.
+    "stems": "stem TEXT PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, changed INTEGER NOT NULL",
+}
+"""The tables that an index has besides, if its passages are on a server."""

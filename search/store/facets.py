@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
 import unicodedata
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -22,66 +21,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.records.contents import Facet, FacetValue
 from search.records.documents import BUILT_IN_FIELDS, field_in_filter
-from search.store.checksums import name_of
 from search.store.conditions import Scalar, as_date, as_number, as_text, folded
-from search.store.passages import annotators
+from search.store.passages import Rows, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from search.store.conditions import Where
-    from search.store.protocol import Ids
+    import numpy as np
+    from numpy.typing import NDArray
 
 Said: TypeAlias = tuple[str, str, dict[str, Any], Iterable[tuple[str, Scalar]]]
 """The path of a document, its kind, its metadata, and the fields and values that annotators give to its passages."""
 
 _SHOWN = 12  # values of a field
 _MOST_FIELDS, _MOST_VALUES, _LONGEST = 24, 20_000, 60
-_KEPT = 32  # filters of which facets are kept
 _LANGUAGE = ("lang", "language")
 _GLOB = str.maketrans({mark: f"\\{mark}" for mark in "\\*?[!#"})
 
 
-class Facets:
-    """Those of a process that asks often: kept for as long as the index stays as it is. Safe between threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._state: Hashable = None
-        self._kept: OrderedDict[Where | None, _Kept] = OrderedDict()
-
-    def of(
-        self, state: Hashable, where: Where | None, found: Callable[[], tuple[Facet, ...]]
-    ) -> tuple[Facet, ...]:
-        """What is kept for a state of the index and a filter; else what is found, which is kept.
-
-        Threads that ask for the same wait for the one that finds it, and for no other. Those of all documents are
-        kept whatever filters come; of these the last ones.
-        """
-        with self._lock:
-            if state != self._state:
-                self._state, self._kept = state, OrderedDict()
-            kept = self._kept.setdefault(where, _Kept())
-            self._kept.move_to_end(where)
-            if None in self._kept:
-                self._kept.move_to_end(None)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        with kept.lock:
-            if kept.facets is None:
-                kept.facets = found()
-            return kept.facets
-
-
-@dataclass
-class _Kept:
-    """The facets of one filter; None until a thread that holds the lock has found them."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    facets: tuple[Facet, ...] | None = None
-
-
-def facets_of(connection: sqlite3.Connection, among: Ids | None) -> tuple[Facet, ...]:
+def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> tuple[Facet, ...]:
     """The facets of all documents, or of those that some passages are of, within a read transaction.
 
     Rows are taken as they are, as by filters.
@@ -137,7 +93,7 @@ def _annotated(
     connection: sqlite3.Connection, chosen: frozenset[int] | None
 ) -> Iterator[tuple[int, tuple[str, Scalar]]]:
     """Document, field and value of what annotators say of passages, by documents."""
-    names = {folded(name) for annotator in annotators(connection) for name in annotator.fields}
+    names = {folded(name) for annotator in Rows(connection).annotators() for name in annotator.fields}
     if not names:
         return
     rows = connection.execute(

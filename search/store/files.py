@@ -95,9 +95,16 @@ def permitted(index: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _DENIED or not Path(str(error.filename)).is_relative_to(index):
+        if (said := denied(error, index)) is error:
             raise
-        raise AccessDenied(str(error.filename), index, error.strerror) from None
+        raise said from None
+
+
+def denied(error: OSError, index: Path) -> Exception:
+    """AccessDenied where the system refuses to open or write a file of the index; any other error as it is."""
+    if error.errno not in _DENIED or not Path(str(error.filename)).is_relative_to(index):
+        return error
+    return AccessDenied(str(error.filename), index, error.strerror)
 
 
 def leftovers(index: Path, named: Collection[str]) -> list[Path]:

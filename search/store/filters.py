@@ -16,7 +16,6 @@ import difflib
 import json
 import os
 import sqlite3
-import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -29,7 +28,6 @@ import numpy as np
 from search.corpus.patterns import Patterns
 from search.errors import FieldMissing, InputError
 from search.records.documents import BUILT_IN_FIELDS, Annotator
-from search.store.checksums import name_of
 from search.store.conditions import (
     ORDERS,
     Comparison,
@@ -48,7 +46,7 @@ from search.store.conditions import (
     wrong,
 )
 from search.store.database import one_meta
-from search.store.passages import annotators, way_on
+from search.store.passages import Rows, name_of, way_on
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +79,7 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
         InputError: it names a field that neither a document nor an annotator has, or orders one by what none of its
             values is.
     """
-    annotated = annotators_asked(annotators(connection), where)
+    annotated = annotators_asked(Rows(connection).annotators(), where)
     _require_sense(connection, where, annotated)
     query = _Query(annotated)
     sql = query.sql(where.condition)
@@ -94,30 +92,6 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     finally:
         for function in ("passes", "modified"):
             connection.create_function(function, 2, None)
-
-
-class Filters:
-    """Filters of a process that asks often: what passes the last one is kept for as long as the index stays as it is.
-
-    Safe between threads, each of which keeps its own, as it does with connections (`search.store.database.Reader`).
-    """
-
-    def __init__(self) -> None:
-        self._last = threading.local()
-
-    def matching(
-        self, connection: sqlite3.Connection, where: Where
-    ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-        """As the function `matching`, an array that cannot be written to; and what is to be known of the answer."""
-        version = connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
-        asked = connection, version, where
-        if getattr(self._last, "asked", None) != asked:
-            ids = matching(connection, where)
-            ids.flags.writeable = False
-            self._last.answer = ids, tuple(without_annotations(annotators(connection), where))
-            self._last.asked = asked
-        answer: tuple[NDArray[np.int64], tuple[str, ...]] = self._last.answer
-        return answer
 
 
 class _Query:
@@ -268,7 +242,7 @@ def _require_sense(connection: sqlite3.Connection, where: Where, annotated: Mapp
         annotator = annotated.get(folded(field.name))
         is_there = next((True for _ in _stored_values(connection, field, annotator)), False)
         if not is_there and annotator is None:
-            raise unknown(where, field, _names_of_documents(connection), annotators(connection))
+            raise unknown(where, field, _names_of_documents(connection), Rows(connection).annotators())
         if is_there and leaf.operator in ORDERS:
             _require_comparable(connection, where, leaf, annotator)
 

@@ -184,21 +184,6 @@ def find_place(what: str | Path | None = None) -> Path:
         raise IndexNotFound(f"the variable SEEWHY_INDEX names '{named}': {error}") from None
 
 
-def known_as(what: str | Path | None = None) -> str:
-    """What tells an index apart from any other on this machine: its path without links, or its address.
-
-    Raises:
-        IndexNotFound: there is no such index on this machine.
-        InputError: an address that is none.
-    """
-    named = what or variable()
-    if not is_address(named):
-        return str(find_place(what).resolve())
-    from search.store.milvus.address import Address
-
-    return str(Address.parse(str(named)))
-
-
 def variable() -> str:
     """The index that the environment names; "" for none."""
     return os.environ.get("SEEWHY_INDEX", "")

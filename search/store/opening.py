@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from search.errors import InputError
-from search.store.database import read_meta
-from search.store.layout import DATABASE, find_place, is_address, is_own, streamed, variable
-from search.store.sqlite import SQLiteStore
-
-if TYPE_CHECKING:
-    from search.store.protocol import Store
+from search.store.layout import find_place, is_address, is_own, streamed, variable
+from search.store.milvus.address import Address
+from search.store.sqlite import Store
 
 
 def opened(what: str | Path | None = None) -> Store:
@@ -24,13 +20,14 @@ def opened(what: str | Path | None = None) -> Store:
     """
     named = what or variable()
     if is_address(named):
-        from search.store.milvus.address import Address
         from search.store.milvus.store import MilvusStore
 
         return MilvusStore(Address.parse(str(named)))
     place = find_place(what)
-    read_meta(place / DATABASE)
-    if (server := streamed(place)) and not is_own(place):
+    store = Store(place)
+    if not (server := store.facts.server):
+        return store
+    if not is_own(place):
         raise InputError(
             f"the index in '{place}' is on {server['address']}, and may come from somebody else. Name the address."
         )
@@ -40,8 +37,7 @@ def opened(what: str | Path | None = None) -> Store:
 def store_at(place: Path) -> Store:
     """The store of the index in a folder, which streams its passages to a server or keeps them."""
     if not (server := streamed(place)):
-        return SQLiteStore(place)
-    from search.store.milvus.address import Address
+        return Store(place)
     from search.store.milvus.store import MilvusStore
 
     return MilvusStore(Address.parse(server["address"]), place)
@@ -49,4 +45,17 @@ def store_at(place: Path) -> Store:
 
 def is_trusted(store: Store) -> bool:
     """Whether what an index says of its model may be followed: it was made by this user, in the usual place."""
-    return isinstance(store, SQLiteStore) and is_own(store.path)
+    return store.local and is_own(store.path)
+
+
+def known_as(what: str | Path | None = None) -> str:
+    """What tells an index apart from any other on this machine: its path without links, or its address.
+
+    Raises:
+        IndexNotFound: there is no such index on this machine.
+        InputError: an address that is none.
+    """
+    named = what or variable()
+    if not is_address(named):
+        return str(find_place(what).resolve())
+    return str(Address.parse(str(named)))

@@ -1,4 +1,4 @@
-"""Segments: what is derived of the passages, in immutable files that are quick to search.
+"""Segments: what is derived of the passages, in immutable files that are quick to search; how they are made and merged.
 
 A segment is of all passages between two ids, at most 65,536 of them: a FAISS file of 8-bit codes (codes.py) and a file
 of their words (postings.py). The passages behind the last segment are the *tail*: their embeddings are read from
@@ -10,27 +10,50 @@ they are, noted in table `tombstones`, until that is made anew.
 
 A file is written beside the others, forced to disk, renamed; then one transaction names it, and those that it replaces
 are named no more.
+
+    add             the words of new passages -> a block of the tail
+    renew           the end of a run: make the segments that are due, or all where some do not fit the passages
+    seal            make those that are due
+    seal_anew       make all of them of the rows
 """
 
 from __future__ import annotations
 
+import json
+import os
+import secrets
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from search.errors import IndexDamaged
+from search.files import PRIVATE_FOLDER, create, sync_folder
+from search.records.shown import shown
 from search.store import codes
-from search.store.files import VECTORS, content_of, damaged, require_no_link
-from search.store.postings import Block
+from search.store.database import one_meta
+from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, require_no_link
+from search.store.passages import hidden_of
+from search.store.postings import Block, merged, written
+from search.store.terms import Stemmer, indexable
+from search.store.vectors import embeddings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from search.store.tables import Tables
+
 LARGEST = 1 << 16  # passages of a segment
 LONGEST_TAIL = 4096
+_DEAD = 5  # a segment of which one in so many is deleted is made anew
+_AT_ONCE = 4096  # passages of one block that is made of rows
+
+_stemmer = Stemmer()
 
 
 @dataclass(frozen=True)
@@ -67,15 +90,37 @@ class Segment:
         """Where the file of its words is, relative to the index."""
         return f"{VECTORS}/{self.file}.words"
 
-    @property
-    def scale(self) -> codes.Scale:
-        return codes.Scale(self.peak, self.error)
+    def open_codes(self, index: Path, dimension: int) -> codes.Codes:
+        """Its FAISS file.
+
+        Raises:
+            IndexDamaged: it is not there, or not as it was written.
+        """
+        require_no_link(index / VECTORS)
+        scale = codes.Scale(self.peak, self.error)
+        return codes.Codes(index / self.faiss, self.count, dimension, scale, self.codes_crc)
+
+    def open_words(self, index: Path) -> Block:
+        """Its words.
+
+        Raises:
+            IndexDamaged: they are not there, or not as they were written.
+        """
+        require_no_link(index / VECTORS)
+        content = content_of(index / self.words, self.words_size)
+        if codes.checksum(content) != self.words_crc:
+            raise damaged(index / self.words)
+        return Block(content)
+
+
+SELECT_SEGMENTS = (
+    f"""SELECT {", ".join(f'"{field.name}"' for field in fields(Segment))} FROM segments ORDER BY "first" """
+)
 
 
 def read_segments(connection: sqlite3.Connection) -> list[Segment]:
     """The segments of an index, in the order of ids."""
-    columns = ", ".join(f'"{field.name}"' for field in fields(Segment))
-    return [Segment(*row) for row in connection.execute(f'SELECT {columns} FROM segments ORDER BY "first"')]
+    return [Segment(*row) for row in connection.execute(SELECT_SEGMENTS)]
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
@@ -83,49 +128,30 @@ def named_files(connection: sqlite3.Connection) -> set[str]:
     return {name for segment in read_segments(connection) for name in (segment.faiss, segment.words)}
 
 
-def after(segments: Sequence[Segment]) -> int:
-    """The id behind which the tail begins."""
-    return segments[-1].last if segments else 0
-
-
-def is_whole(index: Path, segment: Segment, dimension: int) -> bool:
-    """Whether the files of a segment exist with their sizes; their content is not read."""
-    sizes = {segment.faiss: codes.size_of(segment.count, dimension), segment.words: segment.words_size}
-    try:
-        return all((index / name).stat().st_size == size for name, size in sizes.items())
-    except OSError:
-        return False
-
-
-def open_codes(index: Path, segment: Segment, dimension: int) -> codes.Codes:
-    """The FAISS file of a segment.
-
-    Raises:
-        IndexDamaged: it is not there, or not as it was written.
-    """
-    require_no_link(index / VECTORS)
-    return codes.Codes(index / segment.faiss, segment.count, dimension, segment.scale, segment.codes_crc)
-
-
-def open_words(index: Path, segment: Segment) -> Block:
-    """The words of a segment.
-
-    Raises:
-        IndexDamaged: they are not there, or not as they were written.
-    """
-    require_no_link(index / VECTORS)
-    content = content_of(index / segment.words, segment.words_size)
-    if codes.checksum(content) != segment.words_crc:
-        raise damaged(index / segment.words)
-    return Block(content)
-
-
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:
-    """The ids of passages that were deleted and are still in a segment, increasing."""
+    """The ids of passages that were deleted and are still in a segment or block, increasing."""
     rows = connection.execute(
         "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
     )
     return np.array([passage for (passage,) in rows], dtype=np.int64)
+
+
+def blocks_of_tail(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> list[Block]:
+    """The blocks of table `words`, in the order of ids."""
+    rows = connection.execute(
+        'SELECT block FROM words WHERE "first" BETWEEN ? AND ? ORDER BY "first"', (first, last)
+    )
+    return [Block(block) for (block,) in rows]
+
+
+def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Iterator[tuple[int, str]]:
+    """The ids of passages, increasing, and their text that is searched by words."""
+    rows = connection.execute(
+        """SELECT id, context, text, hidden FROM passages WHERE id IN (SELECT value FROM json_each(?))
+           ORDER BY id""",
+        (json.dumps(passages.tolist()),),
+    )
+    return ((id_, indexable(context, shown(text, hidden_of(hidden)))) for id_, context, text, hidden in rows)
 
 
 @dataclass(frozen=True)
@@ -134,8 +160,8 @@ class Part:
 
     Attributes:
         living, dead: how many of its passages are there, and how many are deleted.
-        segment: None for a block of the tail.
-        whole: its files are there.
+        segment: None for a block of the tail, and for rows.
+        whole: its words can be taken from it.
     """
 
     first: int
@@ -146,8 +172,7 @@ class Part:
     whole: bool = True
 
 
-def blocks_of_tail(connection: sqlite3.Connection) -> list[Part]:
-    """The blocks of table `words`, in the order of ids."""
+def _parts_of_tail(connection: sqlite3.Connection) -> list[Part]:
     rows = connection.execute(
         """SELECT "first", "last", count, (SELECT count(*) FROM tombstones WHERE passage BETWEEN "first" AND "last")
            FROM words ORDER BY "first" """
@@ -155,7 +180,52 @@ def blocks_of_tail(connection: sqlite3.Connection) -> list[Part]:
     return [Part(first, last, count - dead, dead) for first, last, count, dead in rows]
 
 
-def joined(parts: Sequence[Part], new: int, largest: int) -> int:
+def _parts_of_segments(connection: sqlite3.Connection, index: Path, dimension: int) -> Iterator[Part]:
+    for one in read_segments(connection):
+        dead = len(tombstones(connection, one.first, one.last))
+        sizes = {one.faiss: codes.size_of(one.count, dimension), one.words: one.words_size}
+        whole = all(_has_size(index / name, size) for name, size in sizes.items())
+        yield Part(one.first, one.last, one.count - dead, dead, one, whole)
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False
+
+
+def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
+    """Put the words of new passages into the tail, within a transaction.
+
+    Args:
+        passages: of each its id, increasing, its context and its text without markup.
+    """
+    for start in range(0, len(passages), _AT_ONCE):
+        chunk = passages[start : start + _AT_ONCE]
+        block = written(_stemmer, [(id_, indexable(context, text)) for id_, context, text in chunk])
+        _put_block(tables, chunk[0][0], chunk[-1][0], len(chunk), block)
+        parts = _parts_of_tail(tables.connection)
+        parts = parts[_joined(parts, 1, LONGEST_TAIL) :]
+        if len(parts) > 1:  # the last block becomes one with those before it that are no larger
+            first, last = parts[0].first, parts[-1].last
+            block = _merged(tables.connection, blocks_of_tail(tables.connection, first, last), first, last)
+            tables.delete("words", '"first" BETWEEN ? AND ?', first, last)
+            tables.delete("tombstones", "passage BETWEEN ? AND ?", first, last)
+            _put_block(tables, first, last, sum(part.living for part in parts), block)
+
+
+def _put_block(tables: Tables, first: int, last: int, count: int, block: bytes) -> None:
+    tables.insert("words", [{"first": first, "last": last, "count": count, "block": block}])
+
+
+def _merged(connection: sqlite3.Connection, blocks: Sequence[Block], first: int, last: int) -> bytes:
+    """The block of what is left of the passages of some blocks."""
+    dead = tombstones(connection, first, last)
+    return merged(blocks, [~np.isin(block.ids, dead) for block in blocks])
+
+
+def _joined(parts: Sequence[Part], new: int, largest: int) -> int:
     """Where those begin that are to be made one with what follows: the last `new` and each before that is no larger.
 
     Args:
@@ -169,11 +239,149 @@ def joined(parts: Sequence[Part], new: int, largest: int) -> int:
     return start
 
 
-def filled(parts: Sequence[Part], largest: int) -> list[list[Part]]:
-    """Neighbours put together, as many as fit."""
+def _filled(parts: Sequence[Part]) -> list[Sequence[Part]]:
+    """Neighbours put together, as many as fit into a segment."""
     groups: list[list[Part]] = []
     for part in parts:
-        if not groups or sum(one.living for one in groups[-1]) + part.living > largest:
+        if not groups or sum(one.living for one in groups[-1]) + part.living > LARGEST:
             groups.append([])
         groups[-1].append(part)
+    return [*groups]
+
+
+def _worn(segments: Sequence[Part]) -> list[Sequence[Part]]:
+    """The segments that have to be made anew, each with its neighbours as far as they fit into one."""
+    groups: list[Sequence[Part]] = []
+    end = 0  # of the last group
+    for place, part in enumerate(segments):
+        if place < end or (part.whole and _DEAD * part.dead <= part.living + part.dead):
+            continue
+        free, start, end, total = end, place, place + 1, part.living
+        while start > free and total + segments[start - 1].living <= LARGEST:
+            start -= 1
+            total += segments[start].living
+        while end < len(segments) and total + segments[end].living <= LARGEST:
+            total += segments[end].living
+            end += 1
+        groups.append(segments[start:end])
     return groups
+
+
+def renew(tables: Tables, index: Path, dimension: int) -> None:
+    """Make the segments that are due at the end of a run; all anew where they do not hold all passages."""
+    connection = tables.connection
+    in_segments = sum(segment.count for segment in read_segments(connection))
+    (in_tail,) = connection.execute("SELECT coalesce(sum(count), 0) FROM words").fetchone()
+    if in_segments + in_tail - len(tombstones(connection)) == one_meta(connection, "passages"):
+        seal(tables, index, dimension)
+    else:
+        with suppress(IndexDamaged):  # of a row, which is told by whoever needs it
+            seal_anew(tables, index, dimension)
+
+
+def seal_if_full(tables: Tables, index: Path, dimension: int) -> None:
+    """Make segments of the tail, in the middle of a run, as far as it fills them."""
+    tail = _parts_of_tail(tables.connection)
+    if sum(part.living for part in tail) > LARGEST:
+        _replace(tables, index, dimension, _filled(tail)[:-1])
+
+
+def seal(tables: Tables, index: Path, dimension: int) -> None:
+    """Make the segments that are due."""
+    segments = list(_parts_of_segments(tables.connection, index, dimension))
+    tail = _parts_of_tail(tables.connection)
+    parts = [*segments, *tail]
+    wanted = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
+    start = _joined(parts, len(tail), LARGEST) if wanted else len(parts)
+    _replace(tables, index, dimension, [*_worn(segments[:start]), *_filled(parts[start:])])
+
+
+def seal_anew(tables: Tables, index: Path, dimension: int) -> None:
+    """Make all segments anew from the rows of index.db."""
+    rows = tables.connection.execute("SELECT passage FROM embeddings ORDER BY passage").fetchall()
+    chunks = [rows[start : start + LARGEST] for start in range(0, len(rows), LARGEST)]
+    due = [[Part(chunk[0][0], chunk[-1][0], len(chunk), 0, whole=False)] for chunk in chunks]
+    _replace(tables, index, dimension, due, everything=True)
+
+
+def _replace(
+    tables: Tables, index: Path, dimension: int, due: Sequence[Sequence[Part]], *, everything: bool = False
+) -> None:
+    """Write the segments that each of some neighbours make together, and name them in place of these.
+
+    The files are on disk, whole, before one transaction names them.
+    """
+    if not due and not everything:
+        return
+    made: list[Segment] = []
+    highest = "SELECT coalesce(max(id), 0) FROM segments"
+    number = 1 + int(tables.connection.execute(highest).fetchone()[0])
+    for group in due:
+        segment = _written(tables.connection, index, dimension, group, number + len(made))
+        made += [segment] if segment else []
+    sync_folder(index / VECTORS)
+    spans = [(0, 2**62)] if everything else [(group[0].first, group[-1].last) for group in due]
+    with tables.transaction(same_answers=True):
+        for first, last in spans:
+            for table in ("segments", "words"):
+                tables.delete(table, '"first" >= ? AND "last" <= ?', first, last)
+            tables.delete("tombstones", "passage BETWEEN ? AND ?", first, last)
+        tables.insert("segments", map(asdict, made))
+
+
+def _written(
+    connection: sqlite3.Connection, index: Path, dimension: int, group: Sequence[Part], number: int
+) -> Segment | None:
+    """Write the files of one segment; None where nothing is left of its passages."""
+    blocks = list(embeddings(connection, dimension, group[0].first - 1, upto=group[-1].last))
+    if not blocks:
+        return None
+    ids = np.concatenate([ids for ids, _ in blocks])
+    vectors = np.concatenate([vectors for _, vectors in blocks])
+    del blocks
+    name = f"g{number}-{secrets.token_hex(8)}"
+    for folder in (index / WORK, index / VECTORS):
+        require_no_link(folder)
+        folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+    faiss, postings = index / WORK / f"{name}.faiss", index / WORK / f"{name}.words"
+    content = _words(connection, index, group, ids)
+    for path, data in ((faiss, b""), (postings, content)):
+        create(path, data)
+        with suppress(FileNotFoundError):  # who may read index.db needs these
+            path.chmod(stat.S_IMODE((index / DATABASE).stat().st_mode) & 0o666)
+    scale, codes_crc = codes.write(faiss, ids, vectors)
+    for path in (faiss, postings):
+        with path.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        path.replace(index / VECTORS / path.name)
+    return Segment(
+        id=number,
+        file=name,
+        first=int(ids[0]),
+        last=int(ids[-1]),
+        count=len(ids),
+        peak=scale.peak,
+        error=scale.error,
+        codes_crc=codes_crc,
+        words_size=len(content),
+        words_crc=codes.checksum(content),
+    )
+
+
+def _words(
+    connection: sqlite3.Connection, index: Path, group: Sequence[Part], ids: NDArray[np.int64]
+) -> bytes:
+    """The block of the words of passages: of older blocks, or of the rows where a block is not as it should be."""
+    if all(part.whole for part in group):
+        with suppress(IndexDamaged):
+            blocks: list[Block] = []
+            for part in group:
+                tail = blocks_of_tail(connection, part.first, part.first)
+                blocks += [part.segment.open_words(index)] if part.segment else tail
+            content = _merged(connection, blocks, group[0].first, group[-1].last)
+            if np.array_equal(Block(content).ids, ids):
+                return content
+    starts = range(0, len(ids), _AT_ONCE)
+    texts = (list(texts_of(connection, ids[start : start + _AT_ONCE])) for start in starts)
+    blocks = [Block(written(_stemmer, chunk)) for chunk in texts]
+    return merged(blocks, [np.ones(len(block), dtype=bool) for block in blocks])

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from search.encoding.fingerprint import Fingerprint
+from search.store.folders import Folders
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -61,6 +66,46 @@ class Source:
         given: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, "")}
         given |= {name: tuple(filter(None, given[name])) for name in ("include", "exclude") if name in given}
         return replace(self, **given)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an index says of itself.
+
+    Attributes:
+        passages: how many there are.
+        generation: a number that is another one after every change of what answers are made of.
+        root: the folder that was indexed.
+        source: which of its files are indexed, and how records are read.
+        fingerprint: what the embeddings were made with.
+        choice: the weight and rerank ("late" or None) to rank with where nothing else is said, if they were chosen.
+        server: that the passages are on (`search.store.milvus.collections.Server`); {} for this machine.
+    """
+
+    passages: int
+    generation: int
+    root: Path
+    source: Source
+    fingerprint: Fingerprint
+    choice: Mapping[str, Any]
+    server: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Facts:
+        """As table `meta` has it."""
+        return cls(
+            passages=meta.get("passages", 0),
+            generation=meta.get("generation", 0),
+            root=Path(meta["root"]),
+            source=Source.from_dict(meta["source"]),
+            fingerprint=Fingerprint.from_dict(meta["fingerprint"]),
+            choice=meta.get("ranking", {}),
+            server=meta.get("server", {}),
+        )
+
+    @property
+    def folders(self) -> Folders:
+        return Folders(self.root, self.source.folders)
 
 
 MOST_BOILERPLATE = 4_000  # keys that are kept

@@ -1,221 +1,327 @@
-"""The store that there is: index.db for what is true, segments for what is near and for words.
+"""An index that is open for reading, and what one state of it says.
 
-See protocol.py for what is asked of it.
+A `Store` is one index that is open in a process, and holds what a process keeps of it. Everything is read through a
+`Snapshot`, one state of the index:
+
+    with store.reading() as snapshot:
+        nearest = snapshot.nearest(query, k=10)
+        passages = snapshot.stored([id_ for id_, _ in nearest])
+
+Here that is a read transaction of SQLite, and files of codes and words that belong to it; `search.store.milvus` has the
+same of a server. What must hold:
+
+- **One state.** All that a snapshot says belongs together: no id without its passage, no half of an update.
+- **Exact.** `nearest` misses no passage, and `cosines` are inner products of the stored float32 embeddings with the
+  query, added up in float64 and rounded to float32, so that equal embeddings have equal cosines. Ids settle ties: of
+  equal scores the lower id comes first. What can only approximate says so by `approximate`.
+- **Sums.** A passage's BM25 is the sum of its terms' addends, added up in the order of the terms; the highest one is
+  over all passages, whatever the filter. Ranking takes the two routes and scores by id (`search.ranking.fusion`).
+- **Ids** are whole numbers above 0 and never used twice. Arrays of them increase. Where `among` is asked for, only
+  these passages are chosen from, with the scores that they have without it.
+- **Short.** No model runs while a snapshot is open; a snapshot is used in the thread that opened it.
+
+Scores are higher where better, never distances.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import cached_property
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.encoding.fingerprint import Fingerprint
-from search.errors import IdMissing, IndexDamaged
-from search.records.contents import StoredPassage
-from search.store.bm25 import Matches, Words
+from search.errors import IndexDamaged
+from search.store.bm25 import Found, Matches, Words
 from search.store.calibration import Baseline, read_baseline
-from search.store.checksums import content_key
-from search.store.choices import choice_of
-from search.store.codes import RoughQuery
-from search.store.copies import copies_of
-from search.store.database import Reader, generation_of, one_meta, read_meta
-from search.store.documents import stored_document
-from search.store.files import is_being_written, remove_index
-from search.store.folders import Folders
-from search.store.held import Held, State
-from search.store.layout import DATABASE
-from search.store.nearest import cosines_of, nearest_of
-from search.store.passages import (
-    annotations_of,
-    annotators,
-    each_annotation,
-    place_of,
-    status_of,
-    stored_passages,
-)
-from search.store.protocol import Copied, Place, StoredDocument
-from search.store.segments import after
-from search.store.settings import Source
-from search.store.terms import Term
+from search.store.codes import Codes, Piece, RoughQuery, nearest_of
+from search.store.database import connect_to_read, in_words, unfilled, whole
+from search.store.files import DATABASE, is_being_written, remove_index
+from search.store.passages import Rows, content_key
+from search.store.postings import Block
+from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
+from search.store.settings import Facts
+from search.store.status import status_of
+from search.store.terms import Stemmer, Term
 from search.store.token_vectors import token_vectors_of
-from search.store.vectors import best, embeddings
-from search.store.words import texts_of
+from search.store.vectors import best, cosines_of, embeddings
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
 
     from search.records.contents import Facet
-    from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.reports import Status
     from search.store.conditions import Where
-    from search.store.facets import Facets
-    from search.store.filters import Filters
-    from search.store.protocol import Ids
+
+    Ids: TypeAlias = NDArray[np.int64]
 
 # Passages whose embeddings are read from index.db rather than looked for by their codes: always, or in the first search
-# of a process, which is all that most processes do.
+# of a process, which is all that most processes do. To load FAISS takes some 50 ms, in which 10,000 are read.
 _ALWAYS_READ, _READ_FIRST = 500, 10_000
+_MANY = 100  # of which to ask first how high their cosines can be
+_TAIL_KEPT = 1 << 14  # passages of a tail whose embeddings stay in memory
+_KEPT = 32  # filters of which it is kept what passes them, and facets
+
+# What facts are made of, and what tells one state from another.
+_FACTS = """SELECT key, value FROM meta WHERE key IN ('schema_version', 'passages', 'last_passage', 'generation',
+            'root', 'source', 'fingerprint', 'ranking', 'server')"""
 
 
-class SQLiteStore:
-    """An index on disk that is open for reading; see `search.store.protocol.Store`.
+class Store:
+    """An index that is open for reading. Safe between threads.
 
-    Nothing is opened until it is needed: codes at the first search by meaning that they save time, words at the first
-    by words.
+    Files never change, so they stay open as long as the index names them. All else that is kept is of one state, which
+    is that of the last snapshot. Each thread keeps its connection, which is opened anew when the file has been replaced
+    (a rebuild), in a forked process, and when a killed writer's journal must be rolled back; on Windows none is kept,
+    because an open file could not be replaced there.
+
+    Attributes:
+        path: the folder of what the index keeps on this machine; nothing in it is indexed.
+        searches: how often passages were looked for by their embeddings.
+        problem: what is wrong with a file though queries are answered; "" for nothing.
+        known: the facts of the newest state that was read; None before the first.
+        local: the passages are on this machine.
     """
 
+    local = True
+
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.held = Held(path)
-        self._reader = Reader(path / DATABASE)
-        self._remarks = threading.local()
+        self.path, self.searches, self.problem = path, 0, ""
+        self.stemmer, self.lock = Stemmer(), threading.RLock()
+        self.state: State | None = None
+        self._codes: dict[str, Codes] = {}
+        self._blocks: dict[str, Block] = {}
+        self._mine = threading.local()
+        self._seen: tuple[int, ...] = ()
+        self.known: Facts | None = None
 
     @property
     def name(self) -> str:
+        """What opens it again: a path, or the address of an index on a server."""
         return str(self.path)
 
     @property
-    def fingerprint(self) -> Fingerprint:
-        return Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
+    def facts(self) -> Facts:
+        """What the newest state says of itself; read only where the file has changed.
 
-    @property
-    def folders(self) -> Folders:
-        return Folders.from_meta(read_meta(self.path / DATABASE))
-
-    @property
-    def state(self) -> tuple[int, ...]:
-        """What differs when the database was written to, or another one put in its place; () where there is none."""
+        Raises:
+            IndexNotFound: there is no such index, or it was begun and never filled.
+            IndexOutdated, IndexDamaged: it cannot be read.
+        """
         try:
             stat = (self.path / DATABASE).stat()
+            seen: tuple[int, ...] = stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size
         except OSError:
-            return ()
-        return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size
+            seen = ()
+        if self.known is None or seen != self._seen:
+            with self.reading() as snapshot:
+                self.known, self._seen = snapshot.facts, seen
+        return self.known
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return (*filter(None, [self.held.problem]), *getattr(self._remarks, "of_filter", ()))
+        """What is wrong though the index answers, and what the thread's last filter could not know.
 
-    @cached_property
-    def filters(self) -> Filters:
-        """What has passed filters before; loaded with the first filter."""
-        from search.store.filters import Filters
-
-        return Filters()
-
-    @cached_property
-    def facets(self) -> Facets:
-        """What was told of all documents before; loaded when it is first asked for."""
-        from search.store.facets import Facets
-
-        return Facets()
+        Sentences, each of which ends with the command that helps.
+        """
+        return (*filter(None, [self.problem]), *getattr(self._mine, "remarks", ()))
 
     def remark(self, remarks: Sequence[str]) -> None:
-        """What is to be known of the answer to this thread's query; each ends with the command that helps."""
-        self._remarks.of_filter = remarks
+        """What is to be known of the answer to this thread's query."""
+        self._mine.remarks = remarks
 
     def remove(self) -> None:
-        """Delete the index."""
+        """Delete the index, also on its server."""
         remove_index(self.path)
 
     @contextmanager
-    def reading(self) -> Iterator[SQLiteSnapshot]:
-        with self._reader.reading() as connection:
-            yield SQLiteSnapshot(self, connection)
+    def reading(self) -> Iterator[Snapshot]:
+        """One state of the index, the newest there is: one read transaction.
+
+        Raises:
+            IndexNotFound, IndexOutdated, IndexDamaged: it cannot be read.
+        """
+        connection = None
+        try:
+            connection = self._begun()
+            yield Snapshot(self, connection)
+        except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
+            if (said := in_words(error, self.path / DATABASE)) is error:
+                raise
+            raise said from error
+        finally:
+            if connection is not None and connection.in_transaction:  # after an I/O error it may be over
+                connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
+            if connection is not None and os.name == "nt":
+                connection.close()
+
+    def _begun(self) -> sqlite3.Connection:
+        """A connection of this thread, in a transaction that has taken its snapshot."""
+        mine = self._mine
+        try:
+            found = (self.path / DATABASE).stat()
+            now = (found.st_dev, found.st_ino, os.getpid())
+        except OSError:
+            now = None
+        if os.name != "nt" and now is not None and getattr(mine, "of", None) == now:
+            try:
+                mine.connection.execute("BEGIN")
+                mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+            except sqlite3.OperationalError:
+                pass
+            else:
+                return mine.connection
+        if getattr(mine, "process", None) == os.getpid():
+            # Python closes it only when it next looks for garbage, and in a transaction it would keep a writer waiting.
+            mine.connection.close()
+        mine.of = None
+        mine.connection, mine.process = connect_to_read(self.path / DATABASE), os.getpid()
+        mine.connection.execute("BEGIN")
+        if mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+            raise unfilled(self.path / DATABASE)
+        mine.of = now
+        return mine.connection
+
+    def codes(self, segment: Segment, dimension: int) -> Codes | None:
+        """The FAISS file of a segment; None for one that cannot be used, which is a problem then."""
+        with self.lock:
+            if segment.file not in self._codes:
+                try:
+                    self._codes[segment.file] = segment.open_codes(self.path, dimension)
+                except IndexDamaged:
+                    self.problem = (
+                        f"the file '{segment.faiss}' of the index is damaged or missing. Queries are exact without it, "
+                        "only slower. To fix this, run: seewhy check --repair"
+                    )
+                    return None
+            return self._codes[segment.file]
+
+    def block(self, segment: Segment) -> Block:
+        """The words of a segment."""
+        if segment.file not in self._blocks:
+            self._blocks[segment.file] = segment.open_words(self.path)
+        return self._blocks[segment.file]
+
+    def keep(self, state: State) -> None:
+        """Go on with another state: close the files that it does not name."""
+        for opened in (self._codes, self._blocks):
+            for name in opened.keys() - set(map(attrgetter("file"), state.segments)):
+                del opened[name]
+        self.state, self.problem = state, ""
 
 
-class SQLiteSnapshot:
-    """One read transaction; see `search.store.protocol.Snapshot`."""
+class State:
+    """What is kept of one state of an index, as far as it was asked for.
+
+    Attributes:
+        key: no other state has it.
+        after: the id behind which the tail begins.
+    """
+
+    def __init__(self, database: Path, key: Hashable, meta: dict[str, str], segments: list[Any]) -> None:
+        self.key = key
+        self.segments = [Segment(*row) for row in segments]
+        self.after = self.segments[-1].last if self.segments else 0
+        self.facts = Facts.of(whole({name: json.loads(value) for name, value in meta.items()}, database))
+        self.dead: Ids | None = None
+        self.tail: tuple[Ids, NDArray[np.float32]] | None = None
+        self.words: Words | None = None
+        self.baseline: Sequence[Baseline | None] = ()
+        self.passing: dict[Where, tuple[Ids, tuple[str, ...]]] = {}
+        self.facets: dict[Where | None, tuple[Facet, ...]] = {}
+
+
+class Snapshot(Rows):
+    """One state of an index; see the module's docstring for what must hold.
+
+    Attributes:
+        approximate: whether `nearest` can miss passages.
+    """
 
     approximate = False
 
-    def __init__(self, store: SQLiteStore, connection: sqlite3.Connection) -> None:
-        self._store, self.connection = store, connection
-
-    @cached_property
-    def passage_count(self) -> int:
-        return int(one_meta(self.connection, "passages"))
-
-    @cached_property
-    def generation(self) -> int:
-        return generation_of(self.connection)
-
-    @cached_property
-    def fingerprint(self) -> Fingerprint:
-        return Fingerprint.from_dict(one_meta(self.connection, "fingerprint"))
+    def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
+        self.connection, self._store = connection, store
+        meta, segments = dict(connection.execute(_FACTS)), connection.execute(SELECT_SEGMENTS).fetchall()
+        key = (*meta.items(), *segments)
+        with store.lock:
+            if store.state is None or store.state.key != key:
+                store.keep(State(store.path / DATABASE, key, meta, segments))
+            assert store.state is not None
+            self._state = store.state
 
     @property
-    def root(self) -> Path:
-        return Path(one_meta(self.connection, "root"))
-
-    @property
-    def source(self) -> Source:
-        return Source.from_dict(one_meta(self.connection, "source"))
-
-    @property
-    def choice(self) -> Mapping[str, Any]:
-        return choice_of(self.connection)
+    def facts(self) -> Facts:
+        return self._state.facts
 
     def status(self, weight: float) -> Status:
+        """What the index is and holds, as `Index.status` says it.
+
+        Args:
+            weight: what the cosine counts in the scores of random pairs.
+        """
         return status_of(self.connection, self._store.path, weight)
 
-    @cached_property
-    def _state(self) -> State:
-        return self._store.held.state(self.connection)
+    # Meaning
 
     def nearest(
         self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Sequence[Term] = ()
     ) -> list[tuple[int, float]]:
-        """By the codes of segments, and the embeddings of the tail; or by embeddings alone where that is as quick.
+        """The k passages with the highest cosine, best first, as (passage id, cosine).
 
-        To load FAISS takes some 50 ms, in which 10,000 embeddings are read.
+        By the codes of segments, and the embeddings of the tail; or by embeddings alone where that is as quick, or a
+        file of codes is damaged.
+
+        Args:
+            query: (d,) unit length.
+            k: at least 1; fewer come back only if there are fewer passages.
+            among: ids of the passages to choose from; None for all.
+            terms: of the query; a server that misses passages also looks among those that have them.
         """
-        held, count = self._store.held, self._state.passages if among is None else len(among)
-        held.searches += 1
-        if _better_read(k, count, held.searches == 1):
-            return self._read_through(query, k, among)
-        try:
-            pieces = self._state.pieces(self.connection, len(query), among)
-        except IndexDamaged:
-            if not held.problem:
-                raise
-            return self._read_through(query, k, among)
-        newer = self._state.tail(self.connection, len(query))
-        if among is not None:
-            newer = embeddings(self.connection, len(query), among=among[among > after(self._state.segments)])
+        store, count = self._store, self._state.facts.passages if among is None else len(among)
+        store.searches += 1
+        quick = _READ_FIRST if store.searches == 1 else _ALWAYS_READ
+        pieces = None if count <= quick or 4 * k >= count else self._pieces(len(query), among)
+        if pieces is not None and among is None:
+            newer = self._tail(len(query))
+        else:
+            left = among if among is None or pieces is None else among[among > self._state.after]
+            newer = embeddings(self.connection, len(query), among=left)
         known: dict[int, float] = {}
         for ids, vectors in newer:
             known.update(best(ids, vectors, query, k))
-        return nearest_of(self.connection, list(pieces.values()), query, k, known)
+        return nearest_of(self.connection, list((pieces or {}).values()), query, k, known)
 
-    def _read_through(self, query: NDArray[np.float32], k: int, among: Ids | None) -> list[tuple[int, float]]:
-        """The nearest by the embeddings in index.db alone."""
-        near: list[tuple[int, float]] = []
-        for ids, vectors in embeddings(self.connection, len(query), among=among):
-            near += best(ids, vectors, query, k)
-        return sorted(near, key=lambda pair: (-pair[1], pair[0]))[:k]
+    def cosines(
+        self, query: NDArray[np.float32], passages: Ids, least: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """(n,) the cosines of passages that are there, in their order: the same numbers as in `nearest`.
 
-    def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
+        Args:
+            least: (n,) what they have to be at least to be of interest, of passages by increasing ids; what is known to
+                be below may come back as minus infinity, without much work.
+        """
         ids, places = np.unique(passages, return_inverse=True)
-        return cosines_of(self.connection, query, ids).astype(np.float64)[places]
-
-    def highest(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
-        found = np.full(len(passages), np.inf)
-        with suppress(IndexDamaged):
+        worth = np.ones(len(ids), dtype=bool)
+        if least is not None and len(ids) > _MANY and (pieces := self._pieces(len(query), ids)) is not None:
             rough_query = RoughQuery(query)
-            for segment, piece in self._state.pieces(self.connection, len(query), passages).items():
-                here = (passages >= segment.first) & (passages <= segment.last)
-                found[here] = piece.codes.rough(rough_query, np.searchsorted(piece.codes.ids, passages[here]))
-                found[here] += rough_query.slack(segment.scale)
-        return found
+            for segment, piece in pieces.items():
+                here = slice(*np.searchsorted(ids, (segment.first, segment.last + 1)).tolist())
+                worth[here] = piece.codes.highest(rough_query, ids[here]) >= least[here]
+        found = np.full(len(ids), -np.inf)
+        found[worth] = cosines_of(self.connection, query, ids[worth])
+        return found[places]
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
+        """(n, d) of passages that are there, in their order; unit length."""
         wanted = np.array(passages, dtype=np.int64)
         ids = np.unique(wanted)
         blocks = [vectors for _, vectors in self.embedding_blocks(ids)]
@@ -223,141 +329,210 @@ class SQLiteSnapshot:
         return rows[np.searchsorted(ids, wanted)]
 
     def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
+        """All embeddings, or those of some passages, as blocks of (ids, (n, d)) by increasing ids."""
         return embeddings(self.connection, self._dimension, among=among)
 
     def embedding_of(self, context: str, text: str) -> NDArray[np.float32] | None:
+        """(d,) of a passage with exactly this context and text; None where there is none."""
         row = self.connection.execute(
             "SELECT passage FROM embeddings WHERE content = ? LIMIT 1", (content_key(context, text),)
         ).fetchone()
         return None if row is None else self.embeddings(row)[0]
 
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        """(tokens, d) rows of length 1, of those of the passages that have them."""
         return token_vectors_of(self.connection, passages, self._dimension)
 
+    @property
+    def _dimension(self) -> int:
+        return int(self.facts.fingerprint.dimension)
+
+    def _pieces(self, dimension: int, among: Ids | None = None) -> dict[Segment, Piece] | None:
+        """What there is to be looked at in each segment; None where a file cannot be used.
+
+        Args:
+            among: ids of the passages to choose from, increasing; None for all that are there.
+
+        Raises:
+            IndexDamaged: a file lacks a passage.
+        """
+        found = {}
+        for segment in self._state.segments:
+            codes = self._store.codes(segment, dimension)
+            if codes is None:
+                return None
+            if among is None:
+                chosen = self._living(codes.ids)
+            else:
+                chosen = np.zeros(len(codes.ids), dtype=bool)
+                chosen[_places(codes.ids, among)] = True
+            found[segment] = Piece(codes, chosen, sparing=self._store.searches == 1)
+        return found
+
+    def _tail(self, dimension: int) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
+        """Blocks of (ids, embeddings) of the passages behind the last segment."""
+        state = self._state
+        if state.tail is not None:
+            yield state.tail
+            return
+        kept, count = [], 0
+        for block in embeddings(self.connection, dimension, state.after):
+            count += len(block[0])
+            if count <= _TAIL_KEPT:
+                kept.append(block)
+            yield block
+        if 0 < count <= _TAIL_KEPT:
+            state.tail = np.concatenate([ids for ids, _ in kept]), np.concatenate([rows for _, rows in kept])
+
+    def _living(self, ids: Ids) -> NDArray[np.bool_] | None:
+        """(n,) which of some passages, by increasing ids, are still there; None for all."""
+        state = self._state
+        if state.dead is None:
+            state.dead = tombstones(self.connection)
+        dead = _places(ids, state.dead)
+        if not len(dead):
+            return None
+        living = np.ones(len(ids), dtype=bool)
+        living[dead] = False
+        return living
+
+    # Words
+
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
-        return self._store.held.stemmer.terms(query, phrases=phrases)
+        """The words of a query, each once, in order; with `phrases` what stands in double quotes is one term."""
+        return self._store.stemmer.terms(query, phrases=phrases)
 
     def words(self, text: str, among: Collection[tuple[str, ...]] = ()) -> list[Term]:
-        return self._store.held.stemmer.words(text, among)
+        """All words of a text, in order; one that is never looked for has no stems.
+
+        Args:
+            among: words that have none of these stems, each of which is one, may be left out, if any are named.
+        """
+        return self._store.stemmer.words(text, among)
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
-        return self.indexed.counts(terms, self._texts) if terms else []
-
-    def telling(self, terms: Sequence[Term]) -> list[Term]:
-        return self.indexed.telling(terms, self._texts) if terms else []
+        """In how many passages each term is."""
+        return list(map(attrgetter("count"), self._found(terms)))
 
     def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
-        return self.indexed.matches(terms, self._texts, without)
+        """The passages that have any of the terms but those that are left out, by BM25; on the scale of all."""
+        every = self._found(terms)
+        counted = [found for term, found in zip(terms, every, strict=True) if term not in without]
+        assert self._state.words is not None
+        return Matches(self._state.words, every, counted if without else every)
 
-    @cached_property
-    def indexed(self) -> Words:
-        """The words of all passages."""
-        return self._state.words(self.connection)
+    def _found(self, terms: Sequence[Term]) -> list[Found]:
+        """Where each term is.
+
+        Raises:
+            IndexDamaged: the words cannot be read.
+        """
+        state, found = self._state, list[Found]()
+        if state.words is None:
+            with self._store.lock:
+                blocks = [*map(self._store.block, state.segments), *blocks_of_tail(self.connection)]
+                alive = [self._living(block.ids) for block in blocks]
+                state.words = Words(self._store.stemmer, blocks, alive)
+        for term in terms:
+            found.append(state.words.found(term, self._texts))
+        return found
 
     def _texts(self, passages: Ids) -> Iterator[str]:
         """What of passages has words, in the order of their ids."""
         return (text for _, text in texts_of(self.connection, passages))
 
-    def ids(self) -> Ids:
-        with suppress(IndexDamaged):
-            return self._state.ids(self.connection, self._dimension)
-        rows = self.connection.execute("SELECT id FROM passages").fetchall()
-        return np.sort(np.array([row[0] for row in rows], dtype=np.int64))
+    # Passages
 
-    def passing(self, where: Where | None) -> Ids | None:
-        ids, remarks = (None, ()) if where is None else self._store.filters.matching(self.connection, where)
-        self._store.remark((*remarks, *self._nothing_yet()))
+    def ids(self) -> Ids:
+        """Of all passages."""
+        pieces = self._pieces(self._dimension) or {}
+        after = self._state.after if pieces else 0
+        rows = self.connection.execute(
+            "SELECT id FROM passages WHERE id > ? ORDER BY id", (after,)
+        ).fetchall()
+        newer = np.array(rows, dtype=np.int64).reshape(-1)
+        return np.concatenate([*(piece.passages for piece in pieces.values()), newer])
+
+    def passing(
+        self, where: Where | None, among: Ids | None = None, without: Collection[int] = ()
+    ) -> Ids | None:
+        """Of the passages that pass a filter, increasing; None for all.
+
+        A server's may be given as what becomes an array only if need be: it has a length, and `numpy.asarray` of it is
+        the ids.
+
+        Args:
+            among: only of these.
+            without: but these.
+
+        Raises:
+            InputError: it names a field that nothing has, or orders one by what none of its values is.
+        """
+        ids, remarks = (None, ()) if where is None else self._filtered(where)
+        if not self._state.facts.passages:
+            remarks = (*remarks, self._nothing_yet())
+        self._store.remark(remarks)
+        if among is not None:
+            ids = np.unique(among) if ids is None else np.intersect1d(among, ids)
+        if without:
+            ids = np.setdiff1d(self.ids() if ids is None else ids, np.array(list(without), dtype=np.int64))
         return ids
 
-    def _nothing_yet(self) -> tuple[str, ...]:
-        """That the first run has stored nothing, if that is so."""
-        if self.passage_count:
-            return ()
+    def _filtered(self, where: Where) -> tuple[Ids, tuple[str, ...]]:
+        """What passes a filter, and what is to be known of that; kept as long as the index stays as it is."""
+        from search.store.filters import matching, without_annotations
+
+        passing = self._state.passing
+        if where not in passing:
+            if len(passing) >= _KEPT:
+                passing.clear()
+            passing[where] = (
+                matching(self.connection, where),
+                tuple(without_annotations(self.annotators(), where)),
+            )
+        return passing[where]
+
+    def _nothing_yet(self) -> str:
+        """That the first run has stored nothing."""
         if is_being_written(self._store.path):
             return (
-                "the index holds no passages yet: a run is filling it. See how far it is with: seewhy status",
+                "the index holds no passages yet: a run is filling it. See how far it is with: seewhy status"
             )
-        return ("the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER",)
-
-    def within(self, passages: Ids, among: Ids | None) -> Ids:
-        return np.unique(passages) if among is None else np.intersect1d(passages, among)
-
-    def without(self, among: Ids | None, excluded: Sequence[int]) -> Ids:
-        ids = self.ids() if among is None else among
-        return ids[~np.isin(ids, np.array(excluded, dtype=np.int64))]
-
-    def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
-        return stored_passages(self.connection, passages)
-
-    def passage(self, id_: int) -> StoredPassage:
-        stored = self.stored([id_])
-        if id_ not in stored:
-            raise IdMissing(
-                f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
-            )
-        return stored[id_]
-
-    def documents(self, passages: Sequence[int]) -> dict[int, int]:
-        rows = self.connection.execute(
-            "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(passages)),),
-        )
-        return dict(rows.fetchall())
-
-    def document(self, id_: int) -> StoredDocument:
-        return stored_document(self.connection, id_)
-
-    def siblings(self, passages: Sequence[int]) -> dict[int, int]:
-        rows = self.connection.execute(
-            """SELECT id, document FROM passages WHERE document IN (
-                   SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?)))
-               ORDER BY id""",
-            (json.dumps(list(passages)),),
-        )
-        return dict(rows.fetchall())
-
-    def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
-        from search.store.named import documents_named
-
-        return documents_named(self.connection, part, most, offset)
-
-    def document_metadata(self) -> Iterator[dict[str, Any]]:
-        rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")
-        return (json.loads(metadata) for (metadata,) in rows)
+        return "the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER"
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
+        """The most frequent values of fields of all documents, or of those with a passage that passes a filter.
+
+        Kept as long as the index stays as it is.
+        """
         from search.store.facets import facets_of
 
-        state = self.generation or self._state.key
-        return self._store.facets.of(state, where, lambda: facets_of(self.connection, self.passing(where)))
-
-    def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
-        return copies_of(self.connection, passages)
-
-    def place(self, what: str | Path) -> Place:
-        return place_of(self.connection, what)
-
-    def annotators(self) -> list[Annotator]:
-        return annotators(self.connection)
-
-    def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
-        return annotations_of(self.connection, passages)
-
-    def annotations_by(self, annotator: str) -> Iterator[Annotation]:
-        return each_annotation(self.connection, annotator)
+        kept = self._state.facets
+        if where not in kept:
+            if len(kept) >= _KEPT:
+                del kept[next(one for one in kept if one is not None)]
+            kept[where] = facets_of(self.connection, self.passing(where))
+        return kept[where]
 
     def random_pairs(self) -> Baseline | None:
-        return read_baseline(self.connection)
+        """What random pairs of a query and a passage score; None where nobody measured it."""
+        if not self._state.baseline:
+            self._state.baseline = [read_baseline(self.connection)]
+        return self._state.baseline[0]
 
-    @property
-    def _dimension(self) -> int:
-        return int(self.fingerprint.dimension)
 
+def _places(ids: Ids, those: Ids) -> NDArray[np.intp]:
+    """Where some passages are among others, those of them that are between the first and the last of these.
 
-def _better_read(k: int, passages: int, first: bool) -> bool:
-    """Whether to read all embeddings, rather than look for the k nearest by their codes.
-
-    Args:
-        first: it is the first search of the process.
+    Raises:
+        IndexDamaged: one is not among them.
     """
-    return passages <= (_READ_FIRST if first else _ALWAYS_READ) or 4 * k >= passages
+    if len(ids):
+        those = those[np.searchsorted(those, ids[0]) : np.searchsorted(those, ids[-1], side="right")]
+        places = np.searchsorted(ids, those)
+        if (ids[places] != those).any():
+            raise IndexDamaged(
+                "a segment of the index lacks passages. To fix this, run: seewhy check --repair"
+            )
+        return places
+    return np.empty(0, dtype=np.intp)

@@ -16,7 +16,7 @@ import numpy as np
 
 from search.records.shown import shown
 from search.records.tokens import Token, TokenVectors
-from search.store.checksums import hidden_of
+from search.store.passages import hidden_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

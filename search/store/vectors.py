@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.store.codes import load_faiss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,8 +26,35 @@ _ROWS_AT_ONCE = 1024
 
 _LAST = 2**62  # above all ids
 
+_VECTORS = "SELECT passage, vector FROM embeddings WHERE passage"
+
 # That one search for pairs may come back with: 400 MB.
 _MOST_PAIRS = 1 << 25
+
+
+# Bytes of address space that FAISS and its BLAS take when they are loaded, and for each core of the machine besides.
+_FAISS_TAKES, _FAISS_TAKES_A_CORE = 300 << 20, 50 << 20
+
+
+def load_faiss() -> Any:
+    """The module `faiss`.
+
+    Raises:
+        MemoryError: there is not the room for it; it does not look, and would end the process.
+    """
+    if "faiss" not in sys.modules and os.name == "posix":
+        import resource
+
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if most != resource.RLIM_INFINITY:
+            import psutil
+
+            needed = _FAISS_TAKES + _FAISS_TAKES_A_CORE * (os.cpu_count() or 1)
+            if psutil.Process().memory_info().vms + needed > most:
+                raise MemoryError
+    import faiss
+
+    return faiss
 
 
 def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -51,15 +80,31 @@ def best(
         off = max(_ROUNDING, 2 * len(query) * 2.0**-24)  # Higham 2002, section 3.1
         worth = np.flatnonzero(rough >= np.partition(rough, -k)[-k] - off)
         ids, vectors = ids[worth], vectors[worth]
-    blocks = range(0, len(ids), _ROWS_AT_ONCE)
-    cosines = np.concatenate(
-        [
-            np.empty(0, dtype=np.float32),
-            *(exact_cosines(vectors[start : start + _ROWS_AT_ONCE], query) for start in blocks),
-        ]
-    )
+    cosines = np.empty(len(ids), dtype=np.float32)
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        end = start + _ROWS_AT_ONCE
+        cosines[start:end] = exact_cosines(vectors[start:end], query)
     first = np.lexsort((ids, -cosines))[:k]
     return list(zip(ids[first].tolist(), cosines[first].tolist(), strict=True))
+
+
+def cosines_of(
+    connection: sqlite3.Connection, query: NDArray[np.float32], passages: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """(n,) the cosines of passages, given by increasing ids: added up in float64, rounded to float32.
+
+    Raises:
+        IndexDamaged: one has no embedding.
+    """
+    found, there = np.empty(len(passages), dtype=np.float32), 0
+    for ids, vectors in embeddings(connection, len(query), among=passages):
+        found[there : there + len(ids)] = exact_cosines(vectors, query)
+        there += len(ids)
+    if there != len(passages):
+        raise IndexDamaged(
+            f"{len(passages) - there} embeddings of the index are missing. To fix this, run: seewhy check --repair"
+        )
+    return found
 
 
 def pairs_near(
@@ -97,25 +142,23 @@ def embeddings(
     Raises:
         IndexDamaged: a vector has another dimension.
     """
-    for rows in _blocks(connection, after, upto, among):
-        vectors = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4")
-        if vectors.size != len(rows) * dimension:
+    if among is None:
+        rows = connection.execute(f"{_VECTORS} > ? AND passage <= ? ORDER BY passage", (after, upto))
+        blocks = iter(partial(rows.fetchmany, _ROWS_AT_ONCE), [])
+    else:
+        blocks = map(partial(_rows, connection, among), range(0, len(among), _ROWS_AT_ONCE))
+    for block in filter(None, blocks):
+        ids, blobs = zip(*block, strict=True)
+        vectors = np.frombuffer(b"".join(blobs), dtype="<f4")
+        if vectors.size != len(ids) * dimension:
             raise IndexDamaged(
                 "embeddings in the index have the wrong size. To fix this, run: seewhy index FOLDER --rebuild"
             )
-        yield np.array([id_ for id_, _ in rows], dtype=np.int64), vectors.reshape(-1, dimension)
+        yield np.array(ids, dtype=np.int64), vectors.reshape(-1, dimension)
 
 
-def _blocks(
-    connection: sqlite3.Connection, after: int, upto: int, among: NDArray[np.int64] | None
-) -> Iterator[list[tuple[int, bytes]]]:
-    columns = "SELECT passage, vector FROM embeddings WHERE passage"
-    if among is None:
-        rows = connection.execute(f"{columns} > ? AND passage <= ? ORDER BY passage", (after, upto))
-        yield from iter(lambda: rows.fetchmany(_ROWS_AT_ONCE), [])
-        return
-    for start in range(0, len(among), _ROWS_AT_ONCE):
-        wanted = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
-        those = f"{columns} IN (SELECT value FROM json_each(?)) ORDER BY passage"
-        if block := connection.execute(those, (wanted,)).fetchall():
-            yield block
+def _rows(connection: sqlite3.Connection, among: NDArray[np.int64], start: int) -> list[tuple[int, bytes]]:
+    """Some of the embeddings of passages."""
+    wanted = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
+    those = f"{_VECTORS} IN (SELECT value FROM json_each(?)) ORDER BY passage"
+    return connection.execute(those, (wanted,)).fetchall()

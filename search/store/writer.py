@@ -11,8 +11,7 @@ import hashlib
 import json
 import os
 import sqlite3
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,32 +20,26 @@ from typing import TYPE_CHECKING, Any
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import text_key
 from search.records.documents import Document, Passage
-from search.store import words
-from search.store.checksums import content_key
 from search.store.database import (
     SCHEMA_VERSION,
+    TABLES,
+    all_meta,
     connect_to_write,
     has_tables,
     one_meta,
-    put_meta,
-    raise_generation,
+    read_meta,
     require_format,
     translated,
 )
-from search.store.passages import counts
-from search.store.schema import TABLES
+from search.store.files import DATABASE, writer_lock
+from search.store.passages import content_key
+from search.store.segments import add
+from search.store.status import counts
+from search.store.tables import Tables
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-if sys.modules.setdefault("pandas", None) is None:  # type: ignore[arg-type]
-    import sqlite_utils  # which would import pandas where that is installed: half a second, for nothing
-
-    del sys.modules["pandas"]
-else:
-    import sqlite_utils
-
 
 _OF_PASSAGE = (
     "start", "end", "line_start", "line_end", "heading", "context", "text", "n_tokens", "page",
@@ -87,7 +80,7 @@ def document_sha256(document: Document) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Writer:
+class Writer(Tables):
     """Changes to an index, each method one transaction.
 
     Attributes:
@@ -95,53 +88,6 @@ class Writer:
     """
 
     streams = False
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-        self._db = sqlite_utils.Database(connection, execute_plugins=False)
-
-    @contextmanager
-    def transaction(self, *, same_answers: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction, which raises the index's generation if a row is another one after it.
-
-        Args:
-            same_answers: what is written is nothing that answers are made of.
-        """
-        self.connection.execute("BEGIN IMMEDIATE")
-        before = self.connection.total_changes
-        try:
-            yield self.connection
-            if not same_answers and self.connection.total_changes != before:
-                raise_generation(self.connection)
-        except BaseException:
-            if self.connection.in_transaction:  # when a disk is full, SQLite has rolled back by itself
-                self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
-
-    def insert(self, table: str, rows: Iterable[dict[str, Any]], *, replace: bool = False) -> None:
-        """Put rows into a table, within a transaction; there may be none.
-
-        Not by an upsert: sqlite-utils makes a table to see whether SQLite knows it, and where the disk is full takes
-        that for a no, and then writes nothing.
-
-        Args:
-            replace: those of the same key that are there already.
-        """
-        self._db.table(table).insert_all(rows, replace=replace)
-
-    def delete(self, table: str, where: str, *values: int | str | bytes) -> None:
-        """Delete rows from a table, within a transaction."""
-        self._db.table(table).delete_where(where, values)
-
-    def put_meta(self, **values: Any) -> None:
-        with self.transaction() as connection:
-            put_meta(connection, values)
-
-    def note(self, **values: Any) -> None:
-        """Set key-value pairs that no answer is made of."""
-        with self.transaction(same_answers=True) as connection:
-            put_meta(connection, values)
 
     def read_again(self) -> None:
         """Take no file for unchanged; documents that turn out to be equal keep their embeddings."""
@@ -195,8 +141,8 @@ class Writer:
                 passages -= self._delete_documents(file, gone)
         for table, of_table in rows.items():
             self.insert(table, of_table)
-        put_meta(connection, {"passages": passages, "last_passage": last})
-        words.add(connection, added)
+        self.put(passages=passages, last_passage=last)
+        add(self, added)
 
     def counts(self) -> tuple[int, int, int]:
         """Documents, passages and tokens in the index."""
@@ -225,15 +171,15 @@ class Writer:
                     passages -= self._delete_documents(row[0], [record for (record,) in records])
                     self.delete("files", "id = ?", row[0])
                 self.delete("skipped", "path = ? AND stage = 'read'", path)
-            put_meta(connection, {"passages": passages})
+            self.put(passages=passages)
         return documents
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
-        with self.transaction(same_answers=True) as connection:
+        with self.transaction(same_answers=True):
             self.delete("skipped", "stage = 'walk'")
             self._put_skipped("walk", ((os.fsencode(skip.path), 0, skip) for skip in walked))
-            put_meta(connection, meta)
+            self.put(**meta)
 
     def put_token_vectors(self, rows: Iterable[tuple[int, bytes]]) -> None:
         """Store token vectors: passage, vectors."""
@@ -253,7 +199,7 @@ class Writer:
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (before,)).fetchone()
         if row:
             self.delete("skipped", "path = ? AND stage = 'read'", before)
-            self._db.table("files").update(row[0], {"path": os.fsencode(new)})
+            self.database.table("files").update(row[0], {"path": os.fsencode(new)})
 
     def _put_file(self, work: Work) -> int:
         path = os.fsencode(work.file.path)
@@ -266,7 +212,7 @@ class Writer:
             "status": "partial" if not work.last else "indexed" if work.records else "skipped",
         }
         if row:
-            self._db.table("files").update(row[0], facts)
+            self.database.table("files").update(row[0], facts)
         else:
             row = self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
             self.insert("files", [{"id": row[0], "path": path, **facts}])
@@ -301,9 +247,9 @@ class Writer:
         """
         ids = self.connection.execute("SELECT id FROM passages WHERE document = ?", (document,)).fetchall()
         self.insert("tombstones", ({"passage": id_} for (id_,) in ids))
-        deleted = self.connection.execute("DELETE FROM passages WHERE document = ?", (document,)).rowcount
+        self.delete("passages", "document = ?", document)
         self.delete("documents", "id = ?", document)
-        return deleted
+        return len(ids)
 
 
 def _record_of(skip: Skipped, file: SourceFile) -> int:
@@ -340,14 +286,14 @@ def as_blob(vector: NDArray[np.float32]) -> bytes:
     return vector.astype("<f4", copy=False).tobytes()
 
 
-def create(connection: sqlite3.Connection) -> None:
+def create(connection: sqlite3.Connection) -> Writer:
     """Make the tables of a new index, in one transaction."""
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in TABLES:
-        connection.execute(statement)
-    words.put_rules(connection)
-    put_meta(connection, {"schema_version": SCHEMA_VERSION, "passages": 0, "last_passage": 0})
-    connection.execute("COMMIT")
+    writer = Writer(connection)
+    with writer.transaction(same_answers=True):
+        for statement in TABLES:
+            connection.execute(statement)
+        writer.put(schema_version=SCHEMA_VERSION, passages=0, last_passage=0)
+    return writer
 
 
 @contextmanager
@@ -359,7 +305,18 @@ def writing(database: Path) -> Iterator[Writer]:
     """
     with closing(connect_to_write(database)) as connection, translated(database):
         if has_tables(connection):
-            require_format(connection, database)
+            require_format(all_meta(connection), database)
+            yield Writer(connection)
         else:
-            create(connection)
-        yield Writer(connection)
+            yield create(connection)
+
+
+def put_choice(index: Path, options: Mapping[str, Any]) -> None:
+    """Let an index be asked with this weight and rerank where nothing else is said (`seewhy eval --tune --save`).
+
+    Raises:
+        IndexLocked: another process is writing to it.
+    """
+    read_meta(index / DATABASE)
+    with writer_lock(index), writing(index / DATABASE) as writer:
+        writer.put_meta(ranking={"weight": options["weight"], "rerank": options.get("rerank")})

@@ -42,9 +42,9 @@ def _everywhere(original: Any, replacement: Any) -> Iterator[None]:
 @_planted
 def segment_named_before_written() -> Iterator[None]:
     """The database names a segment whose files are written only afterwards."""
-    from search.store import sealing
+    from search.store import segments
 
-    write, name = sealing._written, sealing._replace
+    write, name = segments._written, segments._replace
     kept: list[tuple[Path, bytes]] = []
 
     def write_later(connection: Any, index: Path, *args: Any) -> Any:
@@ -62,8 +62,8 @@ def segment_named_before_written() -> Iterator[None]:
         kept.clear()
 
     with (
-        mock.patch.object(sealing, "_written", write_later),
-        mock.patch.object(sealing, "_replace", name_first),
+        mock.patch.object(segments, "_written", write_later),
+        mock.patch.object(segments, "_replace", name_first),
     ):
         yield
 
@@ -132,10 +132,10 @@ def errors_without_path() -> Iterator[None]:
 @_planted
 def reader_without_snapshot() -> Iterator[None]:
     """Each statement of a query sees the index as it is at that moment; and there is a moment in between."""
-    from search.store.database import Reader, connect_to_read
-    from search.store.sqlite import SQLiteSnapshot
+    from search.store.database import connect_to_read
+    from search.store.sqlite import Snapshot, Store
 
-    nearest = SQLiteSnapshot.nearest
+    nearest = Snapshot.nearest
 
     def then_wait(*args: Any) -> Any:
         found = nearest(*args)
@@ -143,14 +143,11 @@ def reader_without_snapshot() -> Iterator[None]:
         return found
 
     @contextmanager
-    def reading(self: Reader) -> Iterator[Any]:
-        with contextlib.closing(connect_to_read(self._database)) as connection:
-            yield connection
+    def reading(self: Store) -> Iterator[Any]:
+        with contextlib.closing(connect_to_read(self.path / "index.db")) as connection:
+            yield Snapshot(self, connection)
 
-    with (
-        mock.patch.object(Reader, "reading", reading),
-        mock.patch.object(SQLiteSnapshot, "nearest", then_wait),
-    ):
+    with mock.patch.object(Store, "reading", reading), mock.patch.object(Snapshot, "nearest", then_wait):
         yield
 
 
@@ -164,9 +161,9 @@ def segments_trusted() -> Iterator[None]:
 @_planted
 def tombstones_ignored() -> Iterator[None]:
     """Passages that were deleted since their segment was written are still looked for in it."""
-    from search.store.held import State
+    from search.store.sqlite import Snapshot
 
-    with mock.patch.object(State, "_living", lambda *_: None):
+    with mock.patch.object(Snapshot, "_living", lambda *_: None):
         yield
 
 
@@ -270,17 +267,17 @@ def shown_as_it_is() -> Iterator[None]:
 @_planted
 def words_lack_a_batch_for_a_while() -> Iterator[None]:
     """A batch is stored without its words, which come in the next transaction."""
-    from search.store import words
+    from search.store import writer
     from search.store.writer import Writer
 
-    store, add = Writer.store, words.add
+    store, add = Writer.store, writer.add
 
     def words_later(self: Writer, *args: Any, **options: Any) -> None:
         kept: list[Any] = []
-        with mock.patch.object(words, "add", lambda _, passages: kept.extend(passages)):
+        with mock.patch.object(writer, "add", lambda _, passages: kept.extend(passages)):
             store(self, *args, **options)
-        with self.transaction() as connection:
-            add(connection, kept)
+        with self.transaction():
+            add(self, kept)
 
     with mock.patch.object(Writer, "store", words_later):
         yield

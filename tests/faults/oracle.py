@@ -46,14 +46,14 @@ Documents = dict[int, tuple[Row, ...]]  # record -> the rows of its passages, in
 
 
 _FEW = {
-    "store.sqlite._better_read": lambda *_: False,
-    "store.nearest._AT_FIRST": 1,
-    "store.nearest._FEWEST": 1,
+    "store.sqlite._ALWAYS_READ": -1,
+    "store.sqlite._READ_FIRST": -1,
+    "store.codes._AT_FIRST": 1,
+    "store.codes._FEWEST": 1,
     "ranking.fusion._MORE": 2,
-    "store.sealing.LONGEST_TAIL": 6,
-    "store.words.LONGEST_TAIL": 12,
-    "store.sealing.LARGEST": 16,
-    "store.sealing._DEAD": 2,
+    "store.segments.LONGEST_TAIL": 12,
+    "store.segments.LARGEST": 16,
+    "store.segments._DEAD": 2,
 }
 
 

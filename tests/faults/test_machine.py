@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from search import SearchError
-from search.store.nearest import Piece
+from search.store.codes import Piece
 from tests.faults import oracle
 from tests.faults.kill import scenario
 from tests.faults.machine import Machine, random_walks

@@ -133,7 +133,7 @@ def test_an_unlisted_folder_loses_nothing() -> None:
     from search.corpus import Skipped, SourceFile
     from search.corpus.files import Reason
     from search.indexing.plan import compare
-    from search.store.passages import FileState
+    from search.store.status import FileState
 
     stored = FileState(1, 1, 1, "x", "indexed")
     plan = compare(
@@ -314,7 +314,7 @@ def test_progress_counts_parts_of_a_file(
 def test_segments_are_made_of_what_is_new_and_made_anew_where_much_is_gone(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.store.sealing.LONGEST_TAIL", 5)
+    monkeypatch.setattr("search.store.segments.LONGEST_TAIL", 5)
     folder = tmp_path / "many"
     folder.mkdir()
 
@@ -590,7 +590,7 @@ def test_what_a_full_disk_left_is_deleted_by_the_next_run(
 
     for _ in range(3):
         with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
-            patch.setattr("search.store.sealing.sync_folder", full)
+            patch.setattr("search.store.segments.sync_folder", full)
             build(notes, tiny_model, rebuild=True)
         assert len(list((index / "ann").iterdir())) == 4  # the old ones, and those of the last try
     build(notes, tiny_model, rebuild=True)

@@ -2,21 +2,27 @@
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from search.store import words
-from search.store.database import connect_to_write, put_meta
-from search.store.sqlite import SQLiteSnapshot, SQLiteStore
-from search.store.writer import create
+from search.store import segments
+from search.store.database import connect_to_write
+from search.store.sqlite import Snapshot, Store
+from search.store.writer import Writer, create
+
+FINGERPRINT = {
+    **dict.fromkeys(("weights", "tokenizer", "config"), "0" * 64), "model": "by hand", "pooling": "mean",
+    "dimension": "4", "max_tokens": "8", "prompts": "{}", "normalized": "yes",
+}  # fmt: skip
 
 
 def empty(folder: Path) -> sqlite3.Connection:
     connection = connect_to_write(folder / "index.db")
-    create(connection)
+    create(connection).put(root=str(folder), source={}, fingerprint=FINGERPRINT)
     return connection
 
 
@@ -29,7 +35,9 @@ def count(connection: sqlite3.Connection) -> None:
     """Write down how many passages there are, as the writer does with every change."""
     (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
     rows = "SELECT coalesce(max(id), 0) FROM (SELECT id FROM passages UNION SELECT passage FROM tombstones)"
-    put_meta(connection, {"passages": passages, "last_passage": connection.execute(rows).fetchone()[0]})
+    Writer(connection).put(
+        generation=time.time_ns(), passages=passages, last_passage=connection.execute(rows).fetchone()[0]
+    )
 
 
 def add_document(
@@ -55,7 +63,7 @@ def add_document(
         (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
         ids.append(last + 1)
         put(connection, "passages", ids[-1], document, 0, 1, 1, 1, heading, "", "x", 3, page, "[]")
-    words.add(connection, [(id_, "", "x") for id_ in ids])
+    segments.add(Writer(connection), [(id_, "", "x") for id_ in ids])
     count(connection)
     return ids
 
@@ -74,9 +82,9 @@ def add_annotation(connection: sqlite3.Connection, passage: int, annotator: str,
 
 
 def nearest(
-    connection: sqlite3.Connection, store: SQLiteStore, query: np.ndarray, k: int, among: Any = None
+    connection: sqlite3.Connection, store: Store, query: np.ndarray, k: int, among: Any = None
 ) -> list[tuple[int, float]]:
-    return SQLiteSnapshot(store, connection).nearest(query, k, among)
+    return Snapshot(store, connection).nearest(query, k, among)
 
 
 def bury(connection: sqlite3.Connection, passages: Iterable[int]) -> None:

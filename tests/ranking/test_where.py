@@ -17,8 +17,7 @@ from search.corpus import SourceFile, documents, load, walk
 from search.ranking.where import KINDS, parse
 from search.records.documents import Document
 from search.store.conditions import Comparison, Joined, Not, Value, as_date, as_number, comparing
-from search.store.database import connect_to_read
-from search.store.filters import Filters, matching
+from search.store.filters import matching
 from tests.conftest import REPOSITORY
 from tests.ranking.stored import add_document, empty
 
@@ -377,24 +376,6 @@ def test_an_index_without_documents(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
         found = matching(connection, parse("lang=en"))
         assert (found.tolist(), found.dtype) == ([], "int64")
-
-
-def test_what_passes_is_kept_until_the_index_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(
-        "search.store.filters.matching", lambda *args: (asked.append(args[1].text), matching(*args))[1]
-    )
-    filters, csv, markdown = Filters(), parse("kind=csv"), parse("kind=markdown")
-    with closing(empty(tmp_path)) as writer, closing(connect_to_read(tmp_path / "index.db")) as reader:
-        for connection in (reader, writer):
-            ids = add_document(writer, os.urandom(4).hex().encode(), kind="csv")
-            for where, expected in ((csv, list(range(1, ids[0] + 1))), (markdown, [])):
-                for _ in range(2):
-                    assert filters.matching(connection, where)[0].tolist() == expected
-        assert asked == ["kind=csv", "kind=markdown"] * 2
-        assert filters.matching(reader, csv)[0].tolist() == [1, 2]
-        with pytest.raises(ValueError, match="read-only"):
-            filters.matching(reader, csv)[0][0] = 7
 
 
 def test_the_filters_of_the_handbook_find_something_in_it(tmp_path: Path) -> None:

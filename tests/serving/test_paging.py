@@ -15,7 +15,7 @@ from search.serving.paging import cursor
 from search.serving.parameters import Search
 from search.serving.problems import problem_of
 from search.serving.served import Served
-from search.store.choices import put_choice
+from search.store.writer import put_choice
 from tests.conftest import Run
 
 SEARCH = "/api/v1/search"

@@ -12,7 +12,7 @@ from search.records.contents import Facet
 from search.records.hits import Hits
 from search.serving.faceting import Faceting
 from search.serving.served import Served
-from search.store.choices import put_choice
+from search.store.writer import put_choice
 
 PAGE = {"accept": "text/html"}
 

@@ -11,7 +11,7 @@ from search import Index, IndexLocked, InputError
 from search.records.documents import Annotation, Mention
 from search.store.annotating import annotating, annotators_of, remove_annotator
 from search.store.files import writer_lock
-from search.store.passages import annotations_of
+from search.store.passages import Rows
 
 MADE = {"task": "ner", "model": "one", "command": "seewhy lab tag --task ner --model one"}
 FIELDS = ["person", "city"]
@@ -220,7 +220,7 @@ def test_what_cannot_be_stored_is_refused_whole(index: Index) -> None:
         run.put([Annotation(first, {"city": ["K\ud800", "\x00"]})])
     assert annotators_of(index.path)[0].annotated == 1
     with closing(sqlite3.connect(index.path / "index.db")) as connection:
-        assert annotations_of(connection, [first])[first][0].values == {"city": ["K\ud800", "\x00"]}
+        assert Rows(connection).annotations([first])[first][0].values == {"city": ["K\ud800", "\x00"]}
 
 
 def test_removing(index: Index) -> None:

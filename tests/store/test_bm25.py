@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from search.store.bm25 import Words, scale
-from search.store.composing import merged, written
-from search.store.postings import Block
+from search.store.bm25 import Matches, Words, scale
+from search.store.postings import Block, merged, written
 from search.store.terms import TOKENIZER, Stemmer, Term, indexable
 
 STEMMER = Stemmer()
@@ -54,10 +53,8 @@ class Case:
         assert not rows
         self.words = Words(STEMMER, blocks, alive)
         self.ids = np.array(list(self.texts))
-        self.asked = 0
 
     def at(self, ids: NDArray[np.int64]) -> Iterable[str]:
-        self.asked += 1
         return (self.texts[id_] for id_ in ids.tolist())  # of deleted ones there is no text
 
     def addends(self, terms: list[Term]) -> NDArray[np.float64]:
@@ -89,6 +86,14 @@ def case(request: pytest.FixtureRequest) -> Case:
     return Case(texts, sizes, seed=4)
 
 
+def matching(
+    case: Case, terms: list[Term], without: list[Term] | None = None, words: Words | None = None
+) -> Matches:
+    words = words or case.words
+    every = {term: words.found(term, case.at) for term in terms}
+    return Matches(words, [*every.values()], [every[term] for term in terms if term not in (without or [])])
+
+
 def terms_of(query: str) -> list[Term]:
     return STEMMER.terms(query, phrases=True)
 
@@ -97,8 +102,8 @@ def terms_of(query: str) -> list[Term]:
 def test_scores_are_those_of_fts5(case: Case, query: str) -> None:
     terms = terms_of(query)
     each = case.addends(terms)
-    assert case.words.counts(terms, case.at) == (each > 0).sum(axis=0).tolist()
-    matches = case.words.matches(terms, case.at)
+    assert [case.words.found(term, case.at).count for term in terms] == (each > 0).sum(axis=0).tolist()
+    matches = matching(case, terms)
     np.testing.assert_allclose(matches.addends(case.ids), each, rtol=1e-12, atol=0)
     np.testing.assert_allclose(matches.parts(case.ids) * matches.scale, each.sum(axis=1), rtol=1e-12, atol=0)
     counts = (each > 0).sum(axis=0).tolist()
@@ -108,7 +113,7 @@ def test_scores_are_those_of_fts5(case: Case, query: str) -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_best_and_those_with_enough(case: Case, query: str) -> None:
-    matches = case.words.matches(terms_of(query), case.at)
+    matches = matching(case, terms_of(query))
     every = matches.parts(case.ids)
     for among in (None, case.ids[::3], case.ids[:0], np.array([0, 2, case.ids[5], 10**9])):
         here = every > 0 if among is None else (every > 0) & np.isin(case.ids, among)
@@ -126,9 +131,9 @@ def test_the_best_and_those_with_enough(case: Case, query: str) -> None:
 @pytest.mark.parametrize("query", QUERIES)
 def test_terms_that_are_left_out_take_their_addends_with_them(case: Case, query: str) -> None:
     terms = terms_of(query)
-    whole = case.words.matches(terms, case.at)
+    whole = matching(case, terms)
     for without in (terms[:1], terms[1:], terms):
-        matches = case.words.matches(terms, case.at, without)
+        matches = matching(case, terms, without)
         kept = [number for number, term in enumerate(terms) if term not in without]
         assert matches.scale == whole.scale
         assert matches.addends(case.ids).tolist() == whole.addends(case.ids)[:, kept].tolist()
@@ -141,36 +146,15 @@ def test_terms_that_are_left_out_take_their_addends_with_them(case: Case, query:
         assert ids.tolist() == case.ids[np.lexsort((case.ids, -expected))][: len(ids)].tolist()
 
 
-def test_telling_terms(case: Case) -> None:
-    half = len(case.ids) / 2
-    for query in (*QUERIES, " ".join(case.texts.values())[:3000]):
-        terms = terms_of(query)
-        counts = case.words.counts(terms, case.at)
-        there = [(term, count) for term, count in zip(terms, counts, strict=True) if count]
-        few = [term for term, count in there if count <= half]
-        assert case.words.telling(terms, case.at) == (few or [term for term, _ in there])
-
-
 def test_passages_that_are_not_there_have_nothing(case: Case) -> None:
     terms = terms_of("a the index w1")
-    matches = case.words.matches(terms, case.at)
+    matches = matching(case, terms)
     others = np.setdiff1d(np.arange(3000), case.ids)
     assert not matches.parts(others).any() and not matches.addends(others).any()
     nothing = Words(STEMMER, [], [])
-    assert nothing.counts(terms, case.at) == [0] * len(terms) and nothing.telling(terms, case.at) == []
-    none = nothing.matches(terms, case.at)
+    none = matching(case, terms, words=nothing)
     assert none.best(3)[0].tolist() == none.at_least(0)[0].tolist() == []
     assert none.parts(others[:2]).tolist() == [0, 0] and none.addends(others[:2]).shape == (2, len(terms))
-
-
-def test_a_phrase_is_looked_for_once(case: Case) -> None:
-    words = Words(STEMMER, case.words._blocks, case.words._alive)
-    (phrase,) = terms_of('"a b"')
-    counts = words.counts([phrase], case.at)
-    asked = case.asked
-    assert words.telling([phrase], case.at) == [phrase] * bool(counts[0])
-    assert len(words.matches([phrase], case.at).at_least(0)[0]) == counts[0]
-    assert case.asked == asked
 
 
 def test_blocks_that_were_merged_score_alike(case: Case) -> None:
@@ -182,6 +166,6 @@ def test_blocks_that_were_merged_score_alike(case: Case) -> None:
     assert one.passages == case.words.passages == len(case.ids)
     for query in QUERIES:
         terms = terms_of(query)
-        apart, together = (words.matches(terms, case.at) for words in (case.words, one))
+        apart, together = (matching(case, terms, words=words) for words in (case.words, one))
         assert apart.scale == together.scale
         assert apart.parts(case.ids).tolist() == together.parts(case.ids).tolist()

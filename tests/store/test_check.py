@@ -69,7 +69,6 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
     "postings flipped": (lambda index: flip(segment_file(index, ".words")), "postings"),
     "postings truncated": (lambda index: truncate(segment_file(index, ".words")), "postings"),
     "postings missing": (lambda index: segment_file(index, ".words").unlink(), "postings"),
-    "postings by other rules": (damage.sql("UPDATE meta SET value = '{}' WHERE key = 'words'"), "postings"),
     "FAISS file flipped": (lambda index: flip(segment_file(index, ".faiss")), "vectors"),
     "FAISS file missing": (lambda index: segment_file(index, ".faiss").unlink(), "vectors"),
     "all derived files missing": (lambda index: shutil.rmtree(index / "ann"), "vectors"),

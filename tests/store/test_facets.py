@@ -3,9 +3,7 @@
 import json
 import shutil
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from search.ranking.where import parse
 from search.records.contents import Facet
 from search.records.documents import Annotation
 from search.store.annotating import annotating
-from search.store.facets import Facets, facets_of
+from search.store.facets import facets_of
 from search.store.filters import matching
 from tests.ranking.stored import add_document, empty, put
 
@@ -161,40 +159,6 @@ def test_every_filter_passes_as_many_as_it_says(tmp_path: Path, documents: Any, 
         )
         require_counts(connection)
         require_counts(connection, "path:'*[02468].md'")
-
-
-def test_facets_that_take_long_keep_nobody_from_others() -> None:
-    kept, begun, may_end = Facets(), threading.Event(), threading.Event()
-    looked: list[int] = []
-    every, few = (Facet("kind", n, (), 0) for n in (2, 1))
-
-    def slowly() -> tuple[Facet, ...]:
-        looked.append(1)
-        begun.set()
-        assert may_end.wait(10)
-        return (every,)
-
-    with ThreadPoolExecutor(2) as threads:
-        two = [threads.submit(kept.of, 1, None, slowly) for _ in range(2)]
-        assert begun.wait(10)
-        assert kept.of(1, parse("kind=csv"), lambda: (few,)) == (few,)
-        may_end.set()
-        assert [one.result() for one in two] == [(every,)] * 2
-    assert looked == [1]
-
-
-def test_facets_of_many_filters_do_not_throw_out_those_of_all() -> None:
-    kept, every, few = Facets(), Facet("kind", 2, (), 0), Facet("kind", 1, (), 0)
-    kept.of(1, None, lambda: (every,))
-    filters = [parse(f"n={number}") for number in range(40)]
-    for where in filters:
-        kept.of(1, where, lambda: (few,))
-    looked: list[object] = []
-    for where in (None, *reversed(filters)):
-        kept.of(1, where, lambda where=where: looked.append(where) or ())  # type: ignore[misc]
-    assert 0 < len(looked) < 20
-    assert None not in looked
-    assert kept.of(2, None, lambda: ()) == ()
 
 
 def test_an_index_tells_its_facets_and_keeps_them_until_it_changes(

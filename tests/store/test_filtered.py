@@ -15,8 +15,8 @@ import pytest
 from search.ranking.where import parse
 from search.store import sqlite as module
 from search.store.filters import matching
-from search.store.sealing import seal
-from search.store.sqlite import SQLiteStore
+from search.store.segments import seal
+from search.store.sqlite import Store
 from search.store.writer import Writer
 from tests.ranking.stored import (
     add_annotation,
@@ -270,7 +270,7 @@ def test_random_filters_and_queries_equal_brute_force(
 ) -> None:
     """250 for each state, so 1,000: the same ids in the same order, and always min(k, matches) of them."""
     chance = random.Random(12)
-    store = [SQLiteStore(corpus.folder), SQLiteStore(corpus.folder)]
+    store = [Store(corpus.folder), Store(corpus.folder)]
     sizes, by_faiss = set(), 0
     for turn in range(250):
         # One of them never loads the file for so few passages, the other one does when it is first asked.
@@ -285,20 +285,20 @@ def test_random_filters_and_queries_equal_brute_force(
         assert found == corpus.expected(query, k, passes), text
         assert len(found) == min(k, len(only))
         sizes.add(min(len(only), 2) + (len(only) == len(corpus.rows)))
-        by_faiss += bool(store[turn % 2].held._codes)
+        by_faiss += bool(store[turn % 2]._codes)
     assert sizes == {0, 1, 2, 3}  # nothing, one, some, all
-    assert (by_faiss > 100) == ((corpus.folder / "ann").is_dir() and not store[0].held.problem)
+    assert (by_faiss > 100) == ((corpus.folder / "ann").is_dir() and not store[0].problem)
 
 
 def test_without_a_filter_and_with_one_that_lets_all_through(corpus: Corpus) -> None:
-    store = SQLiteStore(corpus.folder)
+    store = Store(corpus.folder)
     everything = np.array([row.id for row in corpus.rows], dtype=np.int64)
     for k in (1, 2, 5, 20, 1000):
         query = corpus.vector()
         best = nearest(corpus.connection, store, query, k)
         assert [id_ for id_, _ in best] == corpus.expected(query, k, lambda _: True)
         assert nearest(corpus.connection, store, query, k, everything) == best
-        assert nearest(corpus.connection, SQLiteStore(corpus.folder), query, k, everything) == best
+        assert nearest(corpus.connection, Store(corpus.folder), query, k, everything) == best
 
 
 def test_equal_vectors_at_the_last_place(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_equal_vectors_at_the_last_place(tmp_path: Path) -> None:
         for state in ("no file", "file"):
             if state == "file":
                 seal(Writer(connection), tmp_path, 384)
-            store = SQLiteStore(tmp_path)
+            store = Store(tmp_path)
             for k in (1, 99, 100, 101, 350):
                 order = sorted(ids, key=lambda id_: (id_ % 7 != 0, id_))
                 assert [id_ for id_, _ in nearest(connection, store, vectors[1], k)] == order[:k], state

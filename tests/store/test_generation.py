@@ -10,11 +10,10 @@ import pytest
 from search import Index
 from search.indexing.check import check
 from search.records.documents import Annotation
-from search.store import sealing
+from search.store import segments
 from search.store.annotating import annotating, remove_annotator
-from search.store.choices import put_choice
 from search.store.layout import DATABASE
-from search.store.writer import writing
+from search.store.writer import put_choice, writing
 from tests.store.damage import sql
 
 
@@ -62,7 +61,7 @@ def test_what_no_answer_is_made_of_leaves_it(notes: Path, index: Path) -> None:
     before = generation(index)
     Index.build(notes, index=str(index), verify=True)  # touches every file
     with writing(index / DATABASE) as writer:
-        sealing.seal_anew(writer, index, Index.open(index).encoder.dimension)
+        segments.seal_anew(writer, index, Index.open(index).encoder.dimension)
     check(index, repair=True)  # deletes the old files
     assert generation(index) == before
 
@@ -91,7 +90,7 @@ def test_no_number_comes_twice_when_a_copy_is_put_back(
     given = generation(index)
     shutil.rmtree(index)
     shutil.copytree(tmp_path / "copy", index)
-    monkeypatch.setattr("search.store.database.time.time_ns", lambda: (given + 5) * 1_000_000)
+    monkeypatch.setattr("search.store.tables.time.time_ns", lambda: (given + 5) * 1_000_000)
     put_choice(index, {"weight": 0.25})
     assert generation(index) > given
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from search import Index, IndexDamaged, SearchError
-from search.store import files, sealing, segments
+from search.store import files, segments
 from search.store.files import DATABASE, HOLDER, JOURNAL, LOCK, OWN_NAMES, VECTORS, WORK, remove_index
 
 pytestmark = pytest.mark.skipif(
@@ -146,7 +146,7 @@ def test_the_decoys_would_show_it(
     notes, index = own
     target = link(index / place, index.with_name("outside"))
     before = tree(target)
-    for module in (files, sealing, segments):
+    for module in (files, segments, segments):
         monkeypatch.setattr(module, "require_no_link", lambda path: None)
     with suppress(SearchError, OSError):
         writers(notes, index)[command]()

@@ -8,21 +8,21 @@ import pytest
 import search
 from search.errors import InputError
 from search.store.protocol import Place
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 
 
 @pytest.fixture
-def store(notes: Path, tiny_model: Path) -> SQLiteStore:
+def store(notes: Path, tiny_model: Path) -> Store:
     (notes / "odd:7").write_text("a name with a colon", encoding="utf-8") if os.name != "nt" else None
-    return SQLiteStore(search.Index.build(notes, model=str(tiny_model)).path)
+    return Store(search.Index.build(notes, model=str(tiny_model)).path)
 
 
-def place_of(store: SQLiteStore, what: str | Path) -> Place:
+def place_of(store: Store, what: str | Path) -> Place:
     with store.reading() as snapshot:
         return snapshot.place(what)
 
 
-def test_a_path_from_anywhere(store: SQLiteStore, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_from_anywhere(store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = place_of(store, notes / "deep" / "time.txt")
     assert (expected.name, expected.document, len(expected.passages)) == ("deep/time.txt", "deep/time.txt", 1)
     assert place_of(store, "deep/time.txt") == expected  # from the indexed folder
@@ -31,7 +31,7 @@ def test_a_path_from_anywhere(store: SQLiteStore, notes: Path, monkeypatch: pyte
     assert place_of(store, "../deep/./time.txt") == expected
 
 
-def test_records_and_lines(store: SQLiteStore, notes: Path) -> None:
+def test_records_and_lines(store: Store, notes: Path) -> None:
     whole = place_of(store, notes / "table.csv")
     record = place_of(store, f"{notes / 'table.csv'}#2")
     assert (whole.document, record.document) == ("table.csv", "table.csv#2")
@@ -46,12 +46,12 @@ def test_records_and_lines(store: SQLiteStore, notes: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no colons in names")
-def test_a_name_that_looks_like_a_line_is_a_name(store: SQLiteStore) -> None:
+def test_a_name_that_looks_like_a_line_is_a_name(store: Store) -> None:
     place = place_of(store, "odd:7")
     assert (place.name, place.line, len(place.passages)) == ("odd:7", None, 1)
 
 
-def test_what_is_not_there(store: SQLiteStore, tmp_path: Path, notes: Path) -> None:
+def test_what_is_not_there(store: Store, tmp_path: Path, notes: Path) -> None:
     place = place_of(store, "no/such.md#3")
     assert (place.name, place.record, place.passages) == ("no/such.md", 3, ())
     (tmp_path / "other.md").write_text("x", encoding="utf-8")
@@ -62,6 +62,6 @@ def test_what_is_not_there(store: SQLiteStore, tmp_path: Path, notes: Path) -> N
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_way_through_a_link(store: SQLiteStore, notes: Path, tmp_path: Path) -> None:
+def test_a_way_through_a_link(store: Store, notes: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(notes)
     assert place_of(store, tmp_path / "link" / "deep" / "time.txt").name == "deep/time.txt"

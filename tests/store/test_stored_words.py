@@ -2,24 +2,17 @@
 
 import random
 import re
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import search
 from search import InputError
-from search.store.composing import merged
-from search.store.postings import Block
-from search.store.segments import open_words, read_segments, tombstones
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 from search.store.terms import Stemmer, indexable, words
-from search.store.words import tail, written_anew
 from tests.store import damage
 
 
@@ -95,52 +88,6 @@ def test_phrases_are_an_option(lines: search.Index) -> None:
     assert hit.text[place.start : place.end] == "boundary layer"
 
 
-def test_words_in_most_passages_do_not_count_unless_there_are_no_others(index: search.Index) -> None:
-    with SQLiteStore(index.path).reading() as snapshot:
-        rows = snapshot.connection.execute("SELECT context, text FROM passages").fetchall()
-        n_the = sum("the" in Stemmer().stems([indexable(*row)])[0] for row in rows)
-        assert n_the > len(rows) / 2
-        for query, telling in (("the water zebra", ["water"]), ("the zebra", ["the"]), ("zebra", [])):
-            assert [term.text for term in snapshot.telling(snapshot.terms(query))] == telling
-
-
-def blocks(path: Path) -> list[bytes]:
-    """The words of all segments and of the tail, deleted passages left out."""
-    with closing(sqlite3.connect(path / "index.db")) as connection:
-        dead = tombstones(connection)
-        found = [*(open_words(path, one) for one in read_segments(connection)), *tail(connection)]
-        return [merged([block], [~np.isin(block.ids, dead)]) for block in found]
-
-
-def test_it_follows_the_passages(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
-    index = search.Index.build(notes, model=str(tiny_model))
-    (notes / "keys.md").write_text("# Keys\n\nQuite another text, about zebras.\n", encoding="utf-8")
-    (notes / "deep" / "time.txt").unlink()
-    (notes / "new.txt").write_text("A new file.", encoding="utf-8")
-    (notes / "table.csv").rename(notes / "renamed.csv")
-    index.update()
-    with closing(sqlite3.connect(index.path / "index.db")) as connection:
-        ids = [id_ for (id_,) in connection.execute("SELECT id FROM passages ORDER BY id")]
-        anew = written_anew(connection, np.array(ids))
-    held = [Block(each) for each in blocks(index.path)]
-    assert len(held) > 1
-    assert merged(held, [np.ones(len(block), dtype=bool) for block in held]) == anew
-    assert {hit.document for hit in index.query("zebra", mode="lexical")} == {"keys.md"}
-    assert index.query("water", mode="lexical") == []
-
-
-def test_words_by_other_rules_are_made_anew(index: search.Index) -> None:
-    before = blocks(index.path)
-    damage.execute(index.path, "DELETE FROM meta WHERE key = 'words'")
-    opened = search.Index.open(index.path)
-    with pytest.raises(search.IndexDamaged, match="--mode dense.*check --repair --index"):
-        opened.query("key")
-    assert opened.query("key", mode="dense")
-    assert index.update().nothing_changed
-    assert blocks(index.path) == before
-    assert index.check().ok
-
-
 def hostile(rng: random.Random) -> Iterator[str]:
     """Texts that mean something to FTS5, to SQL or to a careless reader of characters, and random ones."""
     pieces = [
@@ -166,7 +113,7 @@ def hostile(rng: random.Random) -> Iterator[str]:
 def test_ten_thousand_hostile_queries(index: search.Index) -> None:
     """None is an error, and none means more than its words: the answer is that of the bare words."""
     rng, queries = random.Random(7), hostile(random.Random(11))
-    with SQLiteStore(index.path).reading() as snapshot:
+    with Store(index.path).reading() as snapshot:
         rows = snapshot.connection.execute("SELECT id, context, text FROM passages").fetchall()
         stems = {id_: set(Stemmer().stems([indexable(context, text)])[0]) for id_, context, text in rows}
         for number in range(10_000):

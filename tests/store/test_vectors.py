@@ -11,11 +11,11 @@ import faiss
 import numpy as np
 import pytest
 
-from search.store import sealing, sqlite
+from search.store import segments, sqlite
 from search.store.codes import RoughQuery, Scale
 from search.store.database import connect_to_write
 from search.store.segments import named_files, read_segments
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import Store
 from search.store.writer import Writer
 from tests.ranking.stored import add_document, add_embedding, bury, count, empty, nearest
 
@@ -44,9 +44,10 @@ def add(connection: sqlite3.Connection, vectors: np.ndarray) -> None:
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments are used for the few passages that there are here."""
-    monkeypatch.setattr(sqlite, "_better_read", lambda *_: False)
-    monkeypatch.setattr(sealing, "LONGEST_TAIL", 20)
-    monkeypatch.setattr(sealing, "LARGEST", 150)
+    for limit in ("_ALWAYS_READ", "_READ_FIRST"):
+        monkeypatch.setattr(sqlite, limit, -1)
+    monkeypatch.setattr(segments, "LONGEST_TAIL", 20)
+    monkeypatch.setattr(segments, "LARGEST", 150)
 
 
 def brute_force(ids: list[int], vectors: np.ndarray, query: np.ndarray, k: int) -> list[int]:
@@ -59,8 +60,8 @@ def queries(n: int) -> np.ndarray:
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors: np.ndarray) -> SQLiteStore:
-    store = SQLiteStore(folder)
+def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors: np.ndarray) -> Store:
+    store = Store(folder)
     for query in [*queries(20), vectors[3]]:
         for k in (1, 7, 1000):
             found = nearest(connection, store, query, k)
@@ -77,10 +78,10 @@ def test_without_a_file(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> 
 
 def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
     folder, connection, vectors = filled
-    sealing.seal(Writer(connection), folder, D)
-    assert [(one.first, one.last) for one in read_segments(connection)] == [(1, 256), (257, 300)]
+    segments.seal(Writer(connection), folder, D)
+    assert [(one.first, one.last) for one in read_segments(connection)] == [(1, 144), (145, 288), (289, 300)]
     store = check(folder, connection, list(range(1, 301)), vectors)
-    assert store.held.problem == ""
+    assert store.problem == ""
 
     more = queries(30)[::-1].copy()
     add(connection, more)
@@ -90,15 +91,15 @@ def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Con
     count(connection)
     ids = [id_ for id_ in range(1, 331) if id_ not in gone]
     check(folder, connection, ids, np.concatenate([vectors, more]))
-    sealing.seal(Writer(connection), folder, D)
-    assert [one.count for one in read_segments(connection)] == [256, 44, 29]
+    segments.seal(Writer(connection), folder, D)
+    assert [one.count for one in read_segments(connection)] == [144, 144, 40]
     check(folder, connection, ids, np.concatenate([vectors, more]))
     gone = ids[: 256 // 5]
     connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
     bury(connection, gone)
     count(connection)
-    sealing.seal(Writer(connection), folder, D)  # where so many are gone, a segment is made anew
-    assert [one.count for one in read_segments(connection)] == [256 - 37 - 51, 44, 29]
+    segments.seal(Writer(connection), folder, D)  # where so many are gone, a segment is made anew
+    assert [one.count for one in read_segments(connection)] == [72, 144, 40]
     check(folder, connection, ids[256 // 5 :], np.concatenate([vectors, more]))
 
 
@@ -107,7 +108,7 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
     filled: tuple[Path, sqlite3.Connection, np.ndarray], damage: str
 ) -> None:
     folder, connection, vectors = filled
-    sealing.seal(Writer(connection), folder, D)
+    segments.seal(Writer(connection), folder, D)
     segment = read_segments(connection)[1]
     file = folder / segment.faiss
     data = bytearray(file.read_bytes())
@@ -119,8 +120,8 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
         data[9] ^= 1
         file.write_bytes(data)
     store = check(folder, connection, list(range(1, 301)), vectors)
-    assert segment.faiss in store.held.problem
-    assert "check --repair" in store.held.problem
+    assert segment.faiss in store.problem
+    assert "check --repair" in store.problem
 
 
 def test_a_query_is_looked_for_by_one_thread(
@@ -128,7 +129,7 @@ def test_a_query_is_looked_for_by_one_thread(
 ) -> None:
     """FAISS shares out queries: others would only wait."""
     folder, connection, vectors = filled
-    sealing.seal(Writer(connection), folder, D)
+    segments.seal(Writer(connection), folder, D)
     threads, search, before = set(), faiss.IndexScalarQuantizer.search, faiss.omp_get_max_threads()
 
     def counted(*args: Any, **options: Any) -> Any:
@@ -138,7 +139,7 @@ def test_a_query_is_looked_for_by_one_thread(
     monkeypatch.setattr(faiss.IndexScalarQuantizer, "search", counted)
     faiss.omp_set_num_threads(3)
     try:
-        nearest(connection, SQLiteStore(folder), vectors[3], 1)
+        nearest(connection, Store(folder), vectors[3], 1)
         assert (threads, faiss.omp_get_max_threads()) == ({1}, 3)
     finally:
         faiss.omp_set_num_threads(before)
@@ -148,7 +149,7 @@ def test_file_names_are_never_given_twice(filled: tuple[Path, sqlite3.Connection
     folder, connection, _ = filled
     names: set[str] = set()
     for _ in range(2):
-        sealing.seal_anew(Writer(connection), folder, D)
+        segments.seal_anew(Writer(connection), folder, D)
         new = named_files(connection)
         assert len(new) == 4 and not new & names
         assert all(re.fullmatch(r"ann/g\d-[0-9a-f]{16}\.(faiss|words)", name) for name in new)
@@ -177,7 +178,7 @@ def test_what_codes_choose_is_what_brute_force_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, d: int
 ) -> None:
     """Vectors at which a rough ranking goes wrong; with more than 1,040 dimensions FAISS's sums are rounded."""
-    monkeypatch.setattr(sealing, "LARGEST", 100)
+    monkeypatch.setattr(segments, "LARGEST", 100)
     chance = np.random.default_rng(d)
     vectors = KINDS[kind](chance, 250, d).astype(np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -188,16 +189,16 @@ def test_what_codes_choose_is_what_brute_force_finds(
         for id_, vector in zip(ids, vectors, strict=True):
             add_embedding(connection, id_, vector)
         connection.execute("COMMIT")
-        sealing.seal_anew(Writer(connection), tmp_path, d)
+        segments.seal_anew(Writer(connection), tmp_path, d)
         assert len(read_segments(connection)) == 3
-        store = SQLiteStore(tmp_path)
+        store = Store(tmp_path)
         for query in [*vectors[:6].copy(), *KINDS["random"](chance, 6, d).astype(np.float32)]:
             query /= max(float(np.linalg.norm(query)), 1e-9)
             exact = np.multiply(vectors, query, dtype=np.float64).sum(axis=1).astype(np.float32)
             for k in (1, 10, 60):
                 expected = [ids[row] for row in np.lexsort((ids, -exact))[:k]]
                 assert [id_ for id_, _ in nearest(connection, store, query, k)] == expected
-        assert store.held.problem == "" and store.held._codes
+        assert store.problem == "" and store._codes
 
 
 @pytest.mark.parametrize("d", [1, 8, 384, 1100, 4096])
@@ -208,9 +209,10 @@ def test_a_rough_cosine_is_no_farther_off_than_its_slack(d: int) -> None:
     scale, codes = Scale.of(vectors)
     assert np.abs(codes.astype(int)).max() <= 127
     rough = RoughQuery(query)
-    products = (codes.astype(np.float64) @ rough.codes.astype(np.float64)) * rough.factor(scale)
+    factor, slack = rough.against(scale)
+    products = (codes.astype(np.float64) @ rough.codes.astype(np.float64)) * factor
     off = np.abs(products - vectors.astype(np.float64) @ query.astype(np.float64))
-    assert off.max() <= rough.slack(scale) < 0.05
+    assert off.max() <= slack < 0.05
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -222,10 +224,10 @@ def test_a_copy_that_was_put_back_is_another_state(
 ) -> None:
     """The ids that it has given since are those of other passages."""
     folder, connection, _ = filled
-    sealing.seal(Writer(connection), folder, D)
+    segments.seal(Writer(connection), folder, D)
     before = (folder / "index.db").read_bytes()
     one, other = queries(2)
-    store = SQLiteStore(folder)
+    store = Store(folder)
     for vector in (one, other):
         add(connection, vector[None])
         with store.reading() as snapshot:
@@ -242,11 +244,11 @@ def test_segments_that_lost_much_are_made_one_with_their_neighbours(
     filled: tuple[Path, sqlite3.Connection, np.ndarray],
 ) -> None:
     folder, connection, vectors = filled
-    sealing.seal(Writer(connection), folder, D)
+    segments.seal(Writer(connection), folder, D)
     gone = [*range(1, 240), *range(258, 300)]
     connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
     bury(connection, gone)
     count(connection)
-    sealing.seal(Writer(connection), folder, D)
+    segments.seal(Writer(connection), folder, D)
     assert [one.count for one in read_segments(connection)] == [300 - len(gone)]
     check(folder, connection, sorted({*range(1, 301)} - {*gone}), vectors)

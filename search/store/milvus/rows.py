@@ -13,9 +13,9 @@ import numpy as np
 
 from search.errors import InputError
 from search.records.contents import StoredFile, StoredPassage
-from search.store.checksums import content_key
 from search.store.milvus.collections import LONGEST
 from search.store.milvus.filters import fields_of
+from search.store.passages import content_key
 from search.store.terms import indexable
 
 if TYPE_CHECKING:

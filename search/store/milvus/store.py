@@ -1,4 +1,4 @@
-"""What readers ask an index on Milvus; see `search.store.protocol`.
+"""What readers ask an index on Milvus; see search/store/sqlite.py.
 
 A snapshot is what the server sent of one query: the candidates, whole, and in how many passages each term is. What
 ranks and explains an index in a folder ranks and explains these. There are no transactions: of a run that is under way
@@ -8,7 +8,8 @@ a snapshot may hold some passages, and counts as of the last run.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -17,23 +18,21 @@ from urllib.parse import quote
 
 import numpy as np
 
-from search.encoding.fingerprint import Fingerprint
 from search.errors import ChangedMeanwhile, IdMissing, IndexDamaged, IndexNotFound, InputError
 from search.records.contents import StoredPassage
 from search.records.reports import SkippedGroup, Status
-from search.store.bm25 import norms, saturations, scale, telling, weight
-from search.store.documents import document_of
+from search.store.bm25 import Matches, norms, saturations, scale, weight
+from search.store.database import TABLES
 from search.store.files import remove_index
-from search.store.folders import Folders
 from search.store.layout import home
 from search.store.milvus.client import Client
 from search.store.milvus.collections import ABOUT, drop_others, terms_of
 from search.store.milvus.filters import expression, path_is
 from search.store.milvus.rows import OF_PASSAGE, Row, key_of
-from search.store.passages import placed
-from search.store.protocol import Snapshot
-from search.store.settings import Source
-from search.store.terms import Stemmer, Term
+from search.store.passages import document_of
+from search.store.places import placed
+from search.store.settings import Facts
+from search.store.sqlite import Snapshot, Store
 from search.store.vectors import exact_cosines
 
 if TYPE_CHECKING:
@@ -41,16 +40,19 @@ if TYPE_CHECKING:
 
     from search.store.conditions import Where
     from search.store.milvus.address import Address
-    from search.store.protocol import Ids, Place, StoredDocument
+    from search.store.protocol import Place, StoredDocument
+    from search.store.sqlite import Ids
+    from search.store.terms import Term
 
 _CANDIDATES = 300  # of each route, if that does
 _MOST = 1_000  # else
 _SCALING = 10  # passages of which the best tells the scale of words, if more than three terms count
 
 
-class MilvusStore:
-    """An index on a Milvus server that is open for reading; see `search.store.protocol.Store`."""
+class MilvusStore(Store):
+    """An index on a Milvus server that is open for reading."""
 
+    local = False
     problems = (
         "this list is approximate: a server chose the passages that were looked at. See with: seewhy status",
     )
@@ -60,33 +62,24 @@ class MilvusStore:
         Args:
             place: what this machine keeps of an index that it streams.
         """
-        self.address, self.place = address, place
-        self.client, self.stemmer = Client(address), Stemmer()
+        server = quote(address.uri.partition("://")[2], safe="")
+        super().__init__(place or home() / "servers" / server / address.name)
+        self.address, self.place, self.client = address, place, Client(address)
         self.collection: str | None = None
-        self.made: dict[str, str] | None = None  # with which fingerprint
-
-    @property
-    def path(self) -> Path:
-        server = quote(self.address.uri.partition("://")[2], safe="")
-        return self.place or home() / "servers" / server / self.address.name
+        self.nothing = sqlite3.connect(":memory:", check_same_thread=False)
+        for statement in TABLES:
+            self.nothing.execute(statement)
 
     @property
     def name(self) -> str:
         return str(self.place or self.address)
 
     @property
-    def fingerprint(self) -> Fingerprint:
-        with self.reading() as snapshot:
-            return snapshot.fingerprint
-
-    @property
-    def folders(self) -> Folders:
-        with self.reading() as snapshot:
-            return Folders(snapshot.root, snapshot.source.folders)
-
-    @property
-    def state(self) -> Hashable:
-        return self.collection or self.newest()
+    def facts(self) -> Facts:
+        if self.known is None:
+            with self.reading() as snapshot:
+                self.known = snapshot.facts
+        return self.known
 
     def newest(self) -> str:
         """The collection that answers.
@@ -119,48 +112,35 @@ class Filter(str):
 
 
 class MilvusSnapshot(Snapshot):
-    """What the server sent of one query; see `search.store.protocol.Snapshot`."""
+    """What the server sent of one query.
+
+    It knows no copies, annotations, token vectors and random pairs: rows of an empty database.
+    """
 
     approximate = True
-    choice: Mapping[str, Any] = {}
 
     def __init__(self, store: MilvusStore, collection: str) -> None:
-        self._store, self._client, self._collection = store, store.client, collection
+        self._store: MilvusStore = store
+        self.connection, self._client, self._collection = store.nothing, store.client, collection
         self._rows: dict[int, Row] = {}
         self._counts: dict[str, int] = {}
-        self._facts: dict[str, Any] = {}
+        self._about: dict[str, Any] = {}
         self._searches: dict[tuple[str, str], tuple[int, list[int]]] = {}
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """What the index is."""
-        if not self._facts:
+    def about(self) -> dict[str, Any]:
+        """What the writer says of the index."""
+        if not self._about:
             self._fetch_counts([])
-        return self._facts
+        return self._about
+
+    @property
+    def facts(self) -> Facts:
+        return _facts(self.about)
 
     @property
     def _status(self) -> dict[str, Any]:
-        return dict(self.facts["status"])
-
-    @property
-    def passage_count(self) -> int:
-        return int(self._status["passages"])
-
-    @property
-    def generation(self) -> int:
-        return int(self.facts["generation"])
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        return Fingerprint.from_dict(self._status["fingerprint"])
-
-    @property
-    def root(self) -> Path:
-        return Path(self._status["folder"])
-
-    @property
-    def source(self) -> Source:
-        return Source.from_dict(self.facts["source"])
+        return dict(self.about["status"])
 
     def status(self, weight: float) -> Status:
         groups = tuple(SkippedGroup(**group) for group in self._status["skipped"])
@@ -178,11 +158,10 @@ class MilvusSnapshot(Snapshot):
         pairs = zip(ids, self.cosines(query, np.array(ids, dtype=np.int64)).tolist(), strict=True)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
 
-    def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
+    def cosines(
+        self, query: NDArray[np.float32], passages: Ids, least: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         return exact_cosines(self.embeddings(passages.tolist()), query).astype(np.float64)
-
-    def highest(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
-        return np.full(len(passages), np.inf)
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
         vectors = [row.embedding for row in self.each(passages)]
@@ -213,23 +192,14 @@ class MilvusSnapshot(Snapshot):
 
     # Words
 
-    def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
-        return self._store.stemmer.terms(query, phrases=phrases)
-
-    def words(self, text: str, among: Collection[tuple[str, ...]] = ()) -> list[Term]:
-        return self._store.stemmer.words(text, among)
-
     def counts(self, terms: Sequence[Term]) -> list[int]:
         """Of a phrase, that of its rarest word."""
         keys = [[key_of(stem) for stem in term.stems] for term in terms]
         self._fetch_counts([key for its in keys for key in its])
         return [min(self._counts[key] for key in its) for its in keys]
 
-    def telling(self, terms: Sequence[Term]) -> list[Term]:
-        return telling(terms, self.counts(terms), self.passage_count) if terms else []
-
     def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
-        return Matches(self, terms, without)
+        return MilvusMatches(self, terms, without)
 
     def _fetch_counts(self, keys: Sequence[str]) -> None:
         """Ask for what the index is and in how many passages stems are, as far as that is unknown."""
@@ -246,28 +216,27 @@ class MilvusSnapshot(Snapshot):
             rows = self._client.query(terms_of(self._collection), *fields)
         self._counts |= dict.fromkeys(unknown, 0) | {row["key"]: row["count"] for row in rows}
         for facts in (json.loads(row["facts"]) for row in rows if row["key"] == ABOUT):
-            self._facts, before, self._store.made = facts, self._store.made, facts["status"]["fingerprint"]
-            if before not in (None, self._store.made):
+            self._about, before, self._store.known = facts, self._store.known, _facts(facts)
+            if before and before.fingerprint != self._store.known.fingerprint:
                 raise ChangedMeanwhile(f"{self._store.address} was rebuilt with other settings. Ask again.")
 
     # Passages and documents
 
-    def passing(self, where: Where | None) -> Ids | None:
-        return None if where is None else cast("Ids", Filter(expression(where)))
-
-    def within(self, passages: Ids, among: Ids | None) -> Ids:
-        if isinstance(among, Filter):
-            where = f"passage in {passages.tolist()} and {among}"
-            rows = self._client.query(self._collection, where, ("passage",))
+    def passing(
+        self, where: Where | None, among: Ids | None = None, without: Collection[int] = ()
+    ) -> Ids | None:
+        conditions = [expression(where)] if where else []
+        if without:
+            conditions.append(f"(not (passage in {list(without)}))")
+        if among is not None and not conditions:
+            return np.unique(among)
+        if among is not None:
+            conditions.append(f"passage in {among.tolist()}")
+            rows = self._client.query(self._collection, " and ".join(conditions), ("passage",))
             return np.array(sorted(row["passage"] for row in rows), dtype=np.int64)
-        return np.unique(passages) if among is None else np.intersect1d(passages, among)
+        return cast("Ids", Filter(" and ".join(conditions))) if conditions else None
 
-    def without(self, among: Ids | None, excluded: Sequence[int]) -> Ids:
-        but = f"(not (passage in {list(excluded)}))"
-        joined = f"{but} and {among}" if isinstance(among, Filter) else but
-        return cast("Ids", Filter(joined))
-
-    def rows(self, passages: Sequence[int]) -> dict[int, Row]:
+    def rows(self, passages: Iterable[int]) -> dict[int, Row]:
         """Those of the passages that are there; fetched as far as they were not."""
         if missing := [id_ for id_ in dict.fromkeys(passages) if id_ not in self._rows]:
             self._keep_all(f"passage in {missing}")
@@ -275,7 +244,7 @@ class MilvusSnapshot(Snapshot):
 
     def _keep(self, fetched: list[dict[str, Any]]) -> list[int]:
         """Keep rows that were fetched; returns their ids."""
-        root, known = str(self.root), self._rows
+        root, known = self._status["folder"], self._rows
         known |= {row["passage"]: Row.of(row, root) for row in fetched if row["passage"] not in known}
         return [row["passage"] for row in fetched]
 
@@ -283,7 +252,7 @@ class MilvusSnapshot(Snapshot):
         """Fetch the passages that pass an expression."""
         return sorted(self._keep(self._client.query(self._collection, where, OF_PASSAGE)))
 
-    def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
+    def stored(self, passages: Iterable[int]) -> dict[int, StoredPassage]:
         return {id_: row.passage for id_, row in self.rows(passages).items()}
 
     def passage(self, id_: int) -> StoredPassage:
@@ -303,13 +272,13 @@ class MilvusSnapshot(Snapshot):
                 )
         return [rows[id_] for id_ in passages]
 
-    def documents(self, passages: Sequence[int]) -> dict[int, int]:
+    def documents(self, passages: Iterable[int]) -> dict[int, int]:
         return {id_: passage.document_id for id_, passage in self.stored(passages).items()}
 
     def document(self, id_: int) -> StoredDocument:
         return document_of(id_, self.stored(self._keep_all(f"document == {id_}")).values())
 
-    def siblings(self, passages: Sequence[int]) -> dict[int, int]:
+    def siblings(self, passages: Iterable[int]) -> dict[int, int]:
         numbers = sorted(set(self.documents(passages).values()))
         rows = self._client.query(self._collection, f"document in {numbers}", ("passage", "document"))
         return dict(sorted((row["passage"], row["document"]) for row in rows))
@@ -323,7 +292,10 @@ class MilvusSnapshot(Snapshot):
                 if place.record is None or one.document == place.document
             )
 
-        return placed(self.root, what, rows, lambda name: ())
+        return placed(self.facts.root, what, rows, lambda name: ())
+
+    def random_pairs(self) -> None:
+        """Nobody measured them."""
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise InputError(
@@ -333,19 +305,26 @@ class MilvusSnapshot(Snapshot):
     ids = embedding_blocks = document_metadata = _refuse  # type: ignore[assignment]
 
 
-class Matches:
-    """The candidates that have any of some terms; see `search.store.protocol.Matches`."""
+def _facts(about: dict[str, Any]) -> Facts:
+    status = about["status"]
+    return Facts.of(
+        about | {"root": status["folder"], **{key: status[key] for key in ("passages", "fingerprint")}}
+    )
+
+
+class MilvusMatches(Matches):
+    """The candidates that have any of some terms."""
 
     def __init__(self, snapshot: MilvusSnapshot, terms: Sequence[Term], without: Collection[Term]) -> None:
         self._snapshot, self._every = snapshot, list(terms)
-        self._terms = [term for term in terms if term not in without]
+        self._counted = [term for term in terms if term not in without]
         self._weights = {
-            term: weight(count, snapshot.passage_count)
+            term: weight(count, snapshot.facts.passages)
             for term, count in zip(terms, snapshot.counts(terms), strict=True)
         }
 
     @cached_property
-    def scale(self) -> float:
+    def scale(self) -> float:  # type: ignore[override]
         """Up to three terms cannot reach more than their bound; else the first passages by words are looked at."""
         if not self._every:
             return 1.0
@@ -353,7 +332,7 @@ class Matches:
         if len(self._every) > 3:
             first = self._snapshot.candidates(self._every, 0, None)[:_SCALING]
             best = float(self._sums(first, self._every).sum(axis=1).max(initial=0.0))
-        return scale(best, self._snapshot.counts(self._every), self._snapshot.passage_count)
+        return scale(best, self._snapshot.counts(self._every), self._snapshot.facts.passages)
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         ids, parts = self.at_least(0.0, among, n)
@@ -361,7 +340,7 @@ class Matches:
         return ids[first], parts[first]
 
     def at_least(self, part: float, among: Ids | None = None, n: int = 1) -> tuple[Ids, NDArray[np.float64]]:
-        ids = np.array(sorted(self._snapshot.candidates(self._terms, n, among)), dtype=np.int64)
+        ids = np.array(sorted(self._snapshot.candidates(self._counted, n, among)), dtype=np.int64)
         parts = self.parts(ids)
         enough = (parts >= part) & (parts > 0)
         return ids[enough], parts[enough]
@@ -371,13 +350,13 @@ class Matches:
         return sums
 
     def addends(self, passages: Ids) -> NDArray[np.float64]:
-        return self._sums(passages.tolist(), self._terms)
+        return self._sums(passages.tolist(), self._counted)
 
     def _sums(self, passages: Sequence[int], terms: Sequence[Term]) -> NDArray[np.float64]:
         """(n, terms) what each term adds to a passage."""
-        rows, facts = self._snapshot.each(passages), self._snapshot.facts
+        rows, about = self._snapshot.each(passages), self._snapshot.about
         texts = ["".join(f"|{stem}|" for stem in row.stems) for row in rows]
-        mean = facts["words"] / max(1, self._snapshot.passage_count)
+        mean = about["words"] / max(1, self._snapshot.facts.passages)
         lengths = norms(np.array([float(len(row.stems)) for row in rows]), mean)
         found = np.zeros((len(passages), len(terms)))
         for column, term in enumerate(terms):

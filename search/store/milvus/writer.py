@@ -16,13 +16,12 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from search.errors import InputError
-from search.store.database import one_meta, put_meta
+from search.store.database import STREAMED, one_meta
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client
 from search.store.milvus.collections import ABOUT, Server, answer, create, terms_of
 from search.store.milvus.rows import rows_of
-from search.store.passages import status_of
-from search.store.schema import STREAMED
+from search.store.status import status_of
 from search.store.terms import Stemmer
 from search.store.writer import Work, Writer
 
@@ -85,7 +84,7 @@ class MilvusWriter(Writer):
             connection.executemany("INSERT INTO sent VALUES (?, ?, ?, ?, ?)", sent)
             self._count((row["stems"] for row in rows), 1)
             passages = one_meta(connection, "passages") + len(rows)
-            put_meta(connection, {"passages": passages, "last_passage": last})
+            self.put(passages=passages, last_passage=last)
         self._delete_gone()
 
     def remove(self, paths: Iterable[str]) -> int:

@@ -1,0 +1,88 @@
+"""What a path means in an index: absolute, from the current folder, or from the indexed folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from search.errors import InputError
+from search.store.protocol import Place
+
+_PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
+
+PassagesOf: TypeAlias = Callable[[Place], list[tuple[int, int, int]]]
+"""Id, first and last line of each passage that is stored of a place."""
+
+
+def placed(root: Path, what: str | Path, rows: PassagesOf, near: Callable[[str], tuple[str, ...]]) -> Place:
+    """What a path means.
+
+    What is indexed is preferred to what is only there, and a whole string to one that is taken apart.
+
+    Args:
+        what: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
+        rows: tells what is stored.
+        near: tells names of files that may have been meant by the last part of a path.
+
+    Raises:
+        InputError: it is a folder; or the index holds no passage at that line.
+    """
+    places = list(_meanings(root, str(what)))
+    stored = [place for place in places if place.name is not None and rows(place)]
+    there = [place for place in places if os.path.lexists(place.location)]
+    inside = [place for place in places if place.name is not None]
+    # Of the meanings that lead nowhere yet, the last ones have record and line taken off.
+    place = (stored or there or inside[-1:] or places[-1:])[0]
+    if place in there and not stored and place.location.is_dir() and not place.location.is_symlink():
+        raise InputError(f"'{what}' is a folder. Name a file in it.")
+    if not stored:
+        return place if place in there else replace(place, near=near(place.location.name))
+    return Place(place.name, place.record, place.line, place.location, _passages(place, rows))
+
+
+def near_names(paths: Iterable[str], name: str, most: int = 3) -> tuple[str, ...]:
+    """Those of some files with that last part, in any folder and any case of letters; else those with one like it."""
+    from difflib import get_close_matches
+
+    by_name = defaultdict[str, list[str]](list)
+    for path in paths:
+        by_name[path.rpartition("/")[2].lower()].append(path)
+    names = [name.lower()] if name.lower() in by_name else get_close_matches(name.lower(), by_name, most, 0.7)
+    return tuple(path for near in names for path in by_name[near])[:most]
+
+
+def _meanings(root: Path, what: str) -> Iterator[Place]:
+    """Every way to understand a path: whole, then without record and line; from here, then from the root."""
+    match = _PARTS.fullmatch(what)
+    parts: list[tuple[str, int | None, int | None]] = [(what, None, None)]
+    if match and match["path"] != what:
+        record, line = (int(digits) if digits else None for digits in match.group("record", "line"))
+        parts.append((match["path"], record, line))
+    for path, record, line in parts:
+        for base in (Path.cwd(), root):
+            location = Path(os.path.abspath(base / Path(path).expanduser()))  # noqa: PTH100 (keeps links)
+            yield Place(_name(root, location), record, line, location)
+
+
+def _name(root: Path, location: Path) -> str | None:
+    """Relative to the root, also where the way there leads through links."""
+    for candidate in (location, location.parent.resolve() / location.name):
+        if candidate != root and candidate.is_relative_to(root):
+            return candidate.relative_to(root).as_posix()
+    return None
+
+
+def _passages(place: Place, rows: PassagesOf) -> tuple[int, ...]:
+    if place.line is None:
+        return tuple(id_ for id_, _, _ in rows(place))
+    found = tuple(id_ for id_, first, last in rows(place) if first <= place.line <= last)
+    if not found:
+        raise InputError(
+            f"no passage of '{place.document}' is at line {place.line}. Leave the line out for its best passage."
+        )
+    return found

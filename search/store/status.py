@@ -1,0 +1,151 @@
+"""What an index holds of its files, for runs and reports; all within a transaction."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from search.encoding.fingerprint import Fingerprint
+from search.files import bytes_in
+from search.records.reports import SkippedGroup, Status
+from search.store.calibration import read_baseline
+from search.store.database import meta_of
+from search.store.files import DATABASE, is_being_written
+from search.store.folders import Folders
+from search.store.passages import FEWEST_DOCUMENTS, Rows, name_of
+from search.store.segments import read_segments
+
+if TYPE_CHECKING:
+    from search.corpus import Skipped
+
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file as it was when it was read; see indexes/README.md for what the values mean."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    sha256: str | None
+    status: str
+
+
+def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Status:
+    """What an index is and holds, within a transaction.
+
+    Args:
+        weight: what the cosine counts in the scores of random pairs.
+    """
+    meta = meta_of(connection, index / DATABASE)
+    fingerprint = Fingerprint.from_dict(meta["fingerprint"])
+    documents, passages, tokens = counts(connection)
+    segments = read_segments(connection)
+    partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
+    skipped = skipped_groups(connection)
+    baseline = read_baseline(connection)
+    annotated = tuple(Rows(connection).annotators())
+    copies, texts = copied_texts(connection)
+    after = segments[-1].last if segments else 0
+    tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[0]
+    held = f"{passages - tail} of {passages} passages in segments ({len(segments)})"
+    return Status(
+        name=index.name,
+        index=str(index),
+        folder=meta["root"],
+        folders=Folders.from_meta(meta).several,
+        model=fingerprint.model,
+        pooling=fingerprint.pooling,
+        dimension=int(fingerprint.dimension),
+        max_tokens=int(fingerprint.max_tokens),
+        documents=documents,
+        passages=passages,
+        tokens=tokens,
+        bytes=bytes_in(index),
+        updated=meta.get("updated", ""),
+        engine=meta.get("engine", ""),
+        vectors=held,
+        skipped=skipped,
+        fingerprint=fingerprint.as_dict(),
+        complete=bool(meta.get("complete")) and partial is None,
+        running=is_being_written(index),
+        copies=copies,
+        copied_texts=texts,
+        random_pairs=baseline.spread(weight) if baseline else None,
+        annotations=annotated,
+    )
+
+
+def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Documents, passages and tokens in the index."""
+    documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+    passages, tokens = connection.execute(
+        "SELECT count(*), coalesce(sum(n_tokens), 0) FROM passages"
+    ).fetchone()
+    return documents, passages, tokens
+
+
+def skipped_groups(connection: sqlite3.Connection) -> tuple[SkippedGroup, ...]:
+    """What was left out, by reason, the most frequent first."""
+    rows = connection.execute("SELECT path, record, reason, detail FROM skipped ORDER BY path, record")
+    return grouped((name_of(path, record), reason, detail) for path, record, reason, detail in rows)
+
+
+def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]:
+    """Names, reasons and details of what was left out, by reason, the most frequent first."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, reason, detail in skipped:
+        groups[reason].append(f"{name} ({detail})" if detail else name)
+    return tuple(
+        SkippedGroup(reason, len(names), tuple(names[:_EXAMPLES]))
+        for reason, names in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+
+
+def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
+    """What is known of every file that was opened, by its path, in the order of the bytes of paths."""
+    rows = connection.execute("SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path")
+    return {name_of(path): FileState(*facts) for path, *facts in rows}
+
+
+def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str]:
+    """record -> sha256 of the documents that are stored for a file."""
+    rows = connection.execute(
+        "SELECT record, documents.sha256 FROM documents JOIN files ON files.id = file WHERE path = ?",
+        (os.fsencode(path),),
+    )
+    return dict(rows.fetchall())
+
+
+def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Skipped]]:
+    """What was left out when files were read, each with the path of its file."""
+    from search.corpus import Skipped  # which a query does not need
+
+    rows = connection.execute("SELECT path, record, reason, detail FROM skipped WHERE stage = 'read'")
+    for path, record, reason, detail in rows:
+        yield name_of(path), Skipped(name_of(path, record), reason, detail)
+
+
+def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:
+    """How many tokens of all passages are above `most` in their passage."""
+    (over,) = connection.execute(
+        "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?", (most, most)
+    ).fetchone()
+    return int(over)
+
+
+def copied_texts(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many passages have a text that stands in many documents, and how many such texts there are."""
+    rows = connection.execute(
+        """SELECT count(*) FROM (SELECT text_key FROM embeddings WHERE text_key != 0 GROUP BY text_key
+                                 HAVING count(*) >= ?) JOIN embeddings USING (text_key)
+           JOIN passages ON passages.id = passage GROUP BY text_key HAVING count(DISTINCT document) >= ?""",
+        (FEWEST_DOCUMENTS, FEWEST_DOCUMENTS),
+    ).fetchall()
+    return sum(count for (count,) in rows), len(rows)
