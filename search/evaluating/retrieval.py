@@ -104,7 +104,7 @@ def evaluate_retrieval(
         ranked = list(ranked_documents(index, query.text, setting.options, name, plan.k, max(DEPTH, plan.k)))
         return ranking_values(ranked, judgements[query.id], plan.k), ranked
 
-    return _evaluated(data, "ndcg", judgements, index, settings, find, plan, notes)
+    return _evaluated(data, "ndcg", settings, find, plan, [*notes, *index.notes], **_of(index))
 
 
 def evaluate_spans(data: Spans, index: Index, settings: Sequence[Setting], plan: Plan) -> Evaluation:
@@ -116,28 +116,32 @@ def evaluate_spans(data: Spans, index: Index, settings: Sequence[Setting], plan:
         names = [f"{span.document}:{span.start}-{span.end}" for span in spans]
         return span_values(spans, data.gold[query.id], plan.k), names
 
-    return _evaluated(data, "recall", data.gold, index, settings, find, plan, [])
+    return _evaluated(data, "recall", settings, find, plan, index.notes, **_of(index))
+
+
+def _of(index: Index) -> dict[str, Any]:
+    """What an evaluation says of an index."""
+    status = index.status()
+    sizes = {"documents": status.documents, "passages": status.passages}
+    return {"index": index.name, "model": status.model, "pooling": status.pooling, **sizes}
 
 
 def _evaluated(
     data: Retrieval | Spans,
     primary: str,
-    judgements: Mapping[str, Any],
-    index: Index,
     settings: Sequence[Setting],
     find: Callable[[Query, Setting], Found],
     plan: Plan,
     notes: Sequence[str],
+    **about: Any,
 ) -> Evaluation:
-    status = index.status()
     measured = measure(data.queries, settings, find, plan)
     remarks = list(notes)
     for one in measured:
         without = [query.id for query in one.queries if not query.found]
         if len(without) == len(data.queries):
-            raise InputError(
-                f"no query has a hit in the setting '{one.setting.name}', so there is nothing to judge."
-            )
+            name = one.setting.name
+            raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
         remarks += named(without, "queries have", f"no hit in '{one.setting.name}', and so 0")
     if len(settings) > 2:
         remarks.append("the p-values are not corrected for the number of comparisons")
@@ -146,16 +150,12 @@ def _evaluated(
         source=str(data.source),
         task="retrieval" if isinstance(data, Retrieval) else "spans",
         split=data.split if isinstance(data, Retrieval) else "",
-        index=index.name,
-        model=status.model,
-        pooling=status.pooling,
-        documents=status.documents,
-        passages=status.passages,
-        judgements=sum(map(len, judgements.values())),
+        judgements=sum(map(len, (data.judgements if isinstance(data, Retrieval) else data.gold).values())),
         primary=f"{primary}@{plan.k}",
         settings=measured,
         comparisons=comparisons(measured, plan.seed),
-        notes=(*remarks, *about_few(len(data.queries), "queries"), *index.notes),
+        notes=(*remarks, *about_few(len(data.queries), "queries")),
+        **about,
     )
 
 
@@ -297,20 +297,14 @@ def evaluate_whole(
     notes = [f"{cut:,} of {len(names):,} documents were cut at {encoder.max_tokens} tokens"]
     if asked := too_long(encoder, [query.text for query in data.queries], "query"):
         notes.append(f"{asked:,} queries were cut, too")
-    return Evaluation(
-        dataset=data.name,
-        source=str(data.source),
-        task="retrieval",
-        split=data.split,
-        model=encoder.model,
-        pooling=encoder.pooling,
-        documents=len(names),
-        passages=len(names),
-        judgements=sum(map(len, data.judgements.values())),
-        primary=f"ndcg@{plan.k}",
-        settings=measure(data.queries, [Setting("whole documents")], find, plan),
-        notes=(*notes, *missing, *_about_judgements(data), *about_few(len(data.queries), "queries")),
-    )
+    notes += [*missing, *_about_judgements(data)]
+    about = {
+        "model": encoder.model,
+        "pooling": encoder.pooling,
+        "documents": len(names),
+        "passages": len(names),
+    }
+    return _evaluated(data, "ndcg", [Setting("whole documents")], find, plan, notes, **about)
 
 
 def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluation:
