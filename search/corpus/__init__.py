@@ -5,7 +5,7 @@
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 
     files.py      SourceFile, Skipped and its Reason, Contents: what a file's name says, and its bytes
-    patterns.py   .gitignore and its relatives; folder_file.py   .seewhy.toml
+    patterns.py   .gitignore and its relatives; walk.py reads .seewhy.toml as well
     text.py       bytes -> characters, lines, headings -> sections, values of metadata
     markdown.py  rst.py  html.py                      one document a file
     table.py                                          one document a record: CSV, TSV, JSON Lines
@@ -13,9 +13,9 @@
     notebook.py                                       Jupyter notebooks, there as well
     reader.py     the child process and its limits    writing.py    a document as it is put together
     markup.py     what a reader does not read as words
-    blocks.py     headings stay with their text, and long text is cut in bounded time
+    blocks.py     headings stay with their text, long text is cut in bounded time, short sections are joined
     counting.py   tokens of a text, word by word where the tokenizer allows it
-    join.py       short neighbours become one passage; boilerplate.py    what stands in many files is cut apart
+    boilerplate.py    what stands in many files is cut apart
 
 Nothing is dropped silently: what yields no text is a `Skipped` or a `ReadError` with a reason.
 The parsers and the splitter are imported when the first file needs them, so importing this is cheap.

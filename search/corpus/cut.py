@@ -13,9 +13,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from search.corpus.blocks import Block, Contexts, blocks, evened, parted, safe_stop, spans, without_scraps
+from search.corpus.blocks import (
+    Block,
+    Contexts,
+    Part,
+    blocks,
+    evened,
+    joined,
+    parted,
+    safe_stop,
+    spans,
+    without_scraps,
+)
 from search.corpus.files import Reason, file_name, file_stem
-from search.corpus.join import Part, joined
 from search.corpus.markup import markup
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage

@@ -1,4 +1,4 @@
-"""Find the files of a folder, in a fixed order, and say why each of the others is left out."""
+"""Find the files of a folder, in a fixed order, and say why each of the others is left out; and its `.seewhy.toml`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from search.corpus.files import (
     MAX_BYTES,
@@ -15,10 +16,12 @@ from search.corpus.files import (
     is_secret,
     readable,
     refusal,
+    regular_bytes,
     unreadable,
 )
 from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, ignores, parse, with_file
 from search.errors import InputError
+from search.files import toml
 
 
 def walk(
@@ -192,3 +195,39 @@ def _is_junction(status: os.stat_result) -> bool:
     """Windows' other kind of link between folders, which does not count as a symbolic link."""
     tag = getattr(status, "st_reparse_tag", 0)
     return bool(tag) and tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
+
+
+# A folder may be anybody's. So nothing else can be said there: no model, no command, no place.
+FOLDER_FILE = ".seewhy.toml"
+_LARGEST_FOLDER_FILE = 1 << 16  # bytes
+_LISTS, _TEXTS = ("include", "exclude"), ("text_field", "title_field")
+
+
+def folder_file(folder: Path) -> dict[str, Any] | None:
+    """All four choices, those that are not there as None or (); None where the folder has no such file.
+
+    Raises:
+        InputError: it cannot be read, or says what it may not.
+    """
+    path = folder / FOLDER_FILE
+    try:
+        text = regular_bytes(path, _LARGEST_FOLDER_FILE).decode("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"'{path}' cannot be read: {error}. Mend it, or remove it.") from None
+    found = toml(text, f"'{path}'")
+    for name, value in found.items():
+        if name not in _LISTS + _TEXTS:
+            raise InputError(
+                f"'{path}' says '{name}', which a folder cannot choose, but only {', '.join(_LISTS + _TEXTS)}. "
+                "Remove it."
+            )
+        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        if not (is_list if name in _LISTS else isinstance(value, str)):
+            wanted = "a list of patterns, such as ['*.md']" if name in _LISTS else "a name in quotes"
+            raise InputError(f"'{path}' says {name} = {value!r:.80}; it has to be {wanted}.")
+    return {
+        **{name: tuple(found.get(name, ())) for name in _LISTS},
+        **{name: found.get(name) for name in _TEXTS},
+    }

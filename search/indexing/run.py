@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import common
-from search.corpus.folder_file import NAME
+from search.corpus.walk import FOLDER_FILE
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
@@ -274,8 +274,11 @@ class Run:
     def _about_folders(self) -> Iterator[str]:
         """What is to be said of several folders."""
         for path in self.folders.paths if self.folders.names else ():
-            if (path / NAME).exists():
-                yield f"'{path / NAME}' is left aside, as the index is of several folders; say --include and --exclude"
+            if (path / FOLDER_FILE).exists():
+                yield (
+                    f"'{path / FOLDER_FILE}' is left aside, as the index is of several folders; "
+                    "say --include and --exclude"
+                )
         for name in self.away:
             yield f"'{self.folder / name}' is gone or has no text; what the index holds of it stays as it was"
 

@@ -21,7 +21,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from search.corpus.folder_file import folder_file
+from search.corpus.walk import folder_file
 from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import named_model
 from search.encoding.models import DEFAULT_MODEL, find_model

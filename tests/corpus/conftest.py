@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from search.corpus import Skipped, SourceFile, documents, load
+from search.corpus import Skipped, SourceFile, documents, load, table, walk
+from search.corpus.files import kind_of
+from search.corpus.reader import parse
+from search.corpus.text import Decoded
 from search.errors import ReadError
 from search.records.documents import Document
+
+__all__ = ["Document", "Skipped", "SourceFile", "walk"]
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
@@ -110,6 +115,19 @@ def items(folder: Path, name: str, content: str | bytes) -> list[Document | Skip
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return list(read(source_file(path)))
+
+
+def parsed_text(kind: str, text: str) -> Document:
+    """A text of HTML, Markdown or reStructuredText as a document, parsed in this process."""
+    (document,) = parse(kind, "name", Decoded(text, "utf-8"))
+    assert isinstance(document, Document)
+    return document
+
+
+def records(name: str, source: str, **fields: str | None) -> list[Document | Skipped]:
+    """The records of a table of this name and content."""
+    named = fields.get("text_field"), fields.get("title_field")
+    return list(table.documents(name, kind_of(name), Decoded(source, "utf-8"), *named))
 
 
 def parsed(folder: Path, name: str, content: str | bytes) -> Document:

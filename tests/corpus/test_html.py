@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.corpus import html
-from search.corpus.text import Decoded
 from search.errors import ReadError
 
-from .conftest import outline, parsed
+from .conftest import outline, parsed, parsed_text
 
 PAGE = """\
 <!doctype html>
@@ -69,7 +67,7 @@ def test_lines_of_words_amid_any_markup(parts: list[str]) -> None:
         words.append((f"w{number}x", source.count("\n") + 1))
         source += f"w{number}x{part}"
     source += "end"
-    document = html.document("a.html", Decoded(source, "utf-8"))
+    document = parsed_text("html", source)
     for word, line in words:
         at = document.text.index(word)
         assert document.lines.span(at, at + len(word)) == (line, line)
@@ -108,10 +106,6 @@ def test_instructions_for_programs_are_no_text(tmp_path: Path) -> None:
     assert document.text == "One\n\nTwo"
     assert document.lines.span(0, 3) == (4, 4)
     assert document.lines.span(5, 8) == (5, 5)
-
-
-def test_an_instruction_without_end_is_left_to_the_parser() -> None:
-    assert html._without_instructions("a<?b\n>c<?d") == "a   \n c<?d"
 
 
 MENU = "".join(f"<li><a href={n}.html>{word} page of this site</a></li>" for n, word in enumerate("abcdef"))

@@ -1,23 +1,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from search.corpus import Skipped, table
-from search.corpus.text import Decoded
 from search.errors import ReadError
-from search.records.documents import Document
 
-from .conftest import read, shared, source_file
+from .conftest import Document, Skipped, read, shared, source_file
+from .conftest import records as table_records
 
-
-def records(source: str, **fields: str | None) -> list[Document | Skipped]:
-    decoded = Decoded(source, "utf-8")
-    return list(
-        table.documents("r.jsonl", "jsonl", decoded, fields.get("text_field"), fields.get("title_field"))
-    )
+records = partial(table_records, "r.jsonl")
 
 
 def test_the_layout_of_beir() -> None:

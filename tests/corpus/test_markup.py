@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from search.corpus.markup import markup
-from search.corpus.reader import MARKUP_KINDS, parse
+from search.corpus.reader import MARKUP_KINDS
 from search.corpus.text import Decoded
 from search.records.documents import Document, Section
 from search.records.shown import Shown
 
-from .conftest import parsed
+from .conftest import parsed, parsed_text
 
 MARKDOWN = {
     "# A *bold* `co de` heading #\n": "A bold co de heading\n",
@@ -83,12 +83,9 @@ def shown(document: Document) -> str:
 
 
 def of(kind: str, text: str) -> Document:
-    decoded = Decoded(text, "utf-8")
     if kind not in MARKUP_KINDS:
-        return decoded.document("name", kind, "", (Section(0, len(text)),))
-    (document,) = parse(kind, "name", decoded)
-    assert isinstance(document, Document)
-    return document
+        return Decoded(text, "utf-8").document("name", kind, "", (Section(0, len(text)),))
+    return parsed_text(kind, text)
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from search.errors import ReadError
-from search.records.documents import Document
 
-from .conftest import outline
+from .conftest import Document, outline
 
 Read = Callable[[str, bytes], Document]
 

@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus import SourceFile, walk
-from search.records.documents import Document
-
-from .conftest import outline, parsed, read, shared
+from .conftest import Document, SourceFile, outline, parsed, read, shared, walk
 
 MANUAL = """\
 .. A comment

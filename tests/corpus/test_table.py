@@ -2,26 +2,18 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.corpus import Skipped, table
-from search.corpus.text import Decoded
 from search.errors import ReadError
-from search.records.documents import Document
 
-from .conftest import read, source_file
+from .conftest import Document, Skipped, read, records, source_file
 
-
-def rows(source: str, **fields: str | None) -> list[Document | Skipped]:
-    return list(
-        table.documents(
-            "t.csv", "csv", Decoded(source, "utf-8"), fields.get("text_field"), fields.get("title_field")
-        )
-    )
+rows = partial(records, "t.csv")
 
 
 def texts(source: str, **fields: str | None) -> list[str]:
@@ -120,7 +112,7 @@ def test_stray_quotes_are_given_up_at_some_point(monkeypatch: pytest.MonkeyPatch
     """Each of these lines opens a quote that the others keep open to the end."""
     source = "x,text\n" + 'a"b,"c\n' * 500 + 'a"b'
     assert len(rows(source)) == 501
-    monkeypatch.setattr(table, "_MOST_REREAD", 20_000)
+    monkeypatch.setattr("search.corpus.table._MOST_REREAD", 20_000)
     assert len(rows(source)) == 7
 
 

@@ -1,10 +1,12 @@
-"""Lines, sections and values."""
+"""Encodings, lines, sections and values."""
 
 from __future__ import annotations
 
+import codecs
 import datetime
 import io
 import json
+import random
 from itertools import pairwise
 
 import pytest
@@ -12,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.corpus.text import (
+    Decoded,
     Heading,
+    decode,
     json_values,
     kept_lines,
     line_map,
@@ -21,7 +25,10 @@ from search.corpus.text import (
     unix_lines,
     whole_characters,
 )
+from search.errors import ReadError
 from search.records.documents import Section
+
+from .conftest import shared
 
 # Line ends, and characters that only look like them to str.splitlines.
 TEXTS = st.text(st.sampled_from("ab \t\r\n\v\f\x1c\x85\u2028é"), max_size=60)
@@ -139,3 +146,141 @@ def test_a_value_that_holds_itself_is_refused() -> None:
 def test_lone_surrogates_are_replaced_one_for_one() -> None:
     assert whole_characters("a\ud800b\udfffc") == "a\ufffdb\ufffdc"
     assert json_values({"\ud800": "\ud800"}) == {"\ufffd": "\ufffd"}
+
+
+PROSE = "Größe, naïve façade — 漢字 и кириллица.\r\nSecond line\x0cstill second\u2028and still\rthird\n"
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+        (b"", "utf-8"),
+        (b"", "utf-16-le"),
+        (b"", "utf-16-be"),
+        (b"", "utf-32-le"),
+        (b"", "utf-32-be"),
+    ],
+)
+def test_unicode_with_and_without_mark(mark: bytes, encoding: str) -> None:
+    assert decode("a", mark + PROSE.encode(encoding)) == Decoded(PROSE, encoding)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(lambda text: text.strip()))
+def test_utf8_is_read_as_it_was_written(text: str) -> None:
+    raw = text.encode()
+    if not raw.startswith(codecs.BOM_UTF8) and text.replace("\ufeff", "").strip():
+        assert decode("a", raw) == Decoded(text, "utf-8")
+
+
+@pytest.mark.parametrize(
+    "encoding", ["iso2022_jp", "shift_jis", "euc_jp", "cp1251", "cp1252", "koi8_r", "big5"]
+)
+def test_a_declared_encoding(encoding: str) -> None:
+    words = {"cp1252": "déjà vu", "cp1251": "привет", "koi8_r": "привет", "big5": "漢字"}.get(
+        encoding, "かな漢字"
+    )
+    for declaration in (
+        f'<?xml version="1.0" encoding="{encoding}"?><a>',
+        f"<html><head><META charset={encoding}>",
+        f"<meta http-equiv=Content-Type content='text/html; charset={encoding}'>",
+        f"#!/usr/bin/python\n# -*- coding: {encoding} -*-\n",
+    ):
+        assert decode("a", (declaration + words).encode(encoding)).text == declaration + words
+
+
+def test_a_declaration_does_not_beat_utf8_or_a_mark() -> None:
+    text = "<meta charset=windows-1252>é"
+    assert decode("a", text.encode()) == Decoded(text, "utf-8")
+    assert decode("a", codecs.BOM_UTF16_LE + text.encode("utf-16-le")).encoding == "utf-16-le"
+
+
+@pytest.mark.parametrize("codec", ["utf-7", "unicode_escape", "rot13", "hex", "no-such-codec"])
+def test_a_declaration_cannot_name_any_codec(codec: str) -> None:
+    french = "Les élèves ont été très étonnés : la forêt, l'été, n'est guère fréquentée après le dîner."
+    raw = f"# coding: {codec}\n".encode() + french.encode("cp1252")
+    assert decode("a", raw).text.endswith(french)
+
+
+def refused(raw: bytes) -> str:
+    with pytest.raises(ReadError) as caught:
+        decode("folder/file", raw)
+    assert caught.value.path == "folder/file"
+    return caught.value.reason
+
+
+def test_binary() -> None:
+    assert refused(b"text\0text") == "binary"
+    assert refused(bytes(range(256))) == "binary"
+    assert refused(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR") == "binary"
+    assert refused(b"\x01\x02\x03 abc") == "binary"
+    assert refused(random.Random(1).randbytes(5000)) == "binary"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_bytes_are_never_taken_for_utf16(seed: int) -> None:
+    chance = random.Random(seed)
+    raw = chance.randbytes(2 * chance.randint(20, 400)) + b"\0\0"
+    assert refused(raw) == "binary"
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b" \r\n\t", codecs.BOM_UTF8, codecs.BOM_UTF16_LE + b"\n\0", "\u00a0\u2003".encode()]
+)
+def test_empty(raw: bytes) -> None:
+    assert refused(raw) == "empty"
+
+
+@pytest.mark.parametrize(
+    "first_line",
+    [
+        b"-----BEGIN RSA PRIVATE KEY-----",
+        b"-----BEGIN PRIVATE KEY-----",
+        b"-----BEGIN OPENSSH PRIVATE KEY-----",
+        b"\xef\xbb\xbf\n-----BEGIN ENCRYPTED PRIVATE KEY-----",
+        b"-----BEGIN PGP PRIVATE KEY BLOCK-----",
+        b"PuTTY-User-Key-File-3: ssh-ed25519",
+    ],
+)
+def test_private_keys(first_line: bytes) -> None:
+    assert refused(first_line + b"\nMIIEpAIBAAKCAQEA\n") == "secret"
+
+
+def test_public_keys_and_text_about_keys_are_no_secret() -> None:
+    for text in ("-----BEGIN PUBLIC KEY-----\nMII", "It begins with -----BEGIN PRIVATE KEY-----, then"):
+        assert decode("a", text.encode()).text == text
+
+
+def test_nothing_is_replaced_silently() -> None:
+    raw = b"plain words " * 30_000 + b"\xff\xfe\xfd"
+    try:
+        assert "\ufffd" not in decode("a", raw).text
+    except ReadError as error:
+        assert error.reason == "undecodable"
+
+
+# The folder's name is the encoding; Python has no codec for EUC-TW, and one "ascii" file holds a NUL.
+LANGUAGES = (
+    "croatian czech hungarian polish slovak slovene bulgarian russian arabic greek turkish romanian hebrew"
+)
+PYTHON_NAMES = {"MacRoman": "mac_roman", "MacCyrillic": "mac_cyrillic"}
+
+
+def test_real_files_in_45_encodings() -> None:
+    right = total = 0
+    for file in sorted(shared("folders", "encodings").glob("*/*")):
+        name, _, language = file.parent.name.rpartition("-")
+        named = name if language in LANGUAGES.split() else file.parent.name
+        raw = file.read_bytes()
+        total += 1
+        try:
+            expected = raw.decode(PYTHON_NAMES.get(named, named)).removeprefix("\ufeff")
+            right += decode(file.name, raw).text == expected
+        except (LookupError, ReadError):
+            continue
+    assert total == 425
+    assert right >= 421

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus import Skipped, SourceFile, walk
 from search.errors import InputError
+
+from .conftest import Skipped, SourceFile, walk
 
 Tree = Callable[[Mapping[str, "str | bytes"]], Path]
 
