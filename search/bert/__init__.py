@@ -1,11 +1,10 @@
 """A look inside BERT: what a model does with a text, taken apart and checked.
 
-    inspect(text)             tokens, the embedding layer's parts, hidden states, pooler, parameter counts
-    attention(text)           the weights of every head; their mean and rollout
+    inspect(text)             tokens, the embedding layer's parts, hidden states, attention of every head, pooler, sizes
     work_through(text, layer, head, token)  one head step by step: products, softmax, weighted sum
-    in_contexts(word, texts)  words' vectors in several contexts, layer by layer; equal_rows(a, b): what two share
-    parameters(), modules()   the tensors of a model by name; its modules as a tree
-    vocabulary()              its entries; decode(ids), ids_of(tokens), find_entries(begins), neighbours(word)
+    in_contexts(word, texts)  words' vectors in several contexts, layer by layer; equal_rows(a, b): of two texts
+    parameters(), modules()   the tensors of a model by name; its modules as a tree; neighbours(word): like rows
+    vocabulary()              its entries; decode(ids), ids_of(tokens), find_entries(pattern)
     tokenize(text)            what a tokenizer makes of a text
     fill(text)                the most likely words at masked places
     answer(question, text)    the spans of a text that answer a question
@@ -15,13 +14,9 @@
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index): of its passages
     train_labels(examples)    a linear head on frozen embeddings, judged; explain_label(text, head): its addends
 
-tokenizing.py  text -> tokens and words
+tokenizing.py  tokenize, vocabulary, decode, ids_of, find_entries
 checkpoint.py  the model, as transformers and PyTorch compute it, also with a task head
-inspecting.py  inspect
-weights.py     parameters, modules
-entries.py     vocabulary, decode, ids_of, find_entries, neighbours
-attending.py   attention, work_through
-contexts.py    in_contexts, equal_rows
+inspecting.py  inspect, work_through, in_contexts, equal_rows, parameters, modules, neighbours
 pretraining.py fill; next_sentence
 answering.py   answer
 labelling.py   label, by a checkpoint or a trained linear head; explain_label
@@ -38,17 +33,14 @@ from importlib import import_module
 from typing import Any
 
 from search.bert.answering import answer as answer
-from search.bert.attending import attention as attention
-from search.bert.attending import work_through as work_through
 from search.bert.checkpoint import FAMILIES as FAMILIES
-from search.bert.contexts import equal_rows as equal_rows
-from search.bert.contexts import in_contexts as in_contexts
-from search.bert.entries import decode as decode
-from search.bert.entries import find_entries as find_entries
-from search.bert.entries import ids_of as ids_of
-from search.bert.entries import neighbours as neighbours
-from search.bert.entries import vocabulary as vocabulary
+from search.bert.inspecting import equal_rows as equal_rows
+from search.bert.inspecting import in_contexts as in_contexts
 from search.bert.inspecting import inspect as inspect
+from search.bert.inspecting import modules as modules
+from search.bert.inspecting import neighbours as neighbours
+from search.bert.inspecting import parameters as parameters
+from search.bert.inspecting import work_through as work_through
 from search.bert.labelling import LinearHead as LinearHead
 from search.bert.labelling import explain_label as explain_label
 from search.bert.labelling import label as label
@@ -57,9 +49,11 @@ from search.bert.pretraining import fill as fill
 from search.bert.pretraining import next_sentence as next_sentence
 from search.bert.pretraining import next_sentences as next_sentences
 from search.bert.tagging import tag as tag
+from search.bert.tokenizing import decode as decode
+from search.bert.tokenizing import find_entries as find_entries
+from search.bert.tokenizing import ids_of as ids_of
 from search.bert.tokenizing import tokenize as tokenize
-from search.bert.weights import modules as modules
-from search.bert.weights import parameters as parameters
+from search.bert.tokenizing import vocabulary as vocabulary
 
 _LATER = {  # names whose home is a later stage, as they ask an index or train an encoder
     "TrainedHead": "annotating.labels",

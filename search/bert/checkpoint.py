@@ -27,7 +27,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from search.bert.tokenizing import tokenized
+from search.bert.tokenizing import check_length, tokenized
 from search.encoding.engine import padded
 from search.encoding.loading import load_transformer, require_whole, token_limit
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
@@ -77,8 +77,8 @@ class Checkpoint:
         """
         return tokenized(self.tokenizer, text, text2, self.name, self.max_tokens)
 
-    def run(self, made: Tokenization, *, attentions: bool = False) -> Any:
-        """What the model returns for one input: hidden states, attention weights if they are asked for."""
+    def run(self, made: Tokenization) -> Any:
+        """Output of the model for one input, with hidden states and attention weights."""
         import torch
 
         inputs = {
@@ -90,8 +90,8 @@ class Checkpoint:
         with torch.inference_mode():
             return self.model(
                 **{name: torch.tensor([row]) for name, row in inputs.items()},
-                output_hidden_states=not attentions,
-                output_attentions=attentions,
+                output_hidden_states=True,
+                output_attentions=True,
             )
 
     @property
@@ -124,7 +124,12 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
     """
     files = find_model(name, offline=offline)
     kind = str(files.config.get("model_type") or "")
-    _check_family(files, kind)
+    relative = files.config.get("position_embedding_type") not in (None, "absolute")
+    if relative or kind not in FAMILIES:
+        raise ModelError(
+            f"'{files.name}' is a model of type '{kind}'{' with relative positions' if relative else ''}, which cannot "
+            f"be taken apart here. Models of these types can: {', '.join(FAMILIES)}."
+        )
     tokenizer = load_tokenizer(files.folder, files.name)
     model, missing = load_transformer(files, attn_implementation="eager")
     require_whole(files, missing)
@@ -133,6 +138,7 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
         no_pooler = f"models of type {kind} have none"
     elif missing:
         no_pooler = "the model's file holds no weights for it"
+        model.pooler = None
     return Checkpoint(files, tokenizer, model, kind, no_pooler)
 
 
@@ -143,22 +149,11 @@ def _segment_rows(model: Any) -> int:
     return int(getattr(model.config, "type_vocab_size", 2) or 1)
 
 
-def _check_family(files: ModelFiles, kind: str) -> None:
-    relative = files.config.get("position_embedding_type") not in (None, "absolute")
-    if kind in FAMILIES and not relative:
-        return
-    why = "relative positions" if relative else f"type '{kind}'" if kind else "unknown type"
-    raise ModelError(
-        f"'{files.name}' is a model of {why}, which cannot be taken apart here. "
-        f"Models of these types can: {', '.join(FAMILIES)}."
-    )
-
-
 Task = Literal["fill", "next", "answer", "tag", "label"]
 
 
 class _Kind(NamedTuple):
-    """What a task is called, transformers' class for it, and a published checkpoint that was trained for it."""
+    """The name of a task, transformers' class for it, and a published checkpoint that was trained for it."""
 
     named: str
     loads: str
@@ -170,13 +165,9 @@ KINDS: dict[Task, _Kind] = {
     "next": _Kind("the next sentence", "AutoModelForNextSentencePrediction", "bert-base-uncased"),
     "answer": _Kind("answer spans", "AutoModelForQuestionAnswering", "deepset/roberta-base-squad2"),
     "tag": _Kind("classes of tokens", "AutoModelForTokenClassification", "dslim/bert-base-NER"),
-    "label": _Kind(
-        "classes of texts",
-        "AutoModelForSequenceClassification",
-        "distilbert-base-uncased-finetuned-sst-2-english",
-    ),
+    "label": _Kind("classes of texts", "AutoModelForSequenceClassification", "ProsusAI/finbert"),
 }
-_BATCH_TOKENS = 2048
+_AT_ONCE = 16  # inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,18 +207,9 @@ class Head:
         }
 
     def encoded(self, text: str, second: str | None = None) -> tokenizers.Encoding:
-        """The tokens of an input that fits the model; nothing is cut.
-
-        Raises:
-            InputError: it does not fit.
-        """
+        """The tokens of an input that fits the model; InputError for one that does not."""
         encoding = self.tokenizer.encode(text) if second is None else self.tokenizer.encode(text, second)
-        if len(encoding.ids) > self.max_tokens:
-            what = "the text has" if second is None else "the two texts together have"
-            raise InputError(
-                f"{what} {len(encoding.ids):,} tokens, special tokens included, and '{self.name}' reads "
-                f"{self.max_tokens:,}. Nothing is cut here: shorten it."
-            )
+        check_length(encoding, self.name, self.max_tokens)
         return encoding
 
     def windows(self, text: str, *, first: str | None = None, overlap: int = 64) -> list[tokenizers.Encoding]:
@@ -259,57 +241,33 @@ class Head:
         return [self.tokenizer.post_process(before, part) for part in parts]
 
     def run(self, inputs: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
-        """What the head says of each input, in order, without padding.
+        """Output of the head for each input, in order, without padding.
 
         Yields:
             "logits": (t, classes) for "tag", (t, vocabulary) for "fill", (classes,) for "label" and "next";
             "start_logits" and "end_logits", (t,), for "answer".
         """
-        start = 0
-        while start < len(inputs):
-            end, longest = start, 0
-            while end < len(inputs):
-                longest = max(longest, len(inputs[end].ids))
-                if end > start and longest * (end + 1 - start) > _BATCH_TOKENS:
-                    break
-                end += 1
-            yield from self._run(inputs[start:end])
-            start = end
+        import torch
 
-    def require_known(self, number: int) -> None:
-        """
-        Raises:
-            ModelError: the model has no row for an entry of the tokenizer.
-        """
-        rows = int(self.model.get_input_embeddings().num_embeddings)
-        if number >= rows:
-            raise ModelError(
-                f"the tokenizer of '{self.name}' has the entry '{self.tokenizer.id_to_token(number)}' with the number "
-                f"{number:,}, and the model knows {rows:,} entries. The two do not belong together: mend the "
-                "checkpoint."
-            )
+        names = ("start_logits", "end_logits") if self.task == "answer" else ("logits",)
+        by_token = self.task in ("fill", "tag", "answer")
+        for start in range(0, len(inputs), _AT_ONCE):
+            some = inputs[start : start + _AT_ONCE]
+            given = {name: torch.from_numpy(rows).to(self.device) for name, rows in self.batch(some).items()}
+            with torch.inference_mode():
+                output = self.model(**given)
+            logits = {name: getattr(output, name).float().cpu().numpy() for name in names}
+            for i, one in enumerate(some):
+                yield {name: of[i, : len(one.ids)] if by_token else of[i] for name, of in logits.items()}
 
     def batch(self, inputs: Sequence[tokenizers.Encoding]) -> dict[str, NDArray[np.int64]]:
-        """What the model is given for some inputs, by name: (n, longest) each, padded."""
-        self.require_known(max(max(one.ids) for one in inputs))
+        """Arguments of the model for some inputs, by name: (n, longest) each, padded."""
         pad = int(self.files.config.get("pad_token_id") or 0)
         ids, types, mask = padded([Encoded(one.ids, one.type_ids) for one in inputs], pad)
         given = {"input_ids": ids, "attention_mask": mask}
         if segments := _segment_rows(self.model):
             given["token_type_ids"] = np.minimum(types, segments - 1)
         return given
-
-    def _run(self, batch: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
-        import torch
-
-        given = {name: torch.from_numpy(rows).to(self.device) for name, rows in self.batch(batch).items()}
-        with torch.inference_mode():
-            output = self.model(**given)
-        names = ("start_logits", "end_logits") if self.task == "answer" else ("logits",)
-        logits = {name: getattr(output, name).float().cpu().numpy() for name in names}
-        by_token = self.task in ("fill", "tag", "answer")
-        for row, one in enumerate(batch):
-            yield {name: of[row, : len(one.ids)] if by_token else of[row] for name, of in logits.items()}
 
 
 @kept_loaded
@@ -328,22 +286,11 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
     device = usable_device(device)
     tokenizer = load_tokenizer(files.folder, files.name)
     kind = KINDS[task]
-    way = f"Name a checkpoint that was trained for it ({kind.loads}), such as {kind.trained}."
-    try:
-        model, missing = load_transformer(files, kind.loads)
-    except ModelError as error:
-        if "Unrecognized configuration class" not in str(error.__cause__):
-            raise
-        what = files.config.get("model_type")
-        raise ModelError(
-            f"'{files.name}' is a model of type '{what}', which has no head for {kind.named}. {way}"
-        ) from None
+    model, missing = load_transformer(files, kind.loads)
     if missing:
-        # By modules, as whether tied weights are among what is missing differs from one loading to the next.
-        parts = sorted({".".join(name.split(".")[:2]) for name in missing})
-        listed = f"{', '.join(parts[:3])}{' ...' if len(parts) > 3 else ''}"
         raise ModelError(
-            f"'{files.name}' has no head for {kind.named}: its file holds no weights for {listed}. {way}"
+            f"'{files.name}' has no head for {kind.named}. Name a checkpoint that was trained for it ({kind.loads}), "
+            f"such as {kind.trained}."
         )
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))

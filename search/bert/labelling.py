@@ -8,8 +8,8 @@ A linear head over frozen embeddings has a row of weights and an intercept for e
 
     logits = W x + b,   probabilities = softmax(logits),   x an embedding of unit length
 
-It is kept as numbers, never as code: head.safetensors holds W and b, head.json the classes, the fingerprint of the
-encoder and how the head was trained. Applying it needs NumPy alone.
+It is kept as numbers, never as code: head.safetensors holds W and b, and as metadata the classes, the fingerprint of
+the encoder and how the head was trained. Applying it needs NumPy alone.
 
 With mean pooling x is the sum of the token vectors over n |mean|, so a logit is a sum over tokens, too:
 
@@ -42,7 +42,6 @@ from search.errors import (
     IndexDamaged,
     InputError,
     ModelError,
-    TextTooLong,
     first_line,
 )
 from search.files import write_whole
@@ -50,8 +49,7 @@ from search.records.predictions import LabelExplanation, LabelledText, Labelling
 from search.records.reports import Progress
 from search.records.tokens import TokenVectors, merged
 
-FORMAT, VERSION = "seewhy linear head", 1
-DESCRIPTION, WEIGHTS = "head.json", "head.safetensors"
+FILE, FORMAT = "head.safetensors", "seewhy linear head 2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,39 +101,33 @@ class LinearHead:
             raise HeadMismatch(self.name, what, found)
 
     def save(self, folder: str | Path, *, replace: bool = False) -> Path:
-        """Write the two files into a folder, which is made if it is not there.
+        """Write the head into a folder, which is made if it does not exist.
 
         Args:
-            replace: put it in place of a head that the folder holds.
+            replace: overwrite a head in the folder.
 
         Raises:
-            InputError: the folder holds a head, or the files cannot be written.
+            InputError: the folder holds a head, or the file cannot be written.
         """
         from safetensors.numpy import save
 
         place = Path(folder).expanduser()
         if not replace:
             check_no_head(place)
-        arrays = {"coefficients": self.coefficients, "intercepts": self.intercepts}
-        weights = save({name: np.ascontiguousarray(array, "<f8") for name, array in arrays.items()})
         described = {
-            "format": FORMAT,
-            "version": VERSION,
             "name": self.name,
             "classes": list(self.classes),
             "fingerprint": asdict(self.fingerprint),
-            "weights_sha256": hashlib.sha256(weights).hexdigest(),
             "trained": dict(self.trained),
         }
-        text = json.dumps(described, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+        numbers = {"coefficients": self.coefficients, "intercepts": self.intercepts}
+        arrays = {name: np.ascontiguousarray(array, "<f8") for name, array in numbers.items()}
+        content = save(arrays, {"format": FORMAT, "head": json.dumps(described, allow_nan=False)})
         try:
             place.mkdir(parents=True, exist_ok=True)
-            write_whole(place / WEIGHTS, weights)
-            write_whole(place / DESCRIPTION, text)
+            write_whole(place / FILE, content)
         except OSError as error:
-            raise InputError(
-                f"'{place}' cannot be written: {error.strerror or error}. Name another folder."
-            ) from None
+            raise InputError(f"'{place}' cannot be written: {error.strerror or error}.") from None
         return place
 
 
@@ -144,90 +136,39 @@ def check_no_head(folder: Path) -> None:
     Raises:
         InputError: the folder holds a head, which would be lost.
     """
-    if (folder / DESCRIPTION).exists():
-        raise InputError(
-            f"'{folder}' holds a head, and nothing is overwritten. Name another folder, or ask for it to be replaced."
-        )
+    if (folder / FILE).exists():
+        raise InputError(f"'{folder}' holds a head. Name another folder, or replace it with --replace.")
 
 
 def load_linear_head(folder: str | Path) -> LinearHead:
     """The head in a folder.
 
     Raises:
-        InputError: there is none, it was written by a later version, or its files are damaged.
+        InputError: there is none, another version of seewhy wrote it, or it is damaged.
     """
-    place = Path(folder).expanduser()
+    from safetensors import SafetensorError, safe_open
+
+    train = "Train one with: seewhy lab label train EXAMPLES.csv --out FOLDER"
+    file = Path(folder).expanduser() / FILE
+    if not file.is_file():
+        raise InputError(f"there is no {FILE} in '{folder}'. {train}")
     try:
-        text, weights = (place / DESCRIPTION).read_bytes(), (place / WEIGHTS).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        if (place / "config.json").is_file():
-            raise InputError(f"'{folder}' is no head, that is a checkpoint: --model {folder}") from None
-        raise InputError(
-            f"there is no head in '{folder}': a head is a folder with {DESCRIPTION} and {WEIGHTS}. "
-            "Train one with: seewhy lab label train EXAMPLES.csv --out FOLDER"
-        ) from None
-    except OSError as error:
-        raise InputError(f"'{folder}' cannot be read: {error.strerror or error}. Check the name.") from None
-    try:
-        return _built(folder, text, weights)
-    except InputError:
-        raise
-    except Exception as error:  # whatever the libraries stumble over; safetensors has an error of its own
-        what = "something is missing" if isinstance(error, (KeyError, IndexDamaged)) else first_line(error)
-        raise InputError(
-            f"the head in '{folder}' is damaged: {what:.80}. "
-            "Train it again with: seewhy lab label train EXAMPLES.csv"
-        ) from None
-
-
-def _built(folder: str | Path, text: bytes, weights: bytes) -> LinearHead:
-    from safetensors.numpy import load
-
-    described = _described(text)
-    if described.get("version") != VERSION:
-        raise InputError(
-            f"the head in '{folder}' has version {described.get('version')!r:.20} and this version of seewhy reads "
-            f"{VERSION}. Update seewhy, or train it again with: seewhy lab label train EXAMPLES.csv"
+        with safe_open(file, "numpy") as opened:
+            metadata = opened.metadata() or {}
+            numbers = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
+        if metadata.get("format") != FORMAT:
+            raise InputError(f"'{file}' is not a head of this version of seewhy. {train}")
+        described = json.loads(metadata["head"])
+        return LinearHead(
+            name=described["name"],
+            classes=tuple(described["classes"]),
+            coefficients=numbers["coefficients"],
+            intercepts=numbers["intercepts"],
+            fingerprint=Fingerprint.from_dict(described["fingerprint"]),
+            trained=described["trained"],
         )
-    if hashlib.sha256(weights).hexdigest() != described.get("weights_sha256"):
-        raise ValueError(f"{WEIGHTS} is not the file that {DESCRIPTION} was written with")
-    arrays = load(weights)
-    head = LinearHead(
-        name=described["name"],
-        classes=tuple(described["classes"]),
-        coefficients=arrays["coefficients"].astype(np.float64),
-        intercepts=arrays["intercepts"].astype(np.float64),
-        fingerprint=Fingerprint.from_dict(described["fingerprint"]),
-        trained=described["trained"],
-    )
-    shape = (len(head.classes), int(head.fingerprint.dimension))
-    if head.coefficients.shape != shape or head.intercepts.shape != shape[:1]:
-        raise ValueError(f"{WEIGHTS} has other shapes than {DESCRIPTION} says")
-    if not (np.isfinite(head.coefficients).all() and np.isfinite(head.intercepts).all()):
-        raise ValueError(f"{WEIGHTS} holds numbers that are none")
-    return head
-
-
-def _described(text: bytes) -> dict[str, Any]:
-    """What head.json says; ValueError where that describes no head."""
-    try:
-        described = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError(f"{DESCRIPTION} is no JSON") from None
-    if not isinstance(described, dict) or described.get("format") != FORMAT:
-        raise ValueError(f"{DESCRIPTION} does not describe a head")
-    classes: Any = described.get("classes")
-    names = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
-    right = {
-        "name": isinstance(described.get("name"), str) and described["name"].strip(),
-        "classes": names and len(set(classes)) == len(classes) >= 2,
-        "trained": isinstance(described.get("trained"), dict),
-        "fingerprint": isinstance(described.get("fingerprint"), dict),
-    }
-    for key, well in right.items():
-        if not well:
-            raise ValueError(f"{key} in {DESCRIPTION} is not what it has to be")
-    return described
+    except (SafetensorError, OSError, ValueError, KeyError, IndexDamaged) as error:
+        raise InputError(f"'{file}' is damaged: {first_line(error)}. {train}") from None
 
 
 def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto") -> Encoder:
@@ -265,12 +206,7 @@ def explain_label(
     if encoder is None:
         encoder = encoder_of(head, offline=offline, engine=engine)
     head.require_fits(encoder.fingerprint, "the encoder")
-    try:
-        (found,) = encoder.tokens([text], role="document")
-    except TextTooLong as error:
-        raise InputError(
-            f"the text has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
-        ) from None
+    (found,) = encoder.tokens([text], role="document")
     logits = head.logits(found.embedding.astype(np.float32)[None])[0]
     return LabelExplanation(
         text=text,

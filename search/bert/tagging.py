@@ -14,14 +14,15 @@ is around it.
 from __future__ import annotations
 
 import re
-import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import tokenizers
 from numpy.typing import NDArray
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.tokenizing import check_text, without_space
@@ -37,21 +38,24 @@ _ENTITIES = {"PER": "person", "LOC": "location", "ORG": "organization", "MISC": 
 
 _UNIVERSAL = {
     "ADJ": "adjective", "ADP": "adposition", "ADV": "adverb", "AUX": "auxiliary", "CCONJ": "conjunction",
-    "CONJ": "conjunction", "DET": "determiner", "INTJ": "interjection", "NOUN": "noun", "NUM": "numeral",
-    "PART": "particle", "PRON": "pronoun", "PROPN": "proper_noun", "SCONJ": "conjunction", "VERB": "verb",
-    "X": "other",
+    "DET": "determiner", "INTJ": "interjection", "NOUN": "noun", "NUM": "numeral", "PART": "particle",
+    "PRON": "pronoun", "PROPN": "proper_noun", "SCONJ": "conjunction", "VERB": "verb", "X": "other",
 }  # fmt: skip
+# Of the Penn Treebank, by their beginnings; the longer goes first.
 _PENN = {
-    "CC": "conjunction", "CD": "numeral", "DT": "determiner", "EX": "pronoun", "FW": "other", "IN": "adposition",
-    "JJ": "adjective", "LS": "other", "MD": "auxiliary", "NN": "noun", "NNP": "proper_noun", "PDT": "determiner",
-    "POS": "particle", "PRP": "pronoun", "RB": "adverb", "RP": "particle", "TO": "particle", "UH": "interjection",
-    "VB": "verb", "WDT": "determiner", "WP": "pronoun", "WRB": "adverb", "ADD": "other", "AFX": "other", "GW": "other",
-    "XX": "other", "NFP": "",
+    "NNP": "proper_noun", "NN": "noun", "VB": "verb", "MD": "auxiliary", "JJ": "adjective", "RB": "adverb",
+    "PRP": "pronoun", "WP": "pronoun", "DT": "determiner", "IN": "adposition", "CC": "conjunction", "CD": "numeral",
 }  # fmt: skip
-_PENN_ENDINGS = re.compile(r"(JJ)[RS]|(NN)S|(NNP)S|(PRP|WP)\$|(RB)[RS]|(VB)[DGNPZ]")
-_NO_WORDS = frozenset("PUNCT SYM SPACE _SP HYPH -LRB- -RRB- # $ '' `` , . : \"".split())
+_NO_WORDS = frozenset("O PUNCT SYM SPACE _SP HYPH -LRB- -RRB- # $ '' `` , . : \"".split())
 
 NO_ENTITY = "O"
+OVERLAP = 64  # tokens that two windows of a long text share
+TAGGERS: dict[TagTask, str] = {
+    "ner": "dslim/bert-base-NER",
+    "pos": "vblagoje/bert-english-uncased-finetuned-pos",
+}
+
+Span = tuple[int, int]
 
 
 def parsed(label: str) -> tuple[str, str]:
@@ -82,23 +86,17 @@ def chunks(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
         before = now
 
 
-def check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
+def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
     """
     Raises:
         InputError: a checkpoint for entities is to find parts of speech, or the other way round.
     """
     finds_entities = any(label.upper() == NO_ENTITY for label in labels)
-    shown = ", ".join(labels[:6]) + (" ..." if len(labels) > 6 else "")
-    if task == "ner" and not finds_entities:
+    if finds_entities != (task == "ner"):
+        shown, other = ", ".join(labels[:6]), "pos" if task == "ner" else "ner"
         raise InputError(
-            f"'{model}' names no class O for words that are no entity; it has {shown}. If these are parts of speech, "
-            "seewhy lab tag --task pos finds them; otherwise name a checkpoint that was trained for entities, such as "
-            "dslim/bert-base-NER."
-        )
-    if task == "pos" and finds_entities and any(_PREFIXED.fullmatch(label) for label in labels):
-        raise InputError(
-            f"the classes of '{model}' are those of entities ({shown}). Use --task ner, or name a checkpoint that was "
-            "trained for parts of speech, such as vblagoje/bert-english-uncased-finetuned-pos."
+            f"'{model}' has no classes for --task {task}, but {shown}. Use --task {other}, or name a checkpoint that "
+            f"was trained for it, such as {TAGGERS[task]}."
         )
 
 
@@ -108,19 +106,10 @@ def field_of(label: str, task: TagTask) -> str:
         _, kind = parsed(label)
         return _ENTITIES.get(kind.upper(), "_".join(kind.lower().split()))
     name = label.upper()
-    if name in _NO_WORDS or name == NO_ENTITY:
+    if name in _NO_WORDS:
         return ""
-    if name in _UNIVERSAL:
-        return _UNIVERSAL[name]
-    ending = _PENN_ENDINGS.fullmatch(name)
-    stem = next(filter(None, ending.groups())) if ending else name
-    return _PENN.get(stem, "_".join(label.lower().split()))
-
-
-TAGGERS = "dslim/bert-base-NER"
-OVERLAP = 64  # tokens that two windows of a long text share
-
-Span = tuple[int, int]
+    penn = next((field for start, field in _PENN.items() if name.startswith(start)), None)
+    return _UNIVERSAL.get(name) or penn or "_".join(label.lower().split())
 
 
 def tag(
@@ -159,39 +148,27 @@ def tag(
 
 def load_tagger(model: str | None, task: TagTask, offline: bool = False, device: str | None = None) -> Tagger:
     """A checkpoint for a task; errors as of `tag`."""
-    if task not in ("ner", "pos"):
+    if task not in TAGGERS:
         raise InputError(f"there is no task '{task}' for words; there are ner and pos.")
-    head = load_head("tag", required(model), offline, device)
-    check_task(head.labels, task, head.name)
+    if not model:
+        raise InputError(f"name a checkpoint that was trained for it with --model, such as {TAGGERS[task]}.")
+    head = load_head("tag", model, offline, device)
+    _check_task(head.labels, task, head.name)
     return Tagger(head)
 
 
-def required(model: str | None) -> str:
-    """
-    Raises:
-        InputError: no checkpoint is named.
-    """
-    if not model:
-        raise InputError(
-            f"name a checkpoint that was trained to classify tokens with --model, such as {TAGGERS}."
-        )
-    return model
-
-
-@dataclass(frozen=True, eq=False)
-class _Tokens:
-    """All tokens of a text without special ones.
+class _Token(NamedTuple):
+    """A token that stands for characters of a text: its entry, its span, and its (classes,) logits.
 
     Attributes:
-        spans: in the text, without white space around them.
-        logits: (n, classes).
-        breaks: whether a token begins a new word for the tokenizer.
+        begins: it begins a new word for the tokenizer.
     """
 
-    pieces: list[str]
-    spans: list[Span]
+    piece: str
+    start: int
+    end: int
+    begins: bool
     logits: NDArray[np.float32]
-    breaks: list[bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,34 +185,27 @@ class Tagger:
         Args:
             words: of each text the spans of its words, where they are known; a word that the tokenizer makes nothing
                 of has no tokens, and the class O with score 0. None finds them: runs between white space, each
-                punctuation mark and each Chinese or Japanese character by itself.
+                punctuation mark by itself, and what the tokenizer takes for a word.
         """
         windows = [self.head.windows(text, overlap=OVERLAP) for text in texts]
-        order = sorted(
-            ((i, j) for i, made in enumerate(windows) for j in range(len(made))),
-            key=lambda at: len(windows[at[0]][at[1]].ids),
-        )
-        logits: dict[tuple[int, int], NDArray[np.float32]] = {}
-        for at, output in zip(order, self.head.run([windows[i][j] for i, j in order]), strict=True):
-            logits[at] = output["logits"]
-        found = []
+        places = [(i, j) for i, made in enumerate(windows) for j in range(len(made))]
+        places.sort(key=lambda place: len(windows[place[0]][place[1]].ids))  # little padding
+        outputs = self.head.run([windows[i][j] for i, j in places])
+        logits = {place: output["logits"] for place, output in zip(places, outputs, strict=True)}
+        read = []
         for i, text in enumerate(texts):
-            tokens = _merged(text, windows[i], [logits[i, j] for j in range(len(windows[i]))])
+            tokens = _tokens(text, windows[i], [logits[i, j] for j in range(len(windows[i]))])
             groups = _own_words(text, tokens) if words is None else _given_words(words[i], tokens)
-            found.append(tuple(self._words(text, tokens, groups)))
-        return found
+            read.append(tuple(self._word(text, *group) for group in groups))
+        return read
 
-    def _words(
-        self, text: str, tokens: _Tokens, groups: Sequence[tuple[Span, list[int]]]
-    ) -> Iterator[TaggedWord]:
-        for (start, end), members in groups:
-            label, score = "O", 0.0
-            if members:
-                logits = tokens.logits[members[0]].astype(np.float64)
-                best = int(logits.argmax())
-                label, score = self.head.labels[best], float(softmax(logits)[best])
-            pieces = tuple(tokens.pieces[i] for i in members)
-            yield TaggedWord(text[start:end], start, end, label, score, pieces)
+    def _word(self, text: str, span: Span, tokens: Sequence[_Token]) -> TaggedWord:
+        label, score = NO_ENTITY, 0.0
+        if tokens:
+            likely = softmax(tokens[0].logits.astype(np.float64))
+            best = int(likely.argmax())
+            label, score = self.head.labels[best], float(likely[best])
+        return TaggedWord(text[slice(*span)], *span, label, score, tuple(token.piece for token in tokens))
 
 
 def mentions(text: str, words: Sequence[TaggedWord], task: TagTask, offset: int = 0) -> tuple[Mention, ...]:
@@ -262,74 +232,45 @@ def mentions(text: str, words: Sequence[TaggedWord], task: TagTask, offset: int 
     )
 
 
-def _merged(
+def _tokens(
     text: str, windows: Sequence[tokenizers.Encoding], logits: Sequence[NDArray[np.float32]]
-) -> _Tokens:
+) -> list[_Token]:
     """The tokens of a text, each with its logits from the window in whose middle it stands nearest."""
     inner = [[i for i, part in enumerate(one.sequence_ids) if part is not None] for one in windows]
     step = len(inner[0]) - min(OVERLAP, len(inner[0]) // 2)
-    total = step * (len(windows) - 1) + len(inner[-1])
-    nearest: list[tuple[float, int, int]] = [(np.inf, 0, 0)] * total
+    nearest: dict[int, tuple[float, int, int]] = {}
     for j, members in enumerate(inner):
-        middle = (len(members) - 1) / 2
-        for place, i in enumerate(members):
-            at = j * step + place
-            nearest[at] = min(nearest[at], (abs(place - middle), j, i))
-    pieces, spans, breaks, rows = [], [], [], []
-    before: Any = None
-    for _, j, i in nearest:
-        one = windows[j]
-        word = one.word_ids[i]
-        pieces.append(one.tokens[i])
-        spans.append(without_space(text, *one.offsets[i]))
-        breaks.append(word is None or word != before)
-        rows.append(logits[j][i])
-        before = word
-    classes = logits[0].shape[1]
-    return _Tokens(pieces, spans, np.array(rows, dtype=np.float32).reshape(total, classes), breaks)
+        for place, i in enumerate(members, j * step):
+            distance = abs(place - j * step - (len(members) - 1) / 2)
+            nearest[place] = min(nearest.get(place, (np.inf, 0, 0)), (distance, j, i))
+    columns = [(one.tokens, one.offsets, one.word_ids) for one in windows]
+    tokens, before = [], None
+    for _, (_, j, i) in sorted(nearest.items()):
+        pieces, offsets, words = columns[j]
+        start, end = without_space(text, *offsets[i])
+        if start < end:  # else white space, or what a normaliser made of nothing
+            begins = words[i] is None or words[i] != before
+            tokens.append(_Token(pieces[i], start, end, begins, logits[j][i]))
+        before = words[i]
+    return tokens
 
 
-def _own_words(text: str, tokens: _Tokens) -> list[tuple[Span, list[int]]]:
+def _own_words(text: str, tokens: Sequence[_Token]) -> list[tuple[Span, list[_Token]]]:
     """Words of a text with their tokens: a token that begins where a word may begin starts a new one."""
-    starts = _word_starts(text)
-    groups: list[tuple[Span, list[int]]] = []
-    for i, (start, end) in enumerate(tokens.spans):
-        if start == end:  # white space, or what a normaliser made of nothing
-            continue
-        behind = groups[-1][0][1] if groups else -1
-        if not groups or (start >= behind and (tokens.breaks[i] or start in starts)):
-            groups.append(((start, end), [i]))
+    starts = {start for _, (start, _) in BertPreTokenizer().pre_tokenize_str(text)}
+    groups: list[tuple[Span, list[_Token]]] = []
+    for token in tokens:
+        (first, end), members = groups[-1] if groups else ((0, 0), [])
+        if not members or (token.start >= end and (token.begins or token.start in starts)):
+            groups.append(((token.start, token.end), [token]))
         else:
-            (first, _), members = groups[-1]
-            groups[-1] = ((first, max(behind, end)), [*members, i])
+            groups[-1] = ((first, max(end, token.end)), [*members, token])
     return groups
 
 
-def _word_starts(text: str) -> set[int]:
-    """Where BERT's basic tokenizer cuts a text, whatever the model's own does (Devlin et al. 2019, tokenization.py)."""
-    from tokenizers.pre_tokenizers import BertPreTokenizer
-
-    found = {start for _, (start, _) in BertPreTokenizer().pre_tokenize_str(text)}
-    for i, character in enumerate(text):
-        if not character.isascii() and unicodedata.category(character) == "Lo" and _stands_alone(character):
-            found |= {i, i + 1}
-    return found
-
-
-def _stands_alone(character: str) -> bool:
-    """Whether a character is one of scripts that put no spaces between words."""
-    return unicodedata.name(character, "").startswith(("CJK", "HIRAGANA", "KATAKANA"))
-
-
-def _given_words(words: Sequence[Span], tokens: _Tokens) -> list[tuple[Span, list[int]]]:
+def _given_words(words: Sequence[Span], tokens: Sequence[_Token]) -> list[tuple[Span, list[_Token]]]:
     """Words with the tokens that begin in them."""
-    groups: list[tuple[Span, list[int]]] = [(span, []) for span in words]
-    at = 0
-    for i, (start, end) in enumerate(tokens.spans):
-        if start == end:
-            continue
-        while at < len(words) and words[at][1] <= start:
-            at += 1
-        if at < len(words) and words[at][0] <= start:
-            groups[at][1].append(i)
-    return groups
+    starts = [token.start for token in tokens]
+    return [
+        (span, list(tokens[bisect_left(starts, span[0]) : bisect_left(starts, span[1])])) for span in words
+    ]

@@ -1,33 +1,37 @@
-"""A text or a pair -> tokens and words, as the model gets them; and two tokenizers side by side.
+"""Texts, tokens and the vocabulary: tokenize a text or a pair, ids to entries and back, entries by their spelling.
 
 Only the tokenizer of a model is loaded for this, no weights.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from itertools import groupby
+
+import tokenizers
 
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.encoding.tokenizer import load_tokenizer, require_characters
 from search.errors import InputError
 from search.records.inspections import (
+    Decoded,
+    Entry,
     InputToken,
     InputWord,
     Tokenization,
+    Vocabulary,
 )
-
-if TYPE_CHECKING:
-    import tokenizers
 
 _UNKNOWN = ("[UNK]", "<unk>")
 
 
-def check_text(text: str, name: str = "the text", *, may_be_empty: bool = False) -> None:
+def check_text(text: str, name: str = "the text") -> None:
     """
     Raises:
         InputError: a text, which is called `name`, is empty or no valid Unicode.
     """
-    if not text.strip() and not may_be_empty:
+    if not text.strip():
         raise InputError(f"{name} is empty. Give something to read.")
     require_characters(text, name)
 
@@ -44,7 +48,7 @@ def without_space(text: str, start: int, end: int) -> tuple[int, int]:
 def tokenize(
     text: str, text2: str | None = None, *, model: str = DEFAULT_MODEL, offline: bool = False
 ) -> Tokenization:
-    """What the tokenizer of a model makes of a text, or of a pair.
+    """Tokens and words of a text, or of a pair, by the tokenizer of a model.
 
     Args:
         text2: the second text of a pair, which BERT reads as [CLS] text [SEP] text2 [SEP].
@@ -54,8 +58,8 @@ def tokenize(
         ModelError: the model cannot be found, or has no tokenizer with character offsets.
         InputError: a text is empty or no valid Unicode.
     """
-    files = find_model(model, offline=offline)
-    return tokenized(load_tokenizer(files.folder, files.name), text, text2, files.name)
+    name, tokenizer = named_tokenizer(model, offline)
+    return tokenized(tokenizer, text, text2, name)
 
 
 def tokenized(
@@ -68,14 +72,9 @@ def tokenized(
     """
     texts = (text,) if text2 is None else (text, text2)
     for number, one in enumerate(texts, 1):
-        check_text(one, "the text" if len(texts) == 1 else f"text {number}")
+        check_text(one, "the text" if text2 is None else f"text {number}")
     encoding = tokenizer.encode(*texts)
-    if max_tokens is not None and len(encoding.ids) > max_tokens:
-        what = "the text has" if len(texts) == 1 else "the two texts together have"
-        raise InputError(
-            f"{what} {len(encoding.ids):,} tokens, [CLS] and [SEP] included, and '{name}' reads {max_tokens:,}. "
-            "Nothing is cut here: shorten it."
-        )
+    check_length(encoding, name, max_tokens)
     unknown = unknown_id(tokenizer)
     tokens = tuple(
         InputToken(
@@ -105,26 +104,142 @@ def tokenized(
     return Tokenization(texts, tokens, _words(texts, tokens), tokenizer.get_vocab_size())
 
 
+def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | None) -> None:
+    """
+    Raises:
+        InputError: an input has more tokens than a model reads.
+    """
+    if max_tokens is not None and len(encoding.ids) > max_tokens:
+        what = "the two texts together have" if 1 in encoding.sequence_ids else "the text has"
+        raise InputError(
+            f"{what} {len(encoding.ids):,} tokens, special tokens included, and '{name}' reads {max_tokens:,}. "
+            "Nothing is cut here: shorten it."
+        )
+
+
 def _words(texts: tuple[str, ...], tokens: tuple[InputToken, ...]) -> tuple[InputWord, ...]:
     """The words of all texts, in order."""
-    at: dict[tuple[int, int], list[int]] = {}
-    for i, token in enumerate(tokens):
-        if token.source is not None and token.word is not None:
-            at.setdefault((token.source, token.word), []).append(i)
-    found = []
-    for (source, _), places in at.items():
-        start = min(tokens[i].start for i in places)
-        end = max(tokens[i].end for i in places)
-        unknown = any(tokens[i].unknown for i in places)
-        found.append(InputWord(texts[source][start:end], start, end, source, tuple(places), unknown))
-    return tuple(found)
+    words = []
+    for (source, word), group in groupby(range(len(tokens)), lambda i: (tokens[i].source, tokens[i].word)):
+        if source is not None and word is not None:
+            positions = tuple(group)
+            start, end = tokens[positions[0]].start, tokens[positions[-1]].end
+            unknown = any(tokens[i].unknown for i in positions)
+            words.append(InputWord(texts[source][start:end], start, end, source, positions, unknown))
+    return tuple(words)
 
 
 def unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:
     """The id that stands for what cannot be spelled; None where everything can."""
     named = getattr(tokenizer.model, "unk_token", None)
-    for name in (named,) if named else _UNKNOWN:
-        number: int | None = tokenizer.token_to_id(name)
-        if number is not None:
-            return number
-    return None
+    ids = map(tokenizer.token_to_id, (named,) if named else _UNKNOWN)
+    return next((number for number in ids if number is not None), None)
+
+
+def vocabulary(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Vocabulary:
+    """Size and kinds of the vocabulary of a model's tokenizer.
+
+    Raises:
+        ModelError: the model cannot be found, or has no fast tokenizer.
+    """
+    name, tokenizer = named_tokenizer(model, offline)
+    entries = entries_of(tokenizer)
+    pieces = [entry.piece for entry in entries if not entry.special]
+    return Vocabulary(
+        model=name,
+        kind=type(tokenizer.model).__name__,
+        entries=len(entries),
+        special=tuple(entry for entry in entries if entry.special),
+        continuing=sum(map(_continues, pieces)) if is_wordpiece(tokenizer) else None,
+        characters=sum(len(piece) == 1 for piece in pieces),
+    )
+
+
+def ids_of(pieces: Sequence[str], *, model: str = DEFAULT_MODEL, offline: bool = False) -> tuple[int, ...]:
+    """The ids of entries, each as it stands in the vocabulary: "key", "##ing", "[MASK]".
+
+    Raises:
+        InputError: one is no entry; the message says how a text spells it.
+        ModelError: as of `vocabulary`.
+    """
+    name, tokenizer = named_tokenizer(model, offline)
+    ids = [tokenizer.token_to_id(piece) for piece in pieces]
+    if None in ids:
+        piece = pieces[ids.index(None)]
+        alone = tokenizer.encode(piece, add_special_tokens=False).tokens
+        raise InputError(
+            f"the vocabulary of '{name}' has no entry '{piece}'. "
+            f"A text spells it with {len(alone)}: {' '.join(alone) or '(nothing)'}."
+        )
+    return tuple(number for number in ids if number is not None)
+
+
+def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = False) -> Decoded:
+    """The entries of ids, and the text that they read as together.
+
+    Raises:
+        InputError: there is no such id.
+        ModelError: as of `vocabulary`.
+
+    Example:
+        >>> decode([101, 8254, 2319, 102]).text      # doctest: +SKIP
+        '[CLS] sinan [SEP]'
+    """
+    name, tokenizer = named_tokenizer(model, offline)
+    entries = {entry.id: entry for entry in entries_of(tokenizer)}
+    for number in ids:
+        if number not in entries:
+            raise InputError(
+                f"the vocabulary of '{name}' has no id {number}. Its ids are 0 to {max(entries):,}."
+            )
+    text = tokenizer.decode(list(ids), skip_special_tokens=False)
+    return Decoded(name, tuple(entries[number] for number in ids), text)
+
+
+def find_entries(pattern: str, *, model: str = DEFAULT_MODEL, offline: bool = False) -> tuple[Entry, ...]:
+    """Entries that match a pattern of `fnmatch`, in the order of the vocabulary; upper and lower case count.
+
+    Args:
+        pattern: "board" alone, "*board*" within a word, "##*" for all that continue one. In a vocabulary that marks
+            the beginning of a word, as RoBERTa's, entries match as they read, too.
+
+    Raises:
+        ModelError: as of `vocabulary`.
+    """
+    _, tokenizer = named_tokenizer(model, offline)
+    marked = not is_wordpiece(tokenizer)
+    return tuple(
+        entry
+        for entry in entries_of(tokenizer)
+        if fnmatchcase(entry.piece, pattern) or (marked and fnmatchcase(entry.word, pattern))
+    )
+
+
+def named_tokenizer(model: str, offline: bool) -> tuple[str, tokenizers.Tokenizer]:
+    """The name of a model, and its tokenizer."""
+    files = find_model(model, offline=offline)
+    return files.name, load_tokenizer(files.folder, files.name)
+
+
+def entries_of(tokenizer: tokenizers.Tokenizer) -> list[Entry]:
+    """All entries, by id. What the tokenizer puts around a text is special, whether or not it was added."""
+    special = {number for number, added in tokenizer.get_added_tokens_decoder().items() if added.special}
+    special.update(tokenizer.encode("").ids)
+    pieces = sorted((number, piece) for piece, number in tokenizer.get_vocab().items())
+    return [Entry(number, piece, word_of(tokenizer, number), number in special) for number, piece in pieces]
+
+
+def word_of(tokenizer: tokenizers.Tokenizer, number: int) -> str:
+    """An entry as it reads in a text."""
+    piece = tokenizer.id_to_token(number) or "[no entry]"
+    if is_wordpiece(tokenizer):
+        return piece.removeprefix("##") if _continues(piece) else piece
+    return tokenizer.decode([number], skip_special_tokens=False).strip() or piece
+
+
+def is_wordpiece(tokenizer: tokenizers.Tokenizer) -> bool:
+    return type(tokenizer.model).__name__ == "WordPiece"
+
+
+def _continues(piece: str) -> bool:
+    return piece.startswith("##") and len(piece) > 2

@@ -59,12 +59,10 @@ def ask(
 
     if not reader.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
-    is_plain = passages == options.defaults(options.HitOptions)
-    asks_index = not is_plain or index != IndexOptions(offline=index.offline)
-    if inside is not None and asks_index:
+    plain = passages == options.defaults(options.HitOptions) and index == IndexOptions(offline=index.offline)
+    if inside is not None and not plain:
         raise typer.BadParameter(
-            "--in reads one text and asks no index: leave out --index, --engine, -k, --per-document "
-            "and all options of ranking"
+            "--in reads one text: leave out --index, --engine, -k and all options of ranking"
         )
     question, notes = " ".join(words), tuple[str, ...]()
     with progress_bar(output.quiet) as progress:

@@ -1,134 +1,32 @@
-"""seewhy lab inspect: a look inside BERT, and what a model consists of."""
+"""seewhy lab inspect: a look inside BERT, the model without a text, the passages of a file."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, panel
-from search.cli.output import DrawnOutput, SaveOption, check_savable, output_option
+from search.cli.output import DrawnOutput, check_writable, output_option, write_file
+from search.errors import InputError
 
 if TYPE_CHECKING:
-    from search.records.attention import View
+    from search.records.inspections import View
 
-attention_option, texts_option = panel("Attention"), panel("Two texts side by side")
-itself_option = panel("The model itself, without a text")
-
-
-@dataclass(frozen=True)
-class AttentionOptions:
-    """Which part of the attention is meant."""
-
-    shown: Annotated[
-        bool, attention_option("--attention", help="Show who reads whom: every head, in the files.")
-    ] = False
-    layer: Annotated[
-        int | None, attention_option(min=1, help="Attention of this layer, the mean of its heads.")
-    ] = None
-    head: Annotated[int | None, attention_option(min=1, help="Attention of this head of --layer.")] = None
-    token: Annotated[
-        str | None,
-        attention_option(
-            metavar="TOKEN|N",
-            help="Work this head through for one token: q.k / sqrt(d), softmax, weighted sum.",
-        ),
-    ] = None
-    rollout: Annotated[
-        bool, attention_option("--rollout", help="Attention rolled out over the layers, up to --layer.")
-    ] = False
-
-    @property
-    def view(self) -> View:
-        from search.records.attention import View
-
-        return View(self.layer, self.head, self.rollout)
-
-    @property
-    def modes(self) -> dict[str, bool]:
-        """The options that ask for attention, and whether they were given."""
-        whole = {"--attention": self.shown, "--layer": self.layer is not None, "--rollout": self.rollout}
-        one = self.token is not None
-        return {"--token": one} | {
-            name: given and not (one and name == "--layer") for name, given in whole.items()
-        }
-
-    def check(self) -> None:
-        """Refuse what has no meaning."""
-        if self.head is not None and self.layer is None:
-            raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
-        if self.head is not None and self.rollout:
-            raise typer.BadParameter("--rollout is of all heads: leave --head out")
-        if self.token is not None and self.head is None:
-            raise typer.BadParameter("--token needs --layer and --head: one head is worked through")
-
-
-@dataclass(frozen=True)
-class TextsOptions:
-    """What of two texts, each read by itself, is compared."""
-
-    word: Annotated[
-        list[str] | None,
-        texts_option(
-            metavar="WORD", help="This word's vectors in both; repeat it for another word in TEXT2."
-        ),
-    ] = None
-    against: Annotated[
-        list[str] | None,
-        texts_option(
-            metavar="WORD",
-            help="With --word: also compare with this word; may be repeated.",
-        ),
-    ] = None
-    equal_rows: Annotated[
-        bool, texts_option("--equal-rows", help="Which vectors at the same place are equal, part by part.")
-    ] = False
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """What is shown of a model that reads nothing."""
-
-    parameters: Annotated[
-        bool, itself_option("--parameters", help="Its tensors by name, with shape and count.")
-    ] = False
-    modules: Annotated[bool, itself_option("--modules", help="Its modules as a tree.")] = False
-    every: Annotated[bool, itself_option("--all", help="A line for each, also where layers are alike.")] = (
-        False
-    )
-
-
-@dataclass(frozen=True)
-class VectorOptions:
-    """How much is shown of the vectors themselves."""
-
-    values: Annotated[
-        int, output_option("--values", metavar="N", min=0, help="Show the first N numbers of vectors, too.")
-    ] = 0
-    vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False
-    save: SaveOption = None
-
-
-_OF_ATTENTION = ("--attention", "--layer", "--rollout")
-# Which options go with which modes; "" is a text that is read.
-_ONLY_WITH = {
-    "--against": ("--word",),
-    "--all": ("--parameters", "--modules"),
-    "--values": ("", "--parameters", "--token"),
-    "--vectors": ("",),
-    "--save": ("", "--parameters", "--token", "--word", "--equal-rows", *_OF_ATTENTION),
-}
+_attention, _texts = panel("Attention"), panel("Two texts side by side")
+_itself = panel("The model itself, without a text")
+_MODEL_ALONE = ("--parameters", "--modules")
 
 
 def inspect(
-    asked: AttentionOptions,
-    compared: TextsOptions,
-    itself: ModelOptions,
-    numbers: VectorOptions,
     output: DrawnOutput,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="What the model reads; with --passages a file.")
+        str | None, typer.Argument(metavar="TEXT", help="The text to read; with --passages a file.")
     ] = None,
     text2: Annotated[
         str | None, typer.Argument(metavar="TEXT2", help="The second text of a pair, or to compare with.")
@@ -136,12 +34,48 @@ def inspect(
     model: Annotated[
         str | None, checkpoint("The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
+    attention: Annotated[
+        bool, _attention("--attention", help="Show who reads whom: every head, in the files.")
+    ] = False,
+    layer: Annotated[
+        int | None, _attention(min=1, help="Attention of this layer, the mean of its heads.")
+    ] = None,
+    head: Annotated[int | None, _attention(min=1, help="Attention of this head of --layer.")] = None,
+    token: Annotated[
+        str | None,
+        _attention(
+            metavar="TOKEN|N",
+            help="This head step by step for one token: q.k / sqrt(d), softmax, weighted sum.",
+        ),
+    ] = None,
+    rollout: Annotated[
+        bool, _attention("--rollout", help="Attention rolled out over the layers, up to --layer.")
+    ] = False,
+    word: Annotated[
+        list[str] | None,
+        _texts(metavar="WORD", help="This word's vectors in both; repeat it for another word in TEXT2."),
+    ] = None,
+    against: Annotated[
+        list[str] | None, _texts(metavar="WORD", help="With --word: also compare with this; may be repeated.")
+    ] = None,
+    equal_rows: Annotated[
+        bool, _texts("--equal-rows", help="Which vectors at the same position are equal, part by part.")
+    ] = False,
+    parameters: Annotated[
+        bool, _itself("--parameters", help="Its tensors by name, with shape and count.")
+    ] = False,
+    modules: Annotated[bool, _itself("--modules", help="Its modules as a tree.")] = False,
     passages: Annotated[
         bool,
-        typer.Option(
-            "--passages", help="Show each passage of the file TEXT, as it is and as it is encoded, instead."
-        ),
+        typer.Option("--passages", help="Show each passage of the file TEXT, and what of it is encoded."),
     ] = False,
+    values: Annotated[
+        int, output_option(metavar="N", min=0, help="Show the first N numbers of vectors, too.")
+    ] = 0,
+    vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False,
+    save: Annotated[
+        Path | None, output_option(metavar="FILE.npz", help="Write whole arrays by name instead.")
+    ] = None,
     offline: OfflineOption = False,
 ) -> None:
     """Look inside BERT while it reads a text, or a pair of texts.
@@ -151,95 +85,121 @@ def inspect(
     --equal-rows what two texts share. Attention and words have pictures: --png draws them, --html writes a page of
     attention with all heads to choose from. Without a text: --parameters, --modules.
     """
-    asked.check()
-    given = asked.modes | {
-        "--word": bool(compared.word),
-        "--equal-rows": compared.equal_rows,
-        "--parameters": itself.parameters,
-        "--modules": itself.modules,
+    modes = {
         "--passages": passages,
+        "--parameters": parameters,
+        "--modules": modules,
+        "--word": bool(word),
+        "--equal-rows": equal_rows,
+        "--token": token is not None,
+        "--attention": (attention or layer is not None or rollout) and token is None,
     }
-    mode = _mode(given)
-    _check_texts(mode, text, text2)
-    _check_others(
-        mode,
-        {
-            "--against": bool(compared.against),
-            "--all": itself.every,
-            "--values": bool(numbers.values),
-            "--vectors": numbers.vectors,
-            "--save": numbers.save is not None,
-        },
-        output,
-    )
-    if numbers.vectors and not output.as_json:
-        raise typer.BadParameter("--vectors goes with --json alone")
-    check_savable(numbers.save)
-    from search.cli import looking as look
+    named = [mode for mode, given in modes.items() if given]
+    mode = named[0] if named else ""
+    if len(named) > 1:
+        raise typer.BadParameter(f"{named[0]} and {named[1]} exclude each other")
+    if (text is None) != (mode in _MODEL_ALONE):
+        raise typer.BadParameter("give a text, or --parameters or --modules alone", param_hint="TEXT")
+    if mode == "--equal-rows" and text2 is None:
+        raise typer.BadParameter("--equal-rows compares two texts: give a second one")
+    if (head or token) and not layer:
+        raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
+    if (output.files and mode not in ("--attention", "--word")) or (output.html and mode == "--word"):
+        raise typer.BadParameter(
+            "--png draws attention (--attention, --layer, --rollout) and --word, --html attention"
+        )
+    if save:
+        check_writable(save)
+    import search.bert as bert
     from search.encoding.models import DEFAULT_MODEL
+    from search.records.inspections import View
+    from search.render import inspection as draw
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
-    found = look.Found(output, numbers)
     if mode == "--passages":
-        look.show_passages(str(text), model, offline, output)
-    elif mode in ("--parameters", "--modules"):
-        look.show_model(mode, itself.every, found, which)
+        from search.indexing.cutting import passages_of
+
+        cut = passages_of(str(text), model=model, offline=offline)
+        shown = _Shown(cut, draw.passages, lambda: draw.passages_json(cut))
+    elif mode == "--parameters":
+        tensors = bert.parameters(**which)
+        shown = _Shown(tensors, draw.parameters, lambda: draw.parameters_json(tensors))
+    elif mode == "--modules":
+        shown = _Shown(bert.modules(**which), draw.modules)
     elif mode == "--word":
-        look.show_contexts(compared, [one for one in (text, text2) if one is not None], found, which)
+        shown = _contexts(word or [], [one for one in (text, text2) if one is not None], against or [], which)
     elif mode == "--equal-rows":
-        look.show_equal_rows(str(text), str(text2), found, which)
+        shown = _Shown(bert.equal_rows(str(text), str(text2), **which), draw.equal_rows)
     elif mode == "--token":
-        look.show_head(asked, str(text), text2, found, which)
+        number: Any = int(str(token)) if str(token).isdecimal() else token
+        work = bert.work_through(str(text), text2, layer=layer or 1, head=head or 1, token=number, **which)
+        shown = _Shown(work, partial(draw.head_at_work, values=values))
     elif mode:
-        look.show_attention(asked, str(text), text2, found, which)
+        shown = _attended(str(text), text2, View(layer, head, rollout), which, bool(output.html))
     else:
-        look.show_inspection(str(text), text2, found, which)
+        looked = bert.inspect(str(text), text2, **which)
+        drawn = partial(draw.inspection, values=values)
+        shown = _Shown(looked, drawn, lambda: draw.as_json(looked, vectors=vectors), arrays=looked.arrays)
+    if save:
+        output.note(_saved(save, shown.arrays or shown.record))
+    else:
+        output.result(shown.record, shown.text, data=shown.data, png=shown.png, html=shown.html)
 
 
-def _mode(given: dict[str, bool]) -> str:
-    """The option that says what is looked at; "" for a text as a whole.
+@dataclass(frozen=True)
+class _Shown:
+    """A record, and how it is printed, drawn and saved."""
+
+    record: Any
+    text: Callable[..., str]
+    data: Callable[[], str] | None = None
+    png: Callable[[], bytes] = bytes
+    html: Callable[[], str] | None = None
+    arrays: Any = None
+
+
+def _contexts(words: list[str], texts: list[str], against: list[str], which: dict[str, Any]) -> _Shown:
+    from search.bert import in_contexts
+    from search.render import inspection as draw
+    from search.render import picture
+
+    found = in_contexts(words[0] if len(words) == 1 else words, texts, against, **which)
+    return _Shown(found, draw.contexts, lambda: draw.contexts_json(found), lambda: picture.contexts(found))
+
+
+def _attended(text: str, text2: str | None, view: View, which: dict[str, Any], html: bool) -> _Shown:
+    from search.bert import inspect
+    from search.render import heatmap, page, picture
+
+    attention = inspect(text, text2, **which).attention
+    weights = view.matrix(attention)
+    if html:
+        attention.require_at_most(page.MOST_WEIGHTS)
+    return _Shown(
+        attention,
+        partial(heatmap.attention, view=view),
+        lambda: heatmap.attention_json(attention, view),
+        lambda: picture.attention(attention, view),
+        lambda: page.document(page.attention(attention, view)),
+        {"weights": attention.weights if weights is None else weights},
+    )
+
+
+def _saved(path: Path, record: Any) -> str:
+    """Write the arrays of a record into a file of NumPy.
 
     Raises:
-        typer.BadParameter: two of them exclude each other.
+        InputError: it has none, or the file cannot be written.
     """
-    named = [name for name, there in given.items() if there]
-    if len(named) > 1 and not set(named) <= set(_OF_ATTENTION):
-        raise typer.BadParameter(f"{named[0]} and {named[-1]} exclude each other")
-    return named[0] if named else ""
+    import numpy as np
 
-
-def _check_texts(mode: str, text: str | None, text2: str | None) -> None:
-    """
-    Raises:
-        typer.BadParameter: a text is missing, or one is too many.
-    """
-    if mode in ("--parameters", "--modules"):
-        if text is not None:
-            raise typer.BadParameter(f"{mode} is about the model alone: leave the text out")
-    elif text is None:
-        raise typer.BadParameter(
-            "Missing argument: give a text, or --parameters or --modules.", param_hint="TEXT"
+    held = record if isinstance(record, dict) else getattr(record, "__dict__", {})
+    arrays = {name: value for name, value in held.items() if isinstance(value, np.ndarray)}
+    if not arrays or path.suffix != ".npz":
+        raise InputError(
+            f"'{path}' cannot be written: arrays go into a .npz file, and there are {len(arrays)}."
         )
-    elif mode == "--equal-rows" and text2 is None:
-        raise typer.BadParameter("--equal-rows compares two texts: give a second one")
-    elif mode == "--passages" and text2 is not None:
-        raise typer.BadParameter("--passages goes with one file")
-
-
-def _check_others(mode: str, given: dict[str, bool], output: DrawnOutput) -> None:
-    """
-    Raises:
-        typer.BadParameter: an option has no meaning beside what is looked at.
-    """
-    for name, modes in _ONLY_WITH.items():
-        if given[name] and mode not in modes:
-            named = [other or "a text" for other in modes]
-            raise typer.BadParameter(f"{name} goes with {' or '.join(named)} alone")
-    drawn = mode in (*_OF_ATTENTION, "--word")
-    if output.files and not drawn:
-        raise typer.BadParameter(
-            "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout), --png words "
-            "in their contexts (--word)"
-        )
-    if output.html and mode == "--word":
-        raise typer.BadParameter("words in their contexts have no page: draw them with --png")
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **arrays)
+    write_file(path, file.getvalue())
+    return f"wrote {path}: {len(arrays)} arrays" if len(arrays) > 12 else f"wrote {path}: {', '.join(arrays)}"

@@ -246,7 +246,7 @@ def label_apply(
                 device=device,
                 progress=progress,
             )
-        output.show(given, draw.label_rows if file else draw.labelling)
+        output.show(given, draw.labelling)
         return
     from search.index import Index
 

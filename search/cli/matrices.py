@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,11 +64,9 @@ class MatrixOptions:
 
         if self.scale is None:
             return COSINES
-        number = r"([+-]?(?:\d+\.?\d*|\.\d+))"
-        found = re.fullmatch(rf"{number}\.\.{number}", self.scale.replace(" ", ""))
-        if found:
-            with suppress(ValueError):
-                return Ends(*map(float, found.groups()))
+        low, _, high = self.scale.partition("..")
+        with suppress(ValueError):
+            return Ends(float(low), float(high))
         raise typer.BadParameter(
             f"--scale {self.scale}: give two numbers, the second one larger and above 0, as in --scale 0..0.8"
         )

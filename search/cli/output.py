@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -24,26 +24,12 @@ from search.errors import InputError, OptionalDependency, ReadError
 from search.records.reports import Progress
 from search.render.format import escape
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
 NARROWEST, WIDEST = 40, 100
 Color = Literal["auto", "always", "never"]
 COLORS: tuple[str, ...] = get_args(Color)
 output_option = partial(typer.Option, rich_help_panel="Output")
 PngOption = Annotated[
     Path | None, typer.Option("--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).")
-]
-SaveOption = Annotated[
-    Path | None,
-    output_option(
-        "--save",
-        metavar="FILE",
-        help="Write whole tensors instead: .npz all of them by name, .npy the main one.",
-    ),
 ]
 
 
@@ -231,42 +217,6 @@ def write_file(path: Path, content: str | bytes) -> None:
         raise InputError(
             f"'{path}' cannot be written: {error.strerror or error}. Name another file."
         ) from None
-
-
-def check_savable(path: Path | None) -> None:
-    """
-    Raises:
-        InputError: nothing can be written to it, or its name ends otherwise.
-    """
-    if path and path.suffix not in (".npy", ".npz"):
-        raise InputError(f"'{path}' is not a NumPy file. End it with .npz, or with .npy for one array.")
-    check_writable(path)
-
-
-def save(path: Path, arrays: Mapping[str, NDArray[np.generic]], main: str = "") -> str:
-    """Write arrays into a NumPy file, and say what was written.
-
-    Args:
-        main: the name of the array that a .npy file holds; "" for none.
-
-    Raises:
-        InputError: a .npy file is asked for where there is no main array, or it cannot be written.
-    """
-    import io
-
-    import numpy as np
-
-    file = io.BytesIO()
-    if path.suffix == ".npy":
-        if not main:
-            raise InputError(f"'{path}' holds one array, and there are {len(arrays)}. Save them as .npz.")
-        np.save(file, arrays[main], allow_pickle=False)
-        contents = f"{main} {arrays[main].shape}"
-    else:
-        np.savez(file, allow_pickle=False, **arrays)
-        contents = f"{len(arrays)} arrays" if len(arrays) > 12 else ", ".join(arrays)
-    write_file(path, file.getvalue())
-    return f"wrote {path}: {contents}"
 
 
 def text_of(name: str, remedy: str) -> str:

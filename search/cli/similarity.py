@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from search.cli.matrices import MatrixOptions
 from search.cli.options import EncoderOptions, IndexOption, WhereOption, layer_of
 from search.cli.output import DrawnOutput, Output, echo, lines_of, progress_bar
-from search.errors import InputError, TextTooLong
+from search.errors import InputError
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
@@ -49,33 +48,25 @@ def similarity(
     of_pair = tokens or shown.words
     shown.require(output, of_pair, "Give two texts and --tokens.")
     if shown.layer and not of_pair:
-        raise typer.BadParameter(
-            "--layer compares the tokens of two texts: give --tokens. Sentences are compared by their embeddings."
-        )
+        raise typer.BadParameter("--layer compares the tokens of two texts: give --tokens")
     if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
         raise typer.BadParameter("give the sentences once: as arguments, with --file, or on standard input")
     rows = lines_of(file or "-") if file or texts == ["-"] else list(texts or [])
     columns = lines_of(against) if against else None
-    for number, text in enumerate(rows, 1):
-        if not text.strip():
-            raise InputError(f"sentence {number} is empty. Leave it out.")
+    if not all(text.strip() for text in rows):
+        raise InputError("a sentence is empty. Leave it out.")
     if of_pair:
         _show_pair([*rows, *(columns or [])], encoder, shown, output)
-    elif not rows or not (rows[1:] if columns is None else columns):
+    elif not rows or (columns is None and len(rows) < 2):
         raise InputError(
-            "two sentences at least are needed to compare. Give them as arguments, with --file, or one a line "
-            "on standard input (-)."
+            "give at least two sentences: as arguments, with --file, or one a line on standard input (-)."
         )
     else:
         _show_sentences(rows, columns, encoder.load(), shown, output)
 
 
 def _show_sentences(
-    rows: Sequence[str],
-    columns: Sequence[str] | None,
-    encoder: Encoder,
-    shown: MatrixOptions,
-    output: DrawnOutput,
+    rows: list[str], columns: list[str] | None, encoder: Encoder, shown: MatrixOptions, output: DrawnOutput
 ) -> None:
     from search.render import csv, heatmap, page, picture
     from search.texts import compare
@@ -86,25 +77,18 @@ def _show_sentences(
             f"{size:,} cosines are more than the {page.MOST_CELLS:,} that a page can hold. Take fewer sentences, "
             "or --png, --csv or --json."
         )
-    try:
-        compared = compare(rows, columns, model=encoder)
-    except TextTooLong as error:
-        raise InputError(
-            f"a sentence has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
-        ) from None
+    compared, ends = compare(rows, columns, model=encoder), shown.ends()
     output.result(
         compared,
-        partial(heatmap.sentences, ends=shown.ends()),
-        png=lambda: picture.sentences(compared, shown.ends()),
-        html=lambda: page.document(page.sentences(compared, shown.ends())),
+        partial(heatmap.sentences, ends=ends),
+        png=lambda: picture.sentences(compared, ends),
+        html=lambda: page.document(page.sentences(compared, ends)),
         csv=(lambda: csv.sentences(compared)) if shown.as_csv else None,
     )
     output.remarks(encoder.notes)
 
 
-def _show_pair(
-    texts: Sequence[str], encoder: EncoderOptions, shown: MatrixOptions, output: DrawnOutput
-) -> None:
+def _show_pair(texts: list[str], encoder: EncoderOptions, shown: MatrixOptions, output: DrawnOutput) -> None:
     from search.render import json
     from search.texts import explain
 

@@ -1,9 +1,7 @@
-"""seewhy lab vocabulary: what a model's entries are, by number, by spelling, by likeness."""
+"""seewhy lab vocabulary: the entries of a model, by id, by spelling, by likeness."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,41 +11,23 @@ from search.cli.options import OfflineOption, checkpoint, top_k
 from search.cli.output import Output
 
 
-@dataclass(frozen=True)
-class AskedOptions:
-    """What of the vocabulary is asked for."""
-
-    ids: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ids",
-            metavar="ID",
-            help="The entry of this number; also 101,102, or repeated: the text they make.",
-        ),
-    ] = None
-    tokens: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tokens", metavar="TOKEN", help="The number of this entry, as ##ing or [MASK]; may be repeated."
-        ),
-    ] = None
-    near: Annotated[
-        str | None,
-        typer.Option("--near", metavar="WORD", help="The entries whose input embeddings are most like it."),
-    ] = None
-    begins: Annotated[
-        str | None, typer.Option("--begins", metavar="TEXT", help="Entries that begin with this.")
-    ] = None
-    contains: Annotated[
-        str | None, typer.Option("--contains", metavar="TEXT", help="Entries that have this anywhere.")
-    ] = None
-
-
 def vocabulary(
-    asked: AskedOptions,
     output: Output,
     text: Annotated[
         str | None, typer.Argument(metavar="TEXT", help="A text, to see what it becomes and reads as.")
+    ] = None,
+    ids: Annotated[
+        str | None, typer.Option(metavar="ID,ID", help="The entries of these ids, and the text they make.")
+    ] = None,
+    token: Annotated[
+        list[str] | None, typer.Option(help="The id of this entry: key, ##ing, [MASK]; may be repeated.")
+    ] = None,
+    find: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="Entries that match: 'snow*', '*board*', '##*'.")
+    ] = None,
+    near: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", help="The entries whose input embeddings are most like it."),
     ] = None,
     k: Annotated[int, top_k("Number of entries.")] = 20,
     model: Annotated[
@@ -57,43 +37,37 @@ def vocabulary(
 ) -> None:
     """Ask a model's vocabulary: by number, by spelling, by likeness.
 
-    Nothing said: how many entries there are, and of what kinds.
+    Without a question: its size, and the kinds of its entries.
     """
     import search.bert as bert
     from search.encoding.models import DEFAULT_MODEL
-    from search.render import vocabulary as draw
+    from search.render import inspection as draw
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
-    spelled = asked.begins is not None or asked.contains is not None
-    given = {"TEXT": text, "--ids": asked.ids, "--tokens": asked.tokens, "--near": asked.near}
+    given = {"TEXT": text, "--ids": ids, "--token": token, "--find": find, "--near": near}
     named = [name for name, value in given.items() if value is not None]
-    named += ["--begins" if asked.begins is not None else "--contains"] if spelled else []
     if len(named) > 1:
         raise typer.BadParameter(f"{named[0]} and {named[1]} exclude each other")
-    if asked.near is not None:
-        output.show(bert.neighbours(asked.near, k=k, **which), draw.neighbours)
-    elif spelled:
-        found = bert.find_entries(begins=asked.begins or "", contains=asked.contains or "", **which)
-        said = {"begin with": asked.begins, "contain": asked.contains}
-        what = " and ".join(f"{verb} '{part}'" for verb, part in said.items() if part)
-        output.show(found, partial(draw.entries, most=k, what=f"that {what}"))
-    elif named:
-        if text is not None:
-            ids: Sequence[int] = [token.id for token in bert.tokenize(text, **which).tokens]
-        else:
-            ids = _numbers(asked.ids or ()) or bert.ids_of(asked.tokens or (), **which)
-        output.show(bert.decode(ids, **which), draw.decoded)
+    if near is not None:
+        output.show(bert.neighbours(near, k=k, **which), draw.neighbours)
+    elif find is not None:
+        output.show(bert.find_entries(find, **which), partial(draw.entries, most=k))
+    elif text is not None:
+        numbers = [one.id for one in bert.tokenize(text, **which).tokens]
+        output.show(bert.decode(numbers, **which), draw.decoded)
+    elif ids is not None or token:
+        numbers = list(bert.ids_of(token, **which)) if token else _numbers(ids or "")
+        output.show(bert.decode(numbers, **which), draw.decoded)
     else:
         output.show(bert.vocabulary(**which), draw.vocabulary)
 
 
-def _numbers(typed: Sequence[str]) -> list[int]:
-    """Numbers one by one, or with commas between them: 101,102.
-
+def _numbers(typed: str) -> list[int]:
+    """
     Raises:
-        typer.BadParameter: one is none.
+        typer.BadParameter: one of them is no number.
     """
     try:
-        return [int(number) for one in typed for number in one.split(",") if number]
+        return [int(number) for number in typed.replace(",", " ").split()]
     except ValueError:
-        raise typer.BadParameter(f"'{' '.join(typed)}': give integers", param_hint="'--ids'") from None
+        raise typer.BadParameter(f"'{typed}': give integers", param_hint="'--ids'") from None

@@ -1,10 +1,15 @@
-"""What a look inside a BERT-like model finds: tokens, vectors, checks."""
+"""Records of a look inside a BERT-like model: tokens, vectors of every layer, attention, a word in several contexts.
+
+Also the entries of a vocabulary.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from search.errors import InputError
 from search.records.displayed import Displayed
 
 if TYPE_CHECKING:
@@ -12,8 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
 
-    from search.records.models import ModelShape
-    from search.records.tokens import Matrix
+    from search.records.tokens import Matrix, Vector
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class InputToken:
         start, end: character offsets into the first or second text; 0, 0 for special tokens.
         source: 0 for the first text, 1 for the second, None for special tokens.
         segment: 0 or 1, the row of the segment embedding; always 0 in models without segments.
-        attended: 1, what the attention mask says; 0 would be padding, which a single input never has.
+        attended: the attention mask, 1; 0 would be padding, which a single input never has.
         special: added by the tokenizer ([CLS], [SEP]), not part of any text.
         word: number of the word it belongs to, within its text; None for special tokens.
         unknown: it stands for something that the vocabulary cannot spell.
@@ -49,7 +53,7 @@ class InputWord:
     """A word of a text and the tokens that it became.
 
     Attributes:
-        text: as it is written; `start` and `end` are its character offsets in the text that `source` names.
+        text: as written; `start` and `end` are its character offsets in the text that `source` names.
         tokens: positions among the tokens of the whole input.
         unknown: at least one of them stands for something that the vocabulary cannot spell.
     """
@@ -63,18 +67,13 @@ class InputWord:
 
     @property
     def split(self) -> bool:
-        """It is no entry of the vocabulary, and was spelled with several."""
+        """The word is no entry of the vocabulary; several tokens spell it."""
         return len(self.tokens) > 1
 
 
 @dataclass(frozen=True)
 class Tokenization:
-    """What a tokenizer makes of a text or a pair.
-
-    Attributes:
-        texts: one text or two.
-        vocabulary: how many entries there are.
-    """
+    """Tokens and words of a text or a pair; `vocabulary` is the number of entries."""
 
     texts: tuple[str, ...]
     tokens: tuple[InputToken, ...]
@@ -82,76 +81,154 @@ class Tokenization:
     vocabulary: int
 
 
+@dataclass(frozen=True)
+class ModelShape:
+    """Kind and sizes of a checkpoint; `in_matrices` counts the parameters in tensors of two dimensions."""
+
+    name: str
+    kind: str
+    layers: int
+    heads: int
+    dimension: int
+    vocabulary: int
+    positions: int
+    segments: int
+    max_tokens: int
+    parameters: int
+    in_matrices: int
+    tensors: int
+
+
 @dataclass(frozen=True, eq=False)
 class EmbeddingLayer:
     """Layer 0 taken apart: what each token brings before any other token has been read.
 
-    All are computed here, in float64, from rows of the model's tables; only `output` is the model's.
-
     Attributes:
-        words, positions: (n, h) rows of the word and of the position table.
-        segments: (n, h) rows of the segment table; None for models without segments.
-        position_ids: which rows of the position table.
-        normalized: (n, h) LayerNorm of the sum.
-        projected: (n, d) `normalized` brought to the width of the layers; None where h = d (ELECTRA and ALBERT
-            may have narrower embeddings).
-        output: (n, d) float32, what the model itself hands to its first layer.
+        position_ids: rows of the position table.
+        parts: (n, h) float64 by name, in the order of the computation: rows of the tables "word", "position" and
+            perhaps "segment", their "sum", its "LayerNorm", and "projection" where embeddings are narrower than
+            layers (ELECTRA, ALBERT).
+        difference: largest difference of the last part from the model's own output: rounding. Of values beyond 1
+            as a share.
     """
 
-    words: NDArray[np.float64]
-    positions: NDArray[np.float64]
-    segments: NDArray[np.float64] | None
     position_ids: tuple[int, ...]
-    normalized: NDArray[np.float64]
-    projected: NDArray[np.float64] | None
-    output: Matrix
-
-    @property
-    def total(self) -> NDArray[np.float64]:
-        """(n, h) the sum of the two or three vectors."""
-        found = self.words + self.positions
-        return found if self.segments is None else found + self.segments
-
-    @property
-    def difference(self) -> float:
-        """The largest difference from the model's own output: rounding, when everything is right.
-
-        Of values beyond 1 it is taken as a share, as float32 has so many digits and no more.
-        """
-        import numpy as np
-
-        own = self.normalized if self.projected is None else self.projected
-        return float((np.abs(own - self.output) / np.maximum(np.abs(self.output), 1)).max())
+    parts: Mapping[str, Vector]
+    difference: float
 
 
 @dataclass(frozen=True, eq=False)
-class Pooler:
-    """BERT's layer over [CLS], tanh(W [CLS] + b).
+class Attention:
+    """The attention weights of one input. Layers and heads are counted from 1, as in Clark et al. 2019.
 
     Attributes:
-        output: (d,) float32, the model's own.
-        computed: (d,) the formula in float64, from the last hidden state of [CLS] and the layer's weights.
+        weights: (layers, heads, n, n) float32 in [0, 1]; weights[l - 1, h - 1, i, j] is the share with which token i
+            reads token j in head h of layer l. Each row [i] sums to 1.
+        model: name of the model.
     """
 
-    output: Matrix
-    computed: NDArray[np.float64]
+    texts: tuple[str, ...]
+    tokens: tuple[InputToken, ...]
+    weights: NDArray[np.float32]
+    model: str
 
     @property
-    def difference(self) -> float:
-        """The largest difference of the two: rounding, when everything is right."""
-        return float(abs(self.computed - self.output).max())
+    def layers(self) -> int:
+        return int(self.weights.shape[0])
+
+    @property
+    def heads(self) -> int:
+        return int(self.weights.shape[1])
+
+    @property
+    def row_error(self) -> float:
+        """The largest distance of a row's sum from 1: rounding."""
+        return float(abs(self.weights.sum(axis=-1, dtype="float64") - 1).max())
+
+    def matrix(self, layer: int, head: int | None = None) -> Matrix:
+        """(n, n) of one head, or the mean of all heads of the layer; rows sum to 1.
+
+        Raises:
+            InputError: the model has no such layer or head.
+        """
+        self._require("layer", layer, self.layers)
+        if head is None:
+            return self.weights[layer - 1].mean(axis=0, dtype="float64")
+        self._require("head", head, self.heads)
+        return self.weights[layer - 1, head - 1]
+
+    def rollout(self, layer: int | None = None) -> NDArray[np.float64]:
+        """(n, n) attention rollout up to a layer, the last one by default; rows sum to 1.
+
+        The mean of the heads of each layer is averaged with the identity, for the residual connection, and the
+        layers are multiplied (Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers"): cell (i, j) is
+        how much of token j's embedding is in position i after the layer, if attention were all that moves it.
+
+        Raises:
+            InputError: the model has no such layer.
+        """
+        import numpy as np
+
+        last = self.layers if layer is None else layer
+        self._require("layer", last, self.layers)
+        found = identity = np.eye(len(self.tokens))
+        for number in range(1, last + 1):
+            found = (0.5 * self.matrix(number) + 0.5 * identity) @ found
+        return found
+
+    def require_at_most(self, weights: int) -> None:
+        """
+        Raises:
+            InputError: there are more weights, too many for a page.
+        """
+        if self.weights.size > weights:
+            raise InputError(
+                f"{self.weights.size:,} weights are more than the {weights:,} that a page can hold. Shorten the text."
+            )
+
+    def _require(self, name: str, number: int, most: int) -> None:
+        if not 1 <= number <= most:
+            raise InputError(f"'{self.model}' has no {name} {number}. Give one from 1 to {most}.")
+
+
+@dataclass(frozen=True)
+class View:
+    """A part of the attention: one head, the mean of a layer, the rollout; by default every head of every layer."""
+
+    layer: int | None = None
+    head: int | None = None
+    rollout: bool = False
+
+    def title(self, attention: Attention) -> str:
+        """Title of a picture of it."""
+        if self.rollout:
+            return f"Attention rollout, layers 1 to {self.layer or attention.layers}"
+        if self.layer is None:
+            return f"Attention of {attention.layers} layers with {attention.heads} heads each"
+        if self.head is None:
+            return f"Attention in layer {self.layer}, mean of {attention.heads} heads"
+        return f"Attention in layer {self.layer}, head {self.head}"
+
+    def matrix(self, attention: Attention) -> Matrix | None:
+        """(n, n) weights; None for those of every head."""
+        if self.rollout:
+            return attention.rollout(self.layer)
+        return None if self.layer is None else attention.matrix(self.layer, self.head)
+
+
+EVERY_HEAD = View()
 
 
 @dataclass(frozen=True, eq=False)
 class Inspection(Displayed):
-    """A look inside a model while it reads one text or a pair.
+    """A look inside a model while it reads one text or a pair of n tokens.
 
     Attributes:
-        texts, tokens, words: as of `Tokenization`; n tokens.
-        model: what was looked into.
         embedding: the embedding layer taken apart.
         states: (layers + 1, n, d) float32 hidden states; states[0] is the embedding layer's output.
-        pooler: None where the model has none; `no_pooler` then says why.
+        attention: the weights of every head.
+        pooler: (d,) BERT's layer over [CLS], tanh(W [CLS] + b); None where the model has none, and `no_pooler` says
+            why. `pooler_difference`: its largest difference from the formula in float64, rounding.
     """
 
     texts: tuple[str, ...]
@@ -160,7 +237,9 @@ class Inspection(Displayed):
     model: ModelShape
     embedding: EmbeddingLayer
     states: Matrix
-    pooler: Pooler | None
+    attention: Attention
+    pooler: Matrix | None
+    pooler_difference: float | None = None
     no_pooler: str = ""
 
     def to_pandas(self) -> DataFrame:
@@ -173,24 +252,158 @@ class Inspection(Displayed):
 
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """All vectors by name, as `numpy.savez` takes them."""
+        """All arrays by name, as `numpy.savez` takes them."""
         import numpy as np
 
-        layer = self.embedding
         found = {
             "input_ids": np.array([token.id for token in self.tokens]),
             "token_type_ids": np.array([token.segment for token in self.tokens]),
-            "word_embeddings": layer.words,
-            "position_embeddings": layer.positions,
-            "token_type_embeddings": layer.segments,
-            "embeddings_normalized": layer.normalized,
-            "embeddings_projected": layer.projected,
+            **{f"embedding_{name}": rows for name, rows in self.embedding.parts.items()},
             "hidden_states": self.states,
-            "pooler_output": self.pooler.output if self.pooler else None,
+            "attentions": self.attention.weights,
         }
-        return {name: array for name, array in found.items() if array is not None}
+        return found if self.pooler is None else found | {"pooler_output": self.pooler}
 
     @property
     def cls(self) -> Matrix:
         """(layers + 1, d) the first token's vector in every layer: [CLS] in BERT, <s> in RoBERTa."""
         return self.states[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class HeadAtWork:
+    """One head step by step for one token: products, softmax, weighted sum, in float64; h is the width of a head.
+
+    Attributes:
+        layer, head: from 1.
+        token: position of the token that reads, among n tokens.
+        query: (h,) its query vector.
+        keys, values: (n, h) of all tokens.
+        products: (n,) query . key.
+        scaled: (n,) products / sqrt(h).
+        weights: (n,) softmax of `scaled`; they sum to 1.
+        output: (h,) sum of the value vectors, each times its weight.
+        difference: largest difference of the weights from the model's own: rounding.
+    """
+
+    texts: tuple[str, ...]
+    tokens: tuple[InputToken, ...]
+    model: str
+    layer: int
+    head: int
+    token: int
+    query: Vector
+    keys: Vector
+    values: Vector
+    products: Vector
+    scaled: Vector
+    weights: Vector
+    output: Vector
+    difference: float
+
+
+@dataclass(frozen=True, eq=False)
+class ContextualCosines:
+    """Cosines of a word's vectors in several contexts, layer by layer.
+
+    Attributes:
+        words: c words, one of each context; all the same, or not.
+        texts: c contexts; `found` are the character spans of the words in them.
+        pieces: the tokens of each context's word; its vector is the mean of theirs.
+        against: a texts, each read by itself; its vector is the mean of its tokens that are not special.
+        between: (layers + 1, c, c) cosines of the words of two contexts.
+        others: (layers + 1, c, a) cosines of a context's word with each of `against`.
+        model: name of the model.
+    """
+
+    words: tuple[str, ...]
+    texts: tuple[str, ...]
+    found: tuple[tuple[int, int], ...]
+    pieces: tuple[tuple[str, ...], ...]
+    against: tuple[str, ...]
+    between: Vector
+    others: Vector
+    model: str
+
+
+@dataclass(frozen=True, eq=False)
+class EqualRows:
+    """Two texts, each read by itself: cosines of the vectors at the same position, from the tables to the last layer.
+
+    Attributes:
+        tokens: of both texts, special tokens included; m positions are common to both.
+        cosines: (m,) each, by part: "word", "position", perhaps "segment", then "layer 0", ...
+        model: name of the model.
+    """
+
+    texts: tuple[str, str]
+    tokens: tuple[tuple[InputToken, ...], tuple[InputToken, ...]]
+    cosines: Mapping[str, Vector]
+    model: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a vocabulary.
+
+    Attributes:
+        id: its row in the table of word embeddings.
+        piece: as it stands in the vocabulary: "##ing" goes on with a word, "Ġlove" begins one in RoBERTa's bytes.
+        word: as it reads in a text.
+        special: it stands for no text, as [CLS].
+    """
+
+    id: int
+    piece: str
+    word: str
+    special: bool
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Size and kinds of a tokenizer's entries.
+
+    Attributes:
+        model: name of the model.
+        kind: the algorithm that spells words with them: "WordPiece", "BPE", "Unigram", "WordLevel".
+        entries: their number.
+        special: entries that stand for no text.
+        continuing: number of entries that continue a word ("##ing"); None where the beginning of a word is marked.
+        characters: number of entries of a single character.
+    """
+
+    model: str
+    kind: str
+    entries: int
+    special: tuple[Entry, ...]
+    continuing: int | None
+    characters: int
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Numbers of entries, and the text that they read as.
+
+    Attributes:
+        text: with special tokens; what a tokenizer puts into lower case or leaves out does not come back.
+    """
+
+    model: str
+    entries: tuple[Entry, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The entries whose input embeddings are most like a word's.
+
+    Attributes:
+        spelled: the entries of the word; of several the mean of the vectors is taken.
+        entries: best first, without those of the word; `cosines` are theirs.
+    """
+
+    model: str
+    word: str
+    spelled: tuple[Entry, ...]
+    entries: tuple[Entry, ...]
+    cosines: tuple[float, ...]

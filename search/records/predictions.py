@@ -55,67 +55,60 @@ class Mask:
     """One masked place.
 
     Attributes:
-        start, end: its span in the text as it was given: of the mask that was typed, or of the hidden word.
-        hidden: the word that stands there, or that was given as the right one, as the model guesses it; None where a
-            mask was typed and nothing was said of it.
+        start, end: span of the mask in the text as it was given.
+        label: the word that was given as the right one, as the model guesses it; None where none was given.
         guesses: the k most likely entries, the best first.
-        among: the candidates that were asked about, the most likely first.
+        among: the candidates, the most likely first.
     """
 
     start: int
     end: int
-    hidden: Guess | None
+    label: Guess | None
     guesses: tuple[Guess, ...]
     among: tuple[Guess, ...] = ()
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A text with masks, and what a masked-language model puts there.
+    """A text with masks, and the words that a masked-language model puts there.
 
     Attributes:
-        text: as it was given.
         masks: in the order of the text. All are masked at once, and each is guessed by itself.
-        word: whose occurrences were hidden; "" if none was.
-        vocabulary: how many entries the softmax is taken over.
+        vocabulary: number of entries that the softmax is taken over.
         model: its name.
     """
 
     text: str
     masks: tuple[Mask, ...]
-    word: str
     vocabulary: int
     model: str
 
     @property
     def loss(self) -> float | None:
-        """The mean loss of the words that are known to be right: -ln of their probabilities; None if none is.
+        """Mean loss of the labels: -ln of their probabilities; None without labels.
 
-        It is what BERT's pre-training lowers: transformers' `loss` where `labels` holds these words.
+        BERT's pre-training lowers it: transformers' `loss` where `labels` holds these words.
         """
-        known = [mask.hidden.loss for mask in self.masks if mask.hidden]
-        return sum(known) / len(known) if known else None
+        losses = [mask.label.loss for mask in self.masks if mask.label]
+        return sum(losses) / len(losses) if losses else None
 
 
 @dataclass(frozen=True)
 class NextSentence:
-    """Whether a text follows another, and in the other order.
+    """Whether a text follows another.
 
     Attributes:
         probability: in [0, 1], that `second` follows `first`: the softmax of `logits`.
         logits: "is next" (label 0) and "is not next" (label 1).
-        reverse_probability, reverse_logits: that `first` follows `second`.
         model: its name.
         label: the label that was given; None without one.
-        loss: -ln of the probability of what was given, as training lowers it; None if nothing was said.
+        loss: -ln of the probability of the label, as training lowers it; None without one.
     """
 
     first: str
     second: str
     probability: float
     logits: tuple[float, float]
-    reverse_probability: float
-    reverse_logits: tuple[float, float]
     model: str
     label: Literal["is-next", "not-next"] | None = None
     loss: float | None = None

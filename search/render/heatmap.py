@@ -13,10 +13,10 @@ from rich.cells import cell_len
 from rich.table import Column
 from rich.text import Text
 
-from search.records.attention import EVERY_HEAD, Attention, View
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.hits import Hit
+from search.records.inspections import EVERY_HEAD, Attention, View
 from search.render import json
 from search.render.format import fixed, layer_of, letters, one_line
 from search.render.terminal import Canvas, as_text, grid

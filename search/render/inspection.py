@@ -1,27 +1,39 @@
-"""A look inside a model, the passages of a file, for a terminal and as JSON."""
+"""A look inside a model, for a terminal and as JSON: tokens and layers, one head, words in contexts, equal rows.
+
+Also the tensors and the vocabulary of a model, and the passages of a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from search.records.documents import Passage
 from search.records.inspections import (
-    InputToken,
+    ContextualCosines,
+    Decoded,
+    Entry,
+    EqualRows,
+    HeadAtWork,
     Inspection,
+    ModelShape,
+    Neighbours,
+    Vocabulary,
 )
 from search.render import json
-from search.render.format import escape, first_values, one_line
-from search.render.models import draw_parameters, model_line
-from search.render.terminal import Canvas, as_text, folded, grid
+from search.render.format import escape, first_values, fixed, letters, one_line
+from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
 _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosine_of_two_tokens")  # as JSON
 _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "cosine of two tokens")
+_EQUAL = 1 - 1e-9  # rounding
+_LAYER = re.compile(r"(?<=\.layer\.)\d+(?=\.)")
 
 
 @as_text
@@ -31,16 +43,372 @@ def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> Non
     Args:
         values: how many of the first numbers of each vector to show, in a section more.
     """
-    texts = zip(("text", "text 2"), map(one_line, inspected.texts), strict=False)
-    canvas.facts((*texts, ("model", model_line(inspected.model))))
+    model, texts = inspected.model, zip(("text", "text 2"), inspected.texts, strict=False)
+    canvas.facts((*((name, one_line(text)) for name, text in texts), ("model", model_line(model))))
     _draw_tokens(canvas, inspected)
-    _draw_embedding(canvas, inspected)
-    _draw_states(canvas, inspected)
+    names, rows = embedding_lengths(inspected)
+    canvas.title(f"Embedding layer: {', '.join(names)}")
+    canvas.table(_of_tokens(inspected, names, ([f"{length:.3f}" for length in row] for row in rows)))
+    canvas.dim(
+        "  Lengths of the vectors. Put together here, it differs from the model's own output by at most "
+        f"{inspected.embedding.difference:.1e}."
+    )
+    layers, tokens, width = inspected.states.shape
+    canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
+    states = (("" if cell is None else fixed(cell, 3) for cell in row[1:]) for row in state_rows(inspected))
+    table = grid(*map(folded, _STATE_HEADERS), header="dim")
+    canvas.table(table, ((str(layer), *row) for layer, row in enumerate(states)))
+    canvas.dim("  Means over the tokens. Layer 0 is the output of the embedding layer.")
     canvas.title("Pooler: tanh(W [CLS] + b)")
     canvas.line(pooler_line(inspected))
-    draw_parameters(canvas, inspected.model)
+    canvas.title(
+        f"Parameters: {model.parameters:,} in {model.tensors:,} tensors, {model.in_matrices:,} of them in matrices"
+    )
     if values:
         _draw_values(canvas, inspected, values)
+
+
+def model_line(model: ModelShape) -> str:
+    return (
+        f"{one_line(model.name)}: {model.kind}, {model.layers} layers, {model.heads} heads, {model.dimension} "
+        f"dimensions, {model.vocabulary:,} entries, {model.positions} positions, {model.segments or 'no'} segments"
+    )
+
+
+def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
+    special = sum(token.special for token in inspected.tokens)
+    canvas.title(f"Tokens: {len(inspected.tokens)}, {special} of them special")
+    rows = (
+        (
+            str(token.id),
+            "" if token.special else f"{token.start}-{token.end}",
+            "" if token.word is None else str(token.word),
+            str(token.segment),
+            str(token.attended),
+        )
+        for token in inspected.tokens
+    )
+    canvas.table(_of_tokens(inspected, ("id", "offsets", "word", "segment", "mask"), rows))
+    for word in inspected.words:
+        if word.split:
+            pieces = " ".join(one_line(inspected.tokens[i].text) for i in word.tokens)
+            canvas.line(f"  {one_line(word.text)} is no entry: {pieces}")
+    unknown = dict.fromkeys(one_line(word.text) for word in inspected.words if word.unknown)
+    canvas.line(f"  unknown words: {', '.join(unknown) or 'none'}")
+
+
+def _of_tokens(record: Any, headers: Sequence[str], rows: Any) -> Table:
+    """A table with a line for each token: its position, its text, and numbers."""
+    table = grid(folded("#"), "token", *map(folded, headers), header="dim")
+    for i, (token, row) in enumerate(zip(record.tokens, rows, strict=True)):
+        style = "dim" if token.special else "bold red" if token.unknown else ""
+        table.add_row(str(i), Text(one_line(token.text), style=style), *row)
+    return table
+
+
+def pooler_line(inspected: Inspection) -> str:
+    """The check of the pooler, or why there is none."""
+    output = inspected.pooler
+    if output is None:
+        return f"There is none: {one_line(inspected.no_pooler)}."
+    return (
+        f"Computed here, it differs from the model's own output by at most {inspected.pooler_difference:.1e}. "
+        f"Length {_length(output):.3f}, values from {output.min():.3f} to {output.max():.3f}."
+    )
+
+
+def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
+    width, last = inspected.model.dimension, len(inspected.states) - 1
+    tables = {name: inspected.embedding.parts.get(name) for name in ("word", "position", "segment")}
+    parts = {**tables, "layer 0": inspected.states[0], f"layer {last}": inspected.states[last]}
+    canvas.title(f"First values: {min(most, width)} of {width}")
+    table = grid(folded("#"), "token", "vector", "", header="dim")
+    for i, token in enumerate(inspected.tokens):
+        for name, rows in parts.items():
+            if rows is not None:
+                table.add_row(str(i), one_line(token.text), name, first_values(rows[i], most))
+    if inspected.pooler is not None:
+        table.add_row("", "pooler", "output", first_values(inspected.pooler, most))
+    canvas.table(table)
+
+
+def embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float]]]:
+    """Names of the parts, and for each token the lengths of its vectors in them."""
+    parts = inspected.embedding.parts
+    lengths = np.stack([np.linalg.norm(rows, axis=1) for rows in parts.values()], axis=1)
+    return list(parts), lengths.tolist()
+
+
+def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | None, float | None]]:
+    """Statistics of each layer.
+
+    Number, length of [CLS], mean length of all, mean cosine of a token with itself one layer before, and of two
+    different tokens.
+    """
+    states = inspected.states.astype(np.float64)
+    lengths = np.linalg.norm(states, axis=2)
+    unit = states / lengths[:, :, None]
+    n = unit.shape[1]
+    alike = ((unit @ unit.transpose(0, 2, 1)).sum(axis=(1, 2)) - n) / max(n * (n - 1), 1)
+    turned = [None, *np.mean(turned_rows(inspected), axis=0).tolist()]
+    return [
+        (layer, float(row[0]), float(row.mean()), turned[layer], float(alike[layer]) if n > 1 else None)
+        for layer, row in enumerate(lengths)
+    ]
+
+
+def turned_rows(inspected: Inspection) -> list[list[float]]:
+    """For each token its vector's cosine with itself one layer before, at every layer from 1."""
+    states = inspected.states.astype(np.float64)
+    unit = states / np.linalg.norm(states, axis=2, keepdims=True)
+    rows: list[list[float]] = (unit[1:] * unit[:-1]).sum(axis=2).T.tolist()
+    return rows
+
+
+def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
+    """`facts` as text."""
+    return json.document(facts(inspected, vectors=vectors))
+
+
+def facts(inspected: Inspection, *, vectors: bool = False) -> dict[str, Any]:
+    """Tokens, words, model, lengths and checks; with `vectors` every vector too."""
+    names, rows = embedding_lengths(inspected)
+    layer, pooler = inspected.embedding, inspected.pooler
+    whole: dict[str, Any] = {
+        "texts": inspected.texts,
+        "tokens": inspected.tokens,
+        "words": [{**asdict(word), "split": word.split} for word in inspected.words],
+        "model": inspected.model,
+        "embedding": {
+            "position_ids": layer.position_ids,
+            "lengths": [dict(zip(names, row, strict=True)) for row in rows],
+            "difference": layer.difference,
+        },
+        "states": [dict(zip(_STATES, row, strict=True)) for row in state_rows(inspected)],
+        "cosines_to_layer_before": turned_rows(inspected),
+        "pooler": None if pooler is None else {"difference": inspected.pooler_difference},
+        "no_pooler": inspected.no_pooler,
+    }
+    if vectors:
+        whole["embedding"] |= layer.parts
+        whole["hidden_states"] = inspected.states
+        if pooler is not None:
+            whole["pooler"]["output"] = pooler
+    return whole
+
+
+def _length(vector: object) -> float:
+    return float(np.linalg.norm(np.asarray(vector, dtype=np.float64)))
+
+
+@as_text
+def head_at_work(canvas: Canvas, work: HeadAtWork, *, values: int = 0) -> None:
+    """Products, scaled, softmax and value vectors, a token a line; then the weighted sum, and the check.
+
+    Args:
+        values: how many of the first numbers of the vectors to show.
+    """
+    reader, width = one_line(work.tokens[work.token].text), work.query.size
+    canvas.line(
+        f"Layer {work.layer}, head {work.head}: what '{reader}' (token {work.token}) reads", style="bold"
+    )
+    canvas.gap()
+    lengths = np.linalg.norm(work.values, axis=1)
+    numbers = zip(work.products, work.scaled, work.weights, lengths, strict=True)
+    rows = ((fixed(a, 3), fixed(b, 3), f"{c:.4f}", bar(float(c), 10), f"{d:.3f}") for a, b, c, d in numbers)
+    headers = ("q.k", f"/ sqrt({width})", "softmax", "", "|v|")
+    canvas.table(_of_tokens(work, headers, rows))
+    canvas.gap()
+    canvas.line(
+        f"The head hands on the sum of the values v, each times its softmax: {width} numbers, length "
+        f"{_length(work.output):.3f}."
+    )
+    if values:
+        vectors = {
+            "q": work.query,
+            **{f"v {i}": row for i, row in enumerate(work.values)},
+            "sum": work.output,
+        }
+        canvas.facts((name, first_values(vector, values)) for name, vector in vectors.items())
+    canvas.gap()
+    canvas.dim(
+        f"Computed here in float64 from what layer {work.layer} of {one_line(work.model)} reads. The weights differ "
+        f"from those that the model returns by at most {work.difference:.1e}."
+    )
+
+
+@as_text
+def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
+    """The cosines of words in several contexts, a layer a line."""
+    texts = zip(cosines.texts, cosines.found, strict=True)
+    canvas.facts(((letters(i), _marked(text, *span)) for i, (text, span) in enumerate(texts)), style="bold")
+    canvas.gap()
+    names, columns = compared(cosines)
+    layers = enumerate(zip(*columns, strict=True))
+    rows = ((str(layer), *map("{:.4f}".format, numbers)) for layer, numbers in layers)
+    canvas.table(grid(folded("layer"), *map(folded, names)), rows)
+    canvas.gap()
+    canvas.dim(what_was_compared(cosines))
+
+
+def contexts_json(cosines: ContextualCosines) -> str:
+    """The record, and its cosines by name."""
+    names, columns = compared(cosines)
+    return json.document(cosines, layers=dict(zip(names, columns, strict=True)))
+
+
+def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
+    """Names of the pairs, and their cosines at every layer."""
+    count = len(cosines.texts)
+    pairs = {
+        f"{letters(i)} ~ {letters(j)}": cosines.between[:, i, j]
+        for i in range(count)
+        for j in range(i + 1, count)
+    } | {
+        f"{letters(i)} ~ {one_line(other)}": cosines.others[:, i, j]
+        for j, other in enumerate(cosines.against)
+        for i in range(count)
+    }
+    return list(pairs), [column.tolist() for column in pairs.values()]
+
+
+def what_was_compared(cosines: ContextualCosines) -> str:
+    """The words, their tokens and the model, in a sentence or two."""
+    split = {" ".join(map(one_line, parts)) for parts in cosines.pieces if len(parts) > 1}
+    spelled = f", spelled {' or '.join(sorted(split))}" if split else ""
+    return (
+        f"Cosines of {what_is_compared(cosines)}{spelled}, by {one_line(cosines.model)}. The vector of several tokens "
+        f"is their mean.{' Words compared with are read by themselves.' if cosines.against else ''}"
+    )
+
+
+def what_is_compared(cosines: ContextualCosines) -> str:
+    """The word, or each with the letter of its context."""
+    words = list(map(one_line, cosines.words))
+    if len(set(words)) == 1:
+        return f"'{words[0]}'"
+    return " and ".join(f"'{word}' in {letters(i)}" for i, word in enumerate(words))
+
+
+def _marked(text: str, start: int, end: int) -> Text:
+    """The text on one line, the word in bold; a mark beside the word keeps the space there."""
+    before, after = one_line(f"{text[:start]}|")[:-1], one_line(f"|{text[end:]}")[1:]
+    return Text.assemble(before, (one_line(text[start:end]), "bold"), after)
+
+
+@as_text
+def equal_rows(canvas: Canvas, found: EqualRows) -> None:
+    """A position a line: "=" where the vectors of both texts are equal, else their cosine."""
+    canvas.facts(((letters(i), one_line(text)) for i, text in enumerate(found.texts)), style="bold")
+    canvas.gap()
+    last = list(found.cosines)[-1]  # of the layers there is room for the first two and the last
+    shown = [
+        name for name in found.cosines if name in ("word", "position", "segment", "layer 0", "layer 1", last)
+    ]
+    rows = zip(*found.tokens, zip(*(found.cosines[name] for name in shown), strict=True), strict=False)
+    table = grid(folded("#"), "A", "B", *map(folded, shown), header="dim")
+    for position, (one, two, cosines) in enumerate(rows):
+        cells = ("=" if cosine > _EQUAL else fixed(cosine, 2) for cosine in cosines)
+        table.add_row(str(position), one_line(one.text), one_line(two.text), *cells)
+    canvas.table(table)
+    canvas.gap()
+    canvas.dim(
+        f"= marks equal vectors, other numbers are cosines; each text was read by itself, by {one_line(found.model)}."
+    )
+
+
+@as_text
+def parameters(canvas: Canvas, found: Mapping[str, Any]) -> None:
+    """Tensors by name; those that every layer has, with one shape, on one line."""
+    numbers = sum(tensor.size for tensor in found.values())
+    canvas.line(f"{len(found)} tensors, {numbers:,} numbers", style="bold")
+    canvas.gap()
+    canvas.table(grid("tensor", number("shape"), number("numbers"), header="dim"), _alike(found))
+    canvas.gap()
+    canvas.dim(
+        "Layers that are alike share a line, as their file counts them: from 0. --json has a line for each."
+    )
+
+
+def _alike(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    groups: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for name, tensor in found.items():
+        groups.setdefault((_LAYER.sub("*", name), tensor.shape), []).append(name)
+    for (name, shape), names in groups.items():
+        layers = [layer[0] for one in names if (layer := _LAYER.search(one))]
+        count, times = f"{found[names[0]].size:,}", f"{len(names)} x " if len(names) > 1 else ""
+        if layers:
+            name = name.replace("*", layers[0] if len(layers) == 1 else f"{layers[0]}-{layers[-1]}")
+        yield name, " x ".join(map("{:,}".format, shape)), times + count
+
+
+def parameters_json(found: Mapping[str, Any]) -> str:
+    """Shape and type of each tensor by its name."""
+    return json.document({name: {"shape": one.shape, "dtype": str(one.dtype)} for name, one in found.items()})
+
+
+@as_text
+def modules(canvas: Canvas, tree: str) -> None:
+    """The tree of a model's modules as PyTorch prints it."""
+    for line in tree.splitlines():
+        canvas.line(line)
+
+
+@as_text
+def vocabulary(canvas: Canvas, found: Vocabulary) -> None:
+    """Size and kinds of a vocabulary."""
+    special = "  ".join(f"{one_line(entry.piece)} {entry.id}" for entry in found.special)
+    rows = {
+        "model": one_line(found.model),
+        "kind": found.kind,
+        "entries": f"{found.entries:,}",
+        "special": special or "none",
+        "begin with ##": "" if found.continuing is None else f"{found.continuing:,}, which continue a word",
+        "one character": f"{found.characters:,}",
+    }
+    canvas.facts((name, value) for name, value in rows.items() if value)
+
+
+@as_text
+def decoded(canvas: Canvas, found: Decoded) -> None:
+    """Ids, entries, and the text that they make."""
+    canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, found.entries))
+    canvas.gap()
+    canvas.line(("reads as: ", "dim"), one_line(found.text))
+
+
+@as_text
+def entries(canvas: Canvas, found: Sequence[Entry], *, most: int) -> None:
+    """The first of the entries that match, and their number."""
+    canvas.line(f"Entries that match: {len(found):,}", style="bold")
+    canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, found[:most]))
+    if len(found) > most:
+        canvas.dim(f"The first {most}, in the order of the vocabulary; -k {len(found)} or --json shows all.")
+
+
+@as_text
+def neighbours(canvas: Canvas, found: Neighbours) -> None:
+    """The entries that are most like a word, with their cosines."""
+    canvas.line(f"Input embeddings like that of {one_line(found.word)}", style="bold")
+    canvas.gap()
+    table = grid(folded("id"), "entry", folded("cosine"), Column(no_wrap=True), header="dim")
+    for entry, cosine in zip(found.entries, found.cosines, strict=True):
+        table.add_row(*_entry(entry), f"{cosine:.4f}", bar(max(cosine, 0.0)))
+    canvas.table(table)
+    canvas.gap()
+    spelled = " ".join(one_line(entry.piece) for entry in found.spelled)
+    canvas.dim(
+        f"Rows of the table of word embeddings of {one_line(found.model)}, before any context is read; that of "
+        f"{spelled}{', their mean' if len(found.spelled) > 1 else ''}."
+    )
+
+
+def _entry(entry: Entry) -> tuple[str, Text]:
+    """Its id and its piece; how it reads, where that is not the same."""
+    text = Text(one_line(entry.piece), style="dim" if entry.special else "")
+    if entry.word not in (entry.piece, entry.piece.removeprefix("##")):
+        text.append(f"  {one_line(entry.word)}", style="dim")
+    return str(entry.id), text
 
 
 @as_text
@@ -56,10 +424,9 @@ def passages(canvas: Canvas, found: Sequence[tuple[str, Sequence[Passage]]]) -> 
                 (f"  {passage.n_tokens} tokens  {escape(passage.heading)}", "dim"),
             )
             _draw_text(canvas, passage.text, "")
-            encoded = passage.encoded
-            if encoded != passage.text:
+            if passage.encoded != passage.text:
                 canvas.dim("encoded:", indent=3)
-                _draw_text(canvas, encoded, "green")
+                _draw_text(canvas, passage.encoded, "green")
 
 
 def _draw_text(canvas: Canvas, text: str, style: str) -> None:
@@ -72,177 +439,7 @@ def passages_json(found: Sequence[tuple[str, Sequence[Passage]]]) -> str:
     """One JSON document: each document with its passages and what of them is encoded."""
     return json.document(
         [
-            {
-                "document": name,
-                "passages": [{**json.plain(one), "encoded": one.encoded} for one in cut],
-            }
+            {"document": name, "passages": [{**json.plain(one), "encoded": one.encoded} for one in cut]}
             for name, cut in found
         ]
     )
-
-
-def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
-    special = sum(token.special for token in inspected.tokens)
-    canvas.title(f"Tokens: {len(inspected.tokens)}, {special} of them special")
-    table = _of_tokens("id", "offsets", "word", "segment", "mask")
-    for i, token in enumerate(inspected.tokens):
-        style = "dim" if token.special else "bold red" if token.unknown else ""
-        numbers = (
-            str(token.id),
-            "" if token.special else f"{token.start}-{token.end}",
-            "" if token.word is None else str(token.word),
-            str(token.segment),
-            str(token.attended),
-        )
-        table.add_row(str(i), Text(one_line(token.text), style=style), *numbers)
-    canvas.table(table)
-    for word in inspected.words:
-        if word.split:
-            canvas.line(
-                f"  {one_line(word.text)} is no entry: {_spelled([inspected.tokens[i] for i in word.tokens])}"
-            )
-    unknown = dict.fromkeys(one_line(word.text) for word in inspected.words if word.unknown)
-    canvas.line(f"  unknown words: {', '.join(unknown) or 'none'}")
-
-
-def _draw_embedding(canvas: Canvas, inspected: Inspection) -> None:
-    parts = "word + position" if inspected.embedding.segments is None else "word + position + segment"
-    then = "" if inspected.embedding.projected is None else ", then a projection"
-    canvas.title(f"Embedding layer: {parts}, then LayerNorm{then}")
-    names, rows = embedding_lengths(inspected)
-    tokens = enumerate(zip(inspected.tokens, rows, strict=True))
-    lines = ((str(i), one_line(token.text), *map("{:.3f}".format, lengths)) for i, (token, lengths) in tokens)
-    canvas.table(_of_tokens(*names), lines)
-    canvas.dim(
-        "  Lengths of the vectors. Put together here, it differs from the model's own output by at most "
-        f"{inspected.embedding.difference:.1e}."
-    )
-
-
-def _draw_states(canvas: Canvas, inspected: Inspection) -> None:
-    layers, tokens, width = inspected.states.shape
-    canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
-    table = grid(*(folded(header) for header in _STATE_HEADERS), header="dim")
-    for layer, *numbers in state_rows(inspected):
-        table.add_row(str(layer), *("" if number is None else f"{number:.3f}" for number in numbers))
-    canvas.table(table)
-    canvas.dim("  Means over the tokens. Layer 0 is the output of the embedding layer.")
-
-
-def pooler_line(inspected: Inspection) -> str:
-    """What came of the check, or why there is none."""
-    if inspected.pooler is None:
-        return f"There is none: {one_line(inspected.no_pooler)}."
-    output = inspected.pooler.output
-    return (
-        f"Computed here, it differs from the model's own output by at most {inspected.pooler.difference:.1e}. "
-        f"Length {_length(output):.3f}, values from {output.min():.3f} to {output.max():.3f}."
-    )
-
-
-def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
-    layer, last = inspected.embedding, len(inspected.states) - 1
-    width = inspected.model.dimension
-    parts = {
-        "word": layer.words,
-        "position": layer.positions,
-        "segment": layer.segments,
-        "layer 0": inspected.states[0],
-        f"layer {last}": inspected.states[last],
-    }
-    canvas.title(f"First values: {min(most, width)} of {width}")
-    table = grid(folded("#"), "token", "vector", "", header="dim")
-    for i, token in enumerate(inspected.tokens):
-        place, text = str(i), one_line(token.text)
-        for name, rows in parts.items():
-            if rows is not None:
-                table.add_row(place, text, name, first_values(rows[i], most))
-                place = text = ""
-    if inspected.pooler:
-        table.add_row("", "pooler", "output", first_values(inspected.pooler.output, most))
-    canvas.table(table)
-
-
-def embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float]]]:
-    """Names of the parts, and for each token the lengths of its vectors in them."""
-    layer = inspected.embedding
-    parts = {
-        "word": layer.words,
-        "position": layer.positions,
-        "segment": layer.segments,
-        "sum": layer.total,
-        "LayerNorm": layer.normalized,
-        "projected": layer.projected,
-    }
-    there = {name: rows for name, rows in parts.items() if rows is not None}
-    lengths = [[_length(row) for row in rows] for rows in there.values()]
-    return list(there), [list(row) for row in zip(*lengths, strict=True)]
-
-
-def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | None, float | None]]:
-    """For each layer: number, length of [CLS], mean length of all, mean cosine of a token with itself one layer
-    before, and of two different tokens."""
-    rows: list[tuple[int, float, float, float | None, float | None]] = []
-    before = None
-    for layer, states in enumerate(inspected.states.astype(np.float64)):
-        lengths = np.linalg.norm(states, axis=1)
-        unit = states / lengths[:, None]
-        n = len(unit)
-        alike = float(((unit @ unit.T).sum() - n) / (n * (n - 1))) if n > 1 else None
-        moved = None if before is None else float((unit * before).sum(axis=1).mean())
-        rows.append((layer, float(lengths[0]), float(lengths.mean()), moved, alike))
-        before = unit
-    return rows
-
-
-def turned_rows(inspected: Inspection) -> list[list[float]]:
-    """For each token its vector's cosine with itself one layer before, at every layer from 1."""
-    states = inspected.states.astype(np.float64)
-    unit = states / np.linalg.norm(states, axis=2, keepdims=True)
-    rows: list[list[float]] = (unit[1:] * unit[:-1]).sum(axis=2).T.tolist()
-    return rows
-
-
-def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
-    """What `facts` says, as text."""
-    return json.document(facts(inspected, vectors=vectors))
-
-
-def facts(inspected: Inspection, *, vectors: bool = False) -> dict[str, Any]:
-    """Tokens, words, model, lengths and checks; with `vectors` every vector too."""
-    names, rows = embedding_lengths(inspected)
-    layer = inspected.embedding
-    whole: dict[str, Any] = {
-        "texts": inspected.texts,
-        "tokens": inspected.tokens,
-        "words": [{**asdict(word), "split": word.split} for word in inspected.words],
-        "model": inspected.model,
-        "embedding": {
-            "position_ids": layer.position_ids,
-            "lengths": [dict(zip(names, row, strict=True)) for row in rows],
-            "difference": layer.difference,
-        },
-        "states": [dict(zip(_STATES, row, strict=True)) for row in state_rows(inspected)],
-        "cosines_to_layer_before": turned_rows(inspected),
-        "pooler": {"difference": inspected.pooler.difference} if inspected.pooler else None,
-        "no_pooler": inspected.no_pooler,
-    }
-    if vectors:
-        whole["embedding"] |= {**json.plain(layer), "sum": layer.total}
-        whole["hidden_states"] = inspected.states
-        if inspected.pooler:
-            whole["pooler"] |= json.plain(inspected.pooler)
-    return whole
-
-
-def _spelled(tokens: Sequence[InputToken]) -> str:
-    return " ".join(one_line(token.text) for token in tokens) or "(nothing)"
-
-
-def _of_tokens(*headers: str) -> Table:
-    """A table with a line for each token: its number, its text, and numbers."""
-    return grid(folded("#"), "token", *map(folded, headers), header="dim")
-
-
-def _length(vector: object) -> float:
-    return float(np.linalg.norm(np.asarray(vector, dtype=np.float64)))

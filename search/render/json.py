@@ -30,12 +30,8 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "Filled": ("loss",),
     "Guess": ("loss",),
     "Hit": ("mode", "kind"),
-    "HeadAtWork": ("difference", "output_difference"),
     "LabelExplanation": ("residual", "by_word"),
-    "ModelShape": ("parameters", "in_matrices", "tensors"),
-    "Parameters": ("parameters",),
     "Removal": ("random_mean", "random_spread", "as_much"),
-    "Tensor": ("parameters",),
     "TrainingReport": ("improved",),
     "WhyNot": ("rank", "gap", "matched_on"),
 }  # fmt: skip
@@ -49,7 +45,6 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Copy": ("file",),
     "Hit": ("explanation", "file"),
     "StoredPassage": ("file", "metadata", "path", "title"),
-    "Tensor": ("values",),
 }
 
 

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from search.records.attention import EVERY_HEAD, Attention, View
 from search.records.comparisons import Similarities
-from search.records.contexts import ContextualCosines
 from search.records.evaluations import CurvePoint, TrainingReport
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.render.contexts import compared, what_is_compared, what_was_compared
+from search.records.inspections import EVERY_HEAD, Attention, ContextualCosines, View
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import CAVEATS, labels, rows_line
+from search.render.inspection import compared, what_is_compared, what_was_compared
 from search.render.training import base_name, figures_line, steps_line
 from search.render.units import COSINES, Ends, Units, around_zero, largest_addend, left_out, part
 from search.render.why import signed

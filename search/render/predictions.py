@@ -15,7 +15,6 @@ from search.records.predictions import (
     Guess,
     LabelExplanation,
     LabelledIndex,
-    LabelledText,
     Labelling,
     NextSentence,
     Tagged,
@@ -30,36 +29,32 @@ _TRAINED = (
     "sees; it says little about order or sense within one document."
 )
 _NAMELESS = "(no name)"
-_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
+_SHOWN = 2  # classes of a text
 
 
 @as_text
 def filled(canvas: Canvas, guessed: Filled) -> None:
-    """The words at each masked place; where candidates were asked about, these and the best one besides."""
+    """The words at each masked place; where candidates were given, these and the best one besides."""
     canvas.facts((("text", one_line(guessed.text)), ("model", one_line(guessed.model))))
-    for place, mask in enumerate(guessed.masks, 1):
-        which = title = f"mask {place} of {len(guessed.masks)}, " if len(guessed.masks) > 1 else ""
-        if mask.hidden:
-            right = guessed.text[mask.start : mask.end] if guessed.word else mask.hidden.word
-            title += f"'{one_line(right)}', "
-        title += f"characters {mask.start}-{mask.end}"
-        if mask.hidden:
-            likely = probability(mask.hidden.probability)
-            title += f": rank {mask.hidden.rank:,} of {guessed.vocabulary:,}, probability {likely}"
-            title += f", loss {mask.hidden.loss:.4f}"
+    for mask in guessed.masks:
+        title = f"characters {mask.start}-{mask.end}"
+        if mask.label:
+            title += (
+                f": '{one_line(mask.label.word)}' has rank {mask.label.rank:,} of {guessed.vocabulary:,}, probability "
+                f"{probability(mask.label.probability)}, loss {mask.label.loss:.4f}"
+            )
         _draw_guesses(canvas, title, mask.guesses)
         if mask.among:
-            _draw_guesses(canvas, f"{which}of the words that were asked about", mask.among)
+            _draw_guesses(canvas, f"characters {mask.start}-{mask.end}, candidates", mask.among)
     canvas.gap()
     canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
     if guessed.loss is not None:
-        mean = f" Their mean is {guessed.loss:.4f}." if len(guessed.masks) > 1 else ""
-        random = math.log(guessed.vocabulary)
-        canvas.dim(f"The loss is -ln of the probability; a guess at random has {random:.4f}.{mean}")
+        canvas.dim(
+            f"The loss is -ln of the probability; a guess at random has {math.log(guessed.vocabulary):.4f}. "
+            f"The mean is {guessed.loss:.4f}."
+        )
     if len(guessed.masks) > 1:
         canvas.dim(_TOGETHER)
-    if any(guess.piece.startswith("##") for mask in guessed.masks for guess in (*mask.guesses, *mask.among)):
-        canvas.dim("## goes on with the word before it.")
 
 
 def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
@@ -74,30 +69,26 @@ def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
 
 @as_text
 def next_sentences(canvas: Canvas, pairs: Sequence[NextSentence]) -> None:
-    """How likely each text follows the one before it, and the other way round."""
+    """How likely each text follows the one before it."""
     texts = [pairs[0].first, *(pair.second for pair in pairs)]
-    names = [letters(i) for i in range(len(texts))]
-    facts = zip((*names, "model"), map(one_line, (*texts, pairs[0].model)), strict=True)
-    canvas.facts(facts)
-    canvas.gap()
-    table = grid(
-        "", *map(number, ("probability", "is next", "is not next")), Column(no_wrap=True), header="dim"
+    canvas.facts(
+        [*((letters(i), one_line(text)) for i, text in enumerate(texts)), ("model", one_line(pairs[0].model))]
     )
-    for first, second, pair in zip(names, names[1:], pairs, strict=False):
-        for name, likely, logits, style in (
-            (f"{second} after {first}", pair.probability, pair.logits, ""),
-            (f"{first} after {second}", pair.reverse_probability, pair.reverse_logits, "dim"),
-        ):
-            numbers = (f"{logit:.3f}" for logit in logits)
-            table.add_row(name, probability(likely), *numbers, bar(likely), style=style)
+    canvas.gap()
+    columns = ("probability", "is next", "is not next", "loss")
+    table = grid("", *map(number, columns), Column(no_wrap=True), header="dim")
+    for i, pair in enumerate(pairs):
+        numbers = (probability(pair.probability), *(f"{logit:.3f}" for logit in pair.logits))
+        loss = "" if pair.loss is None else f"{pair.loss:.4f}"
+        table.add_row(f"{letters(i + 1)} after {letters(i)}", *numbers, loss, bar(pair.probability))
     canvas.table(table)
     canvas.gap()
     canvas.dim("Probability is the softmax of the two logits beside it.")
-    if losses := [pair.loss for pair in pairs if pair.loss is not None]:
-        for first, second, pair in zip(names, names[1:], pairs, strict=False):
-            canvas.line(f"{second} after {first}, label '{pair.label}': loss {pair.loss:.4f}")
-        mean = f" The mean is {sum(losses) / len(losses):.4f}." if len(losses) > 1 else ""
-        canvas.dim(f"The loss is -ln of the probability of the label.{mean}")
+    losses = [pair.loss for pair in pairs if pair.loss is not None]
+    if losses:
+        canvas.dim(
+            f"The loss is -ln of the probability of the label. The mean is {sum(losses) / len(losses):.4f}."
+        )
     canvas.dim(_TRAINED)
 
 
@@ -108,40 +99,22 @@ def probability(value: float) -> str:
 
 @as_text
 def labelling(canvas: Canvas, labelled: Labelling) -> None:
-    """Texts with the probabilities of their classes, the best first."""
-    for text in labelled.texts:
-        canvas.line(one_line(text.text))
-        _draw_classes(canvas, labelled.classes, text)
-        if text.windows > 1:
-            canvas.dim(f"  read in {text.windows} windows; the mean of their logits counts")
-        canvas.gap()
-    who = one_line(labelled.classifier)
-    if labelled.pooling:
-        who += f", a linear head over {one_line(labelled.model)} ({labelled.pooling})"
-    rest = "They sum to 1." if labelled.exclusive else "Each class has its own; from 0.5 on it is a label."
-    canvas.dim(f"Probabilities by {who}. {rest}")
-
-
-@as_text
-def label_rows(canvas: Canvas, labelled: Labelling) -> None:
-    """Many texts: a row each with its label and the probability of that, and how many have each label."""
-    table = grid(Column("label", no_wrap=True), number("probability"), "text")
+    """A line for each text: its most likely classes, and itself; then how many texts have each label."""
+    table = grid(Column("classes", no_wrap=True), "text")
     many: Counter[str] = Counter()
     for text in labelled.texts:
-        many[", ".join(text.labels)] += 1
-        table.add_row(one_line(", ".join(text.labels)) or "-", f"{text.score:.3f}", one_line(text.text))
+        many[", ".join(text.labels) or "none"] += 1
+        best = sorted(zip(labelled.classes, text.scores, strict=True), key=lambda pair: -pair[1])[:_SHOWN]
+        classes = (
+            (f"{one_line(name) or _NAMELESS} {score:.3f}  ", "bold green" if name in text.labels else "dim")
+            for name, score in best
+        )
+        table.add_row(Text.assemble(*classes), one_line(text.text))
     canvas.table(table)
     canvas.gap()
-    listed = ", ".join(f"{one_line(label) or 'none'} {count:,}" for label, count in many.most_common())
-    canvas.dim(f"{len(labelled.texts):,} texts by {one_line(labelled.classifier)}: {listed}")
-
-
-def _draw_classes(canvas: Canvas, classes: Sequence[str], text: LabelledText) -> None:
-    table = grid("", folded(), "", header="")
-    for name, score in sorted(zip(classes, text.scores, strict=True), key=lambda pair: -pair[1]):
-        style = "bold green" if name in text.labels else "dim"
-        table.add_row(Text(f"  {one_line(name) or _NAMELESS}", style=style), f"{score:.3f}", bar(score))
-    canvas.table(table)
+    listed = ", ".join(f"{one_line(label)} {count:,}" for label, count in many.most_common())
+    rule = "" if labelled.exclusive else " Each class has its own probability; from 0.5 on it is a label."
+    canvas.dim(f"{len(labelled.texts):,} texts by {one_line(labelled.classifier)}: {listed}.{rule}")
 
 
 @as_text
@@ -165,83 +138,49 @@ def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
 def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> None:
     """Of each text, what each word adds to the logit of each class, the sums, and the probabilities."""
     for why in texts:
-        _draw_logits(canvas, why)
+        canvas.line(one_line(why.text))
         canvas.gap()
-
-
-def _draw_logits(canvas: Canvas, why: LabelExplanation) -> None:
-    canvas.line(one_line(why.text))
-    canvas.gap()
-    table = grid("", *(folded(one_line(name)) for name in why.classes))
-    largest = float(abs(why.by_word).max()) or 1.0
-    for word, added in zip(why.words, why.by_word.tolist(), strict=True):
-        style = "" if word.kind == "word" else "dim"
-        cells = (Text(_addend(value), style=_tone(value, largest)) for value in added)
-        table.add_row(Text(one_line(word.text), style=style), *cells)
-    table.add_row(Text("intercept", style="dim"), *map(_addend, why.intercepts.tolist()))
-    logits = (Text(_addend(value), style="bold") for value in why.logits.tolist())
-    table.add_row(Text("logit", style="bold"), *logits)
-    table.add_row("probability", *(f"{value:.4f}" for value in why.probabilities.tolist()))
-    canvas.table(table)
-    canvas.gap()
-    residual = float(abs(why.residual).max())
-    canvas.dim(
-        f"The label is '{one_line(why.label)}', by the head '{one_line(why.head)}' over {one_line(why.model)} "
-        f"({why.pooling}). Each column adds up to its logit; residual at most {residual:.1e}. The vectors of words "
-        "depend on their neighbours: an addend is no effect of leaving the word out."
-    )
-
-
-def _addend(value: float) -> str:
-    return fixed(value, 4, signed=True)
-
-
-def _tone(value: float, largest: float) -> str:
-    if abs(value) < largest / 4:
-        return ""
-    return "blue" if value > 0 else "yellow"
+        table = grid("", *(folded(one_line(name)) for name in why.classes))
+        rows = [(word.text, added) for word, added in zip(why.words, why.by_word, strict=True)]
+        for name, values in (*rows, ("intercept", why.intercepts), ("logit", why.logits)):
+            table.add_row(one_line(name), *(fixed(value, 4, signed=True) for value in values.tolist()))
+        table.add_row("probability", *(f"{value:.4f}" for value in why.probabilities.tolist()))
+        canvas.table(table)
+        canvas.gap()
+        canvas.dim(
+            f"The label is '{one_line(why.label)}', by the head '{one_line(why.head)}' over {one_line(why.model)} "
+            f"({why.pooling}). Each column adds up to its logit; residual at most {abs(why.residual).max():.1e}. The "
+            "vectors of words depend on their neighbours: an addend is no effect of leaving the word out."
+        )
+        canvas.gap()
 
 
 @as_text
 def tagged(canvas: Canvas, tagging: Tagged) -> None:
-    """The text with its entities marked, each with its place, and every word with its class."""
+    """The text with its entities marked, these with their places, and every word with its class."""
     if tagging.task == "ner":
-        canvas.line(_marked(tagging, canvas.colour))
-        canvas.gap()
-        if not tagging.mentions:
-            canvas.line("No entity.")
+        text, end = Text(), 0
         for mention in tagging.mentions:
-            place = f"{mention.start}-{mention.end}, {mention.score:.4f}"
-            canvas.line(f"{mention.field}: {one_line(mention.text)}  ({place})", whole=True)
+            text.append(escape(tagging.text[end : mention.start])).append(escape(mention.text), "bold green")
+            text.append(f" [{escape(mention.field)}]", "dim")
+            end = mention.end
+        canvas.line(text.append(escape(tagging.text[end:])))
         canvas.gap()
+    for mention in tagging.mentions if tagging.task == "ner" else ():
+        place = f"{mention.start}-{mention.end}, {mention.score:.4f}"
+        canvas.line(
+            (f"{mention.field}: ", "bold"), (one_line(mention.text), "green"), f"  ({place})", whole=True
+        )
     table = grid("word", "tokens", "class", number("score"), number("offsets"))
     for word in tagging.words:
-        style = "" if word.label.upper() != "O" else "dim"
-        table.add_row(
-            Text(one_line(word.text), style=style),
-            Text(" ".join(map(one_line, word.tokens)), style="dim"),
-            Text(one_line(word.label), style=style),
-            Text(f"{word.score:.4f}", style=style),
-            Text(f"{word.start}-{word.end}", style="dim"),
-        )
+        cells = one_line(word.text), " ".join(map(one_line, word.tokens)), one_line(word.label)
+        style = "dim" if word.label.upper() == "O" else ""
+        table.add_row(*cells, f"{word.score:.4f}", f"{word.start}-{word.end}", style=style)
+    canvas.gap()
     canvas.table(table)
-    many = any(len(word.tokens) > 1 for word in tagging.words)
-    rule = " A word has the class of its first token." if many else ""
-    canvas.dim(f"{one_line(tagging.model)}, {len(tagging.labels)} classes.{rule}")
-
-
-def _marked(tagging: Tagged, colour: bool) -> Text:
-    """The text; each entity in the colour of its field, or in brackets."""
-    fields = list(dict.fromkeys(mention.field for mention in tagging.mentions))
-    text, at = Text(), 0
-    for mention in tagging.mentions:
-        text.append(escape(tagging.text[at : mention.start]))
-        inside = escape(mention.text)
-        style = _COLOURS[fields.index(mention.field) % len(_COLOURS)]
-        text.append(inside if colour else f"«{inside}»", style=f"bold {style}")
-        text.append(f" {escape(mention.field)} ", style=f"{style} dim")
-        at = mention.end + (tagging.text[mention.end : mention.end + 1] == " ")
-    return text.append(escape(tagging.text[at:]))
+    canvas.dim(
+        f"{one_line(tagging.model)}, {len(tagging.labels)} classes. A word has the class of its first token."
+    )
 
 
 @as_text

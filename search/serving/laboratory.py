@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from search.encoding import Encoder
-from search.errors import InputError, OptionalDependency, TextTooLong
+from search.errors import InputError, OptionalDependency
 from search.records.explanations import middle_layer
 from search.render import page as drawn
 from search.render.page import laboratory
@@ -111,8 +111,6 @@ def _answer(given: Given, work: Callable[[], Page]) -> tuple[Page | None, Given]
         return None, given
     try:
         return work(), given
-    except TextTooLong as error:
-        problem = f"a text has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
     except (InputError, OptionalDependency) as error:
         problem = str(error)
     return None, replace(given, problem=problem)
@@ -150,9 +148,5 @@ def _looked(asked: Inside, model: str) -> Page:
     looked = bert.inspect(asked.text, asked.text2 or None, model=model, offline=True)
     if asked.show == "tokens":
         return inspection(looked)
-    size = looked.model.layers * looked.model.heads * len(looked.tokens) ** 2
-    if size > drawn.MOST_WEIGHTS:
-        raise InputError(
-            f"{size:,} weights are more than the {drawn.MOST_WEIGHTS:,} that a page can hold. Take a shorter text."
-        )
-    return drawn.attention(bert.attention(asked.text, asked.text2 or None, model=model, offline=True))
+    looked.attention.require_at_most(drawn.MOST_WEIGHTS)
+    return drawn.attention(looked.attention)

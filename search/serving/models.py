@@ -22,8 +22,7 @@ from search.records.contents import Facet
 from search.records.documents import NamedDocument
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.inspections import InputToken
-from search.records.models import ModelShape
+from search.records.inspections import InputToken, ModelShape
 from search.records.reports import Status
 from search.records.shown import Spans
 from search.render.json import keys

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import save_tokenizer
+from tests.conftest import REFERENCE, WORDS, save_tokenizer
 
 _SIZES: dict[str, Any] = {
     "vocab_size": 400,
@@ -56,6 +56,14 @@ def save_tiny(folder: Path, kind: str) -> Path:
 def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("families")
     return {kind: save_tiny(folder / kind, kind) for kind in _CLASSES}
+
+
+def figures() -> Any:
+    """Published figures of BERT."""
+    file = REFERENCE / "bert_figures.json"
+    if not file.is_file():
+        pytest.skip("the reference figures are not at hand")
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def named_checkpoint(name: str) -> str:
@@ -131,3 +139,27 @@ def save_tagger(folder: Path, labels: tuple[str, ...], kind: str = "bert") -> Pa
                 weights[name] *= factor
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
+
+
+@pytest.fixture(scope="session")
+def bytes_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A RoBERTa with a masked-language head and a tokenizer of its kind: byte-level, <mask> takes the space before."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    folder = save_tiny_head(tmp_path_factory.mktemp("fill") / "roberta", "fill", kind="roberta")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=399,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(["turn the key, a key and the key"] * 9 + [" ".join(WORDS)], trainer)
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    settings = {"mask_token": "<mask>", "tokenizer_class": "RobertaTokenizerFast"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    return str(folder)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.bert import explain_label, label
-from search.bert.labelling import LinearHead
-from search.encoding import Encoder
+import search
+from search.bert import LinearHead, explain_label, label, tokenize
 from search.errors import HeadMismatch, InputError, ModelError
 from tests.bert.conftest import save_tiny, save_tiny_head
 from tests.conftest import save_tiny_bert
@@ -71,10 +70,7 @@ def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
     folder = save_tiny_head(tmp_path, "label", labels=MOODS)
     found = label([LONG, TEXTS[0]], model=str(folder), device="cpu")
     assert (found.texts[0].windows, found.texts[1].windows) == (6, 1)
-    from search.bert.checkpoint import load_head
-
-    tokenizer = load_head("label", str(folder), device="cpu").tokenizer
-    ids = tokenizer.encode(LONG, add_special_tokens=False).ids
+    ids = [token.id for token in tokenize(LONG, model=str(folder)).tokens if not token.special]
     model = AutoModelForSequenceClassification.from_pretrained(folder)
     logits, weights, start = [], [], 0
     while True:
@@ -105,14 +101,14 @@ def test_what_cannot_label(tmp_path: Path) -> None:
         label(["a"], model=str(number))
 
 
-def head_for(encoder: Encoder) -> LinearHead:
+def head_for(encoder: search.Encoder) -> LinearHead:
     chance = np.random.default_rng(0)
     return LinearHead(
         "mood", MOODS, chance.normal(size=(3, 32)), chance.normal(size=3), encoder.fingerprint, {}
     )
 
 
-def test_a_trained_head_labels_texts(tiny: Encoder) -> None:
+def test_a_trained_head_labels_texts(tiny: search.Encoder) -> None:
     head = head_for(tiny)
     found = label(TEXTS, head=head)
     np.testing.assert_allclose(
@@ -123,7 +119,7 @@ def test_a_trained_head_labels_texts(tiny: Encoder) -> None:
 
 @pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len", "max"])
 def test_a_logit_is_the_sum_of_its_addends(tiny_model: Path, pooling: str) -> None:
-    encoder = Encoder(str(tiny_model), pooling=pooling)
+    encoder = search.Encoder(str(tiny_model), pooling=pooling)
     head = head_for(encoder)
     why = explain_label(TEXTS[1], head, encoder=encoder)
     direct = encoder.encode([TEXTS[1]])[0].astype(np.float64) @ head.coefficients.T + head.intercepts
@@ -143,21 +139,21 @@ def test_a_logit_is_the_sum_of_its_addends(tiny_model: Path, pooling: str) -> No
         np.testing.assert_allclose(why.contributions[2], expected, atol=1e-5)
 
 
-def test_what_has_no_addends(tiny: Encoder, tiny_model: Path, tmp_path: Path) -> None:
-    cls = Encoder(str(tiny_model), pooling="cls")
+def test_what_has_no_addends(tiny: search.Encoder, tiny_model: Path, tmp_path: Path) -> None:
+    cls = search.Encoder(str(tiny_model), pooling="cls")
     with pytest.raises(InputError, match="with pooling 'cls' an embedding is no sum over tokens"):
         explain_label("the key", head_for(cls), encoder=cls)
     with pytest.raises(InputError, match="the text is empty"):
         explain_label(" ", head_for(tiny), encoder=tiny)
     with pytest.raises(InputError, match="has 102 tokens and the model reads 64"):
         explain_label("water " * 100, head_for(tiny), encoder=tiny)
-    other = Encoder(str(save_tiny_bert(tmp_path, seed=5)))
+    other = search.Encoder(str(save_tiny_bert(tmp_path, seed=5)))
     with pytest.raises(HeadMismatch):
         explain_label("the key", head_for(tiny), encoder=other)
 
 
 def test_a_model_that_has_changed_since(tmp_path: Path) -> None:
-    head = head_for(Encoder(str(save_tiny_bert(tmp_path, seed=5))))
+    head = head_for(search.Encoder(str(save_tiny_bert(tmp_path, seed=5))))
     save_tiny_bert(tmp_path, seed=6)
     for work in (lambda: label(["the key"], head=head), lambda: explain_label("the key", head)):
         with pytest.raises(HeadMismatch, match=r"weights: .* the model that is found now"):

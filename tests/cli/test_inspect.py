@@ -1,6 +1,7 @@
-"""`seewhy lab inspect`."""
+"""`seewhy lab inspect`: text, JSON, arrays, pictures and pages, and what is refused."""
 
 import json
+import re
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.bert import attention, in_contexts, inspect, parameters, work_through
+from search.bert import in_contexts, inspect, parameters, work_through
 from tests.bert.conftest import save_tiny
 from tests.conftest import Run
 
+EVIL = "<script>a()</script> <img src=x onerror=b()> שלום 🎉 \x1b[31m\x00 \u202e&amp; keys"
 drawing = pytest.mark.skipif(
     util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
 )
@@ -27,76 +29,101 @@ def run(run: Run, tiny_model: Path) -> Run:
     return command
 
 
-def test_one_text_and_a_pair(run: Run) -> None:
-    code, out, err = run("turn the keys")
+def lines_of(out: str) -> list[str]:
+    return [" ".join(line.split()) for line in out.splitlines()]
+
+
+def test_one_text_and_a_pair(run: Run, tiny_model: Path) -> None:
+    code, out, err = run("Turn the keys ☃", "a door")
     assert (code, err) == (0, "")
-    assert "keys is no entry: key ##s" in out
-    assert "differs from the model's own output by at most" in out
+    looked, lines = inspect("Turn the keys ☃", "a door", model=str(tiny_model)), lines_of(out)
+    assert "Tokens: 10, 3 of them special" in lines
+    assert f"3 key {looked.tokens[3].id} 9-12 2 0 1" in lines
+    assert any(line.startswith("8 door ") and line.endswith(" 2-6 1 1 1") for line in lines)
+    assert "keys is no entry: key ##s" in lines and "unknown words: ☃" in lines
+    assert "Embedding layer: word, position, segment, sum, LayerNorm" in lines
+    assert any(
+        line.startswith(f"3 key {np.linalg.norm(looked.embedding.parts['word'][3]):.3f} ") for line in lines
+    )
+    assert "Hidden states: 4 x 10 tokens x 32 dimensions" in lines
+    first = np.linalg.norm(looked.states[0].astype(float), axis=1)
+    assert any(line.startswith(f"0 {first[0]:.3f} {first.mean():.3f} ") for line in lines)
+    assert f"Parameters: {looked.model.parameters:,} in {looked.model.tensors} tensors" in " ".join(lines)
+    out = run("turn the key", "--values", 3)[1]
+    found = inspect("turn the key", model=str(tiny_model))
+    for rows in (found.embedding.parts["word"], found.states[0], found.states[-1]):
+        assert " ".join(f"{value:.4f}" for value in rows[3][:3]) + " ..." in out
+    assert "First values: 32 of 32" in run("turn the key", "--values", 10**30)[1]
+
+
+def test_json(run: Run, tiny_model: Path) -> None:
+    looked = inspect("turn the keys", "a door", model=str(tiny_model))
     found = json.loads(run("turn the keys", "a door", "--json")[1])
-    assert [token["text"] for token in found["tokens"]][-3:] == ["a", "door", "[SEP]"]
+    assert [token["id"] for token in found["tokens"]] == [token.id for token in looked.tokens]
     assert found["tokens"][-1]["segment"] == 1
-    assert found["embedding"]["difference"] < 1e-6
-    whole = json.loads(run("turn the keys", "--json", "--vectors")[1])
-    assert np.shape(whole["hidden_states"]) == (4, 6, 32)
+    assert found["embedding"]["difference"] < 1e-6 and found["pooler"]["difference"] < 1e-6
+    assert found["model"]["parameters"] == looked.model.parameters
+    assert "hidden_states" not in found
+    states = looked.states.astype(float)
+    unit = states / np.linalg.norm(states, axis=2, keepdims=True)
+    turned = (unit[1:] * unit[:-1]).sum(axis=2)
+    np.testing.assert_allclose(found["cosines_to_layer_before"], turned.T, atol=1e-6)
+    n = len(looked.tokens)
+    for layer, row in enumerate(found["states"]):
+        if layer:
+            assert row["cosine_to_layer_before"] == pytest.approx(turned[layer - 1].mean())
+        pairs = (unit[layer] @ unit[layer].T)[~np.eye(n, dtype=bool)]
+        assert row["cosine_of_two_tokens"] == pytest.approx(pairs.mean())
+    whole = json.loads(run("turn the keys", "a door", "--json", "--vectors")[1])
+    np.testing.assert_allclose(whole["hidden_states"], looked.states, atol=1e-7)
+    np.testing.assert_allclose(whole["embedding"]["sum"], looked.embedding.parts["sum"])
 
 
 def test_attention(run: Run, tiny_model: Path) -> None:
-    code, out, _ = run("turn the key", "--attention")
-    assert code == 0
-    assert (
-        out.startswith("Attention of 3 layers with 4 heads each") and "--png and --html draw them all" in out
-    )
-    assert run("turn the key", "--layer", 2)[1].startswith("Attention in layer 2, mean of 4 heads")
-    assert run("turn the key", "--layer", 2, "--head", 4)[1].startswith("Attention in layer 2, head 4")
-    assert run("turn the key", "--rollout")[1].startswith("Attention rollout, layers 1 to 3")
-    expected = attention("turn the key", model=str(tiny_model))
-    found = json.loads(run("turn the key", "--layer", 2, "--head", 4, "--json")[1])
-    np.testing.assert_allclose(found["weights"], expected.matrix(2, 4), atol=1e-6)
-    rolled = json.loads(run("turn the key", "--rollout", "--layer", 2, "--json")[1])
-    np.testing.assert_allclose(rolled["weights"], expected.rollout(2), atol=1e-6)
-    assert np.shape(json.loads(run("turn the key", "--attention", "--json")[1])["weights"]) == (3, 4, 5, 5)
-
-
-def test_a_word_in_two_contexts(run: Run) -> None:
-    code, out, err = run("--word", "key", "turn the key", "a key", "--against", "lock", "--against", "door")
-    assert (code, err) == (0, "")
-    assert "layer   A ~ B  A ~ lock  B ~ lock  A ~ door  B ~ door" in out
-    for args in (
-        ["turn the key", "a key", "--against", "lock", "--against", "door", "--json", "--word", "key"],
-        ["--against", "lock", "--against", "door", "--json", "--word", "key", "--", "turn the key", "a key"],
+    out = run("turn the key", "--attention")[1]
+    assert out.startswith("Attention of 3 layers with 4 heads each")
+    expected = inspect("turn the key", model=str(tiny_model)).attention
+    for options, title, matrix in (
+        (["--layer", 2], "Attention in layer 2, mean of 4 heads", expected.matrix(2)),
+        (["--layer", 2, "--head", 4], "Attention in layer 2, head 4", expected.matrix(2, 4)),
+        (["--rollout"], "Attention rollout, layers 1 to 3", expected.rollout()),
+        (["--rollout", "--layer", 2], "Attention rollout, layers 1 to 2", expected.rollout(2)),
     ):
-        found = json.loads(run(*args)[1])
-        assert (found["against"], found["texts"]) == (["lock", "door"], ["turn the key", "a key"])
-        assert list(found["layers"]) == ["A ~ B", "A ~ lock", "B ~ lock", "A ~ door", "B ~ door"]
-    assert run("--word", "key", "a key", "--against", "lock")[0] == 0
+        out = run("turn the key", *options)[1]
+        assert out.startswith(title) and "Every row sums to 1" in out and "Jain & Wallace 2019" in out
+        numbers = [float(number) for number in re.findall(r"\d\.\d\d\b", out.partition("Every row")[0])]
+        np.testing.assert_allclose(numbers, matrix.ravel(), atol=0.00501)
+        found = json.loads(run("turn the key", *options, "--json")[1])
+        np.testing.assert_allclose(found["weights"], matrix, atol=1e-6)
+    assert np.shape(json.loads(run("turn the key", "--attention", "--json")[1])["weights"]) == (3, 4, 5, 5)
+    assert "62 tokens are too many to draw here" in run("key " * 60, "--layer", 1)[1]
 
 
-def test_words_in_their_own_sentences(run: Run, tiny_model: Path) -> None:
-    """--word twice: the first of TEXT, the second of TEXT2."""
-    code, out, err = run("turn the key", "a lock", "--word", "key", "--word", "lock", "--against", "a door")
+def test_words_in_contexts(run: Run, tiny_model: Path) -> None:
+    args = ["turn the key", "a lock", "--word", "key", "--word", "lock", "--against", "a door"]
+    known = in_contexts(["key", "lock"], ["turn the key", "a lock"], ["a door"], model=str(tiny_model))
+    code, out, err = run(*args)
     assert (code, err) == (0, "")
+    assert "A  turn the key\nB  a lock" in out and "layer A ~ B A ~ a door B ~ a door" in lines_of(out)
+    cosines = known.between[3, 0, 1], known.others[3, 0, 0], known.others[3, 1, 0]
+    assert f"3 {' '.join(f'{cosine:.4f}' for cosine in cosines)}" in lines_of(out)
     assert "Cosines of 'key' in A and 'lock' in B" in out
-    assert "The vector of 'a door' is the mean of its 2 tokens." in " ".join(out.split())
-    found = json.loads(run("turn the key", "a lock", "--word", "key", "--word", "lock", "--json")[1])
-    known = in_contexts(["key", "lock"], ["turn the key", "a lock"], model=str(tiny_model))
+    found = json.loads(run(*args, "--json")[1])
     np.testing.assert_allclose(found["layers"]["A ~ B"], known.between[:, 0, 1], atol=1e-6)
+    assert list(found["layers"]) == ["A ~ B", "A ~ a door", "B ~ a door"]
 
 
 def test_one_head_worked_through(run: Run, tiny_model: Path) -> None:
-    where = ["turn the key", "--layer", 2, "--head", 3, "--token", "key"]
+    where = ["turn the key", "--layer", 2, "--head", 3, "--token"]
     known = work_through("turn the key", layer=2, head=3, token="key", model=str(tiny_model))
-    code, out, err = run(*where, "--values", 2)
+    code, out, err = run(*where, "key", "--values", 2)
     assert (code, err) == (0, "")
     assert out.startswith("Layer 2, head 3: what 'key' (token 3) reads")
     for i, token in enumerate(known.tokens):
         scores = f"{known.products[i]:.3f}", f"{known.scaled[i]:.3f}", f"{known.weights[i]:.4f}"
         assert any(line.split()[:5] == [str(i), token.text, *scores] for line in out.splitlines())
-    assert "differ from those that the model returns by at most" in " ".join(out.split())
-    assert (
-        len([line for line in out.splitlines() if line.startswith(("q ", "v ", "sum ")) and "..." in line])
-        == 7
-    )
-    found = json.loads(run(*where[:-1], "3", "--json")[1])
+    assert sum(line.startswith(("q ", "v ", "sum ")) for line in out.splitlines()) == 7
+    found = json.loads(run(*where, "3", "--json")[1])
     np.testing.assert_allclose(found["output"], known.output, atol=1e-6)
     assert found["difference"] < 1e-6
 
@@ -104,140 +131,118 @@ def test_one_head_worked_through(run: Run, tiny_model: Path) -> None:
 def test_equal_rows(run: Run) -> None:
     code, out, err = run("turn the key", "find the lock", "--equal-rows")
     assert (code, err) == (0, "")
-    assert "Equal rows in layer 0, where entry and place are the same: 0 [CLS], 2 the, 4 [SEP]." in " ".join(
-        out.split()
-    )
-    found = json.loads(run("turn the key", "find the lock", "--equal-rows", "--json")[1])
-    assert np.array(found["equal"])[:, found["parts"].index("layer 0")].tolist() == [
-        True,
-        False,
-        True,
-        False,
-        True,
+    table = [line.split() for line in out.splitlines()[3:9]]
+    assert table[0] == [
+        "#",
+        "A",
+        "B",
+        "word",
+        "position",
+        "segment",
+        "layer",
+        "0",
+        "layer",
+        "1",
+        "layer",
+        "3",
     ]
+    assert table[1][:7] == ["0", "[CLS]", "[CLS]", "=", "=", "=", "="] and table[2][3] != "="
+    found = json.loads(run("turn the key", "find the lock", "--equal-rows", "--json")[1])["cosines"]
+    assert [cosine > 1 - 1e-9 for cosine in found["layer 0"]] == [True, False, True, False, True]
 
 
 def test_the_model_itself(run: Run, tiny_model: Path) -> None:
     known = parameters(str(tiny_model))
     code, out, err = run("--parameters")
     assert (code, err) == (0, "")
-    said = f"{len(known.tensors)} tensors, {known.parameters:,} numbers, float32"
-    assert "".join(said.split()) in "".join(out.split())  # lines wrap, the name of the model is a path
-    assert "encoder.layer.0-2.attention.self.query.weight 32 x 32 3 x 1,024" in " ".join(out.split())
-    lines = run("--parameters", "--all")[1].splitlines()
-    assert [line.split()[0] for line in lines[-len(known.tensors) :]] == list(known.arrays)
-    (row,) = (
-        one
-        for one in json.loads(run("--parameters", "--json")[1])["tensors"]
-        if "pooler.dense.b" in one["name"]
-    )
-    assert row == {
-        "name": "pooler.dense.bias",
-        "shape": [32],
-        "dtype": "float32",
-        "layer": None,
-        "parameters": 32,
-    }
-    assert "0-2  3 x BertLayer" in run("--modules")[1]
-    assert json.loads(run("--modules", "--json")[1])["kind"] == "BertModel"
+    assert f"{len(known)} tensors, {sum(tensor.size for tensor in known.values()):,} numbers" in out
+    assert "encoder.layer.0-2.attention.self.query.weight 32 x 32 3 x 1,024" in lines_of(out)
+    found = json.loads(run("--parameters", "--json")[1])
+    assert list(found) == list(known)
+    assert found["pooler.dense.bias"] == {"shape": [32], "dtype": "float32"}
+    assert "(0-2): 3 x BertLayer(" in run("--modules")[1]
 
 
-def test_first_values(run: Run, tiny_model: Path) -> None:
-    out = run("turn the key", "--values", 3)[1]
-    found = inspect("turn the key", model=str(tiny_model))
-    for rows in (found.embedding.words, found.states[0], found.states[-1]):
-        assert " ".join(f"{value:.4f}" for value in rows[3][:3]) + " ..." in out
-    assert "First values" not in run("turn the key")[1]
-    assert "First values: 32 of 32" in run("turn the key", "--values", 10**30)[1]
-
-
-def test_whole_tensors(run: Run, tiny_model: Path, tmp_path: Path) -> None:
-    name, one, all_ = str(tiny_model), tmp_path / "a.npy", tmp_path / "a.npz"
-    code, out, err = run("turn the key", "--save", one)
-    assert (code, out, err) == (0, "", f"wrote {one}: hidden_states (4, 5, 32)\n")
-    states = inspect("turn the key", model=name).states
-    np.testing.assert_array_equal(np.load(one), states)
-    assert run("turn the key", "--save", all_)[2].startswith(
-        f"wrote {all_}: input_ids, token_type_ids, word_emb"
-    )
-    np.testing.assert_array_equal(np.load(all_)["hidden_states"], states)
-    assert np.load(all_)["pooler_output"].shape == (32,)
-    run("--parameters", "--save", all_)
-    assert dict(np.load(all_)).keys() == parameters(name).arrays.keys()
-    assert run("--parameters", "--save", one)[2] == (
-        f"seewhy: '{one}' holds one array, and there are {len(parameters(name).tensors)}. Save them as .npz.\n"
-    )
-    weights = attention("turn the key", model=name)
-    for options, expected in (
-        (["--attention"], weights.weights),
-        (["--layer", 2], weights.matrix(2)),
-        (["--layer", 2, "--head", 1], weights.matrix(2, 1)),
-        (["--rollout"], weights.rollout()),
-        (["--layer", 1, "--head", 1, "--token", 0], weights.matrix(1, 1)[0]),
+def test_whole_arrays(run: Run, tiny_model: Path, tmp_path: Path) -> None:
+    name, file = str(tiny_model), tmp_path / "a.npz"
+    looked = inspect("turn the key", model=name)
+    for args, key, expected in (
+        (["turn the key"], "hidden_states", looked.states),
+        (["turn the key"], "pooler_output", looked.pooler),
+        (["turn the key"], "attentions", looked.attention.weights),
+        (["turn the key", "--attention"], "weights", looked.attention.weights),
+        (["turn the key", "--layer", 2], "weights", looked.attention.matrix(2)),
+        (
+            ["turn the key", "--layer", 1, "--head", 1, "--token", 0],
+            "weights",
+            looked.attention.matrix(1, 1)[0],
+        ),
+        (["--parameters"], "pooler.dense.bias", parameters(name)["pooler.dense.bias"]),
+        (["key", "--word", "key", "--against", "key"], "others", np.ones((4, 1, 1))),
     ):
-        assert run("turn the key", *options, "--save", one)[0] == 0
-        np.testing.assert_allclose(np.load(one), expected, atol=1e-6)
-    assert run("turn the key", "a lock", "--equal-rows", "--save", one)[0] == 0
-    assert np.load(one).shape == (4, 7)
+        code, out, err = run(*args, "--save", file)
+        assert (code, out) == (0, "") and err.startswith(f"wrote {file}: ")
+        np.testing.assert_allclose(np.load(file)[key], expected, atol=1e-6)
 
 
 @drawing
-def test_files(run: Run, tmp_path: Path) -> None:
+def test_files(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     png, html = tmp_path / "a.png", tmp_path / "a.html"
-    for args in (
-        ["turn the key", "--attention"],
-        ["turn the key", "--layer", "2"],
-        ["turn the key", "--rollout"],
-    ):
-        code, out, err = run(*args, "--png", png, "--html", html)
+    for options in (["--attention"], ["--layer", "2"], ["--rollout"]):
+        code, out, err = run("turn the key", *options, "--png", png, "--html", html)
         assert (code, out, err) == (0, "", f"wrote {png}\nwrote {html}\n")
         assert png.read_bytes().startswith(b"\x89PNG")
-        assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
         png.unlink()
-        html.unlink()
     assert run("--word", "key", "turn the key", "a key", "--png", png) == (0, "", f"wrote {png}\n")
     code, out, err = run("turn the key", "--attention", "--png", png, "--json", "-q")
     assert (code, err) == (0, "")
     assert json.loads(out)["texts"] == ["turn the key"]
 
 
+def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+    html = tmp_path / "a.html"
+    assert run(EVIL[:21], EVIL[45:], "--layer", 2, "--head", 1, "--html", html)[0] == 0
+    source = html.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json">(.*?)</script>', source, re.S)
+    assert found
+    data = json.loads(found[1])
+    seen = inspect(EVIL[:21], EVIL[45:], model=str(tiny_model)).attention
+    assert data["tokens"] == [token.text for token in seen.tokens]
+    assert (data["opened"], np.shape(data["weights"])) == ([2, 1], (3, 4 + 2))
+    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    for place, matrix in ((2, seen.matrix(2, 3)), (4, seen.matrix(2)), (5, seen.rollout(2))):
+        numbers = [digits.index(digit) for digit in data["weights"][1][place]]
+        rounded = np.array(numbers).reshape(-1, 2) @ [64, 1] / 1000
+        np.testing.assert_allclose(rounded, matrix.ravel(), atol=0.000501)
+    assert len(re.findall("<script", source)) == 3 and "<img" not in source
+    assert not {"\x1b", "\x00", "\u202e"} & set(source)
+    assert "What attention does not tell" in source
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
         ([""], 1, "the text is empty"),
-        ([], 2, "Missing argument: give a text, or --parameters or --modules"),
-        (["key", "--modules"], 2, "--modules is about the model alone: leave the text out"),
+        ([], 2, "give a text, or --parameters or --modules alone"),
+        (["key", "--modules"], 2, "give a text, or --parameters or --modules alone"),
         (["--modules", "--parameters"], 2, "--parameters and --modules exclude each other"),
-        (["--modules", "--save", "x.npz"], 2, "--save goes with a text or --parameters or"),
-        (["key", "--save", "x.txt"], 1, "'x.txt' is not a NumPy file. End it with .npz"),
+        (["key", "--save", "x.txt"], 1, "arrays go into a .npz file"),
         (["key", "--save", "no/folder/x.npz"], 1, "there is no folder"),
-        (["key", "--all"], 2, "--all goes with --parameters or --modules alone"),
-        (["key", "--attention", "--values", "3"], 2, "--values goes with a text or --parameters or --token alone"),
         (["key", "--equal-rows"], 2, "--equal-rows compares two texts"),
         (["key", "--equal-rows", "--word", "key"], 2, "--word and --equal-rows exclude each other"),
-        (["key", "--token", "key"], 2, "--token needs --layer and --head"),
-        (["key", "--token", "key", "--layer", "1", "--head", "1", "--rollout"], 2, "--rollout is of all heads"),
-        (["key", "--token", "key", "--layer", "9", "--head", "1"], 1, "has no layer 9. Give one from 1 to 3"),
-        (["key", "lock", "--word", "key", "--word", "lock", "--word", "a"], 1, "words: 3, texts: 2. Give"),
-        (["key " * 80], 1, "has 82 tokens, [CLS] and [SEP] included, and"),
+        (["key", "--token", "key"], 2, "--head needs --layer"),
         (["key", "--head", "1"], 2, "--head needs --layer"),
         (["key", "--layer", "9"], 1, "has no layer 9. Give one from 1 to 3"),
         (["key", "--layer", "1", "--head", "5"], 1, "has no head 5. Give one from 1 to 4"),
-        (["key", "--layer", "0"], 2, "Invalid value for '--layer'"),
-        (["key", "--rollout", "--layer", "1", "--head", "1"], 2, "--rollout is of all heads"),
-        (["key", "--attention", "--word", "key"], 2, "--attention and --word exclude each other"),
+        (["key", "--attention", "--word", "key"], 2, "--word and --attention exclude each other"),
         (["key", "--word", "cat"], 1, "'cat' does not stand in 'key'"),
-        (["key", "lock", "--against", "door"], 2, "--against goes with --word alone"),
         (["key", "--word", "key"], 1, "there is nothing to compare"),
-        (["key", "lock", "--word", "key"], 1, "for each text, in their order: --word key --word snake"),
-        (["--word", "key", "a key", "--against"], 2, "'--against' requires an argument"),
-        (["key", "--vectors"], 2, "--vectors goes with --json alone"),
+        (["key " * 80], 1, "has 82 tokens, special tokens included, and"),
         (["key", "--model", "/no/such/folder"], 1, "/no/such/folder"),
-        (["key", "--attention", "--html", "no/folder/x.html"], 1, "there is no folder"),
-        (["key", "--png", "x.png"], 2, "tables have no picture: --png and --html draw attention (--attention,"),
-        (["key", "--word", "key", "--html", "x.html"], 2, "words in their contexts have no page"),
+        (["key", "--png", "x.png"], 2, "--png draws attention"),
+        (["key", "--word", "key", "--html", "x.html"], 2, "--html attention"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
     found, out, err = run(*args)
     assert (found, out) == (code, "")
@@ -259,18 +264,28 @@ def test_models_that_cannot_be_taken_apart(run: Run, tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "m", "bert")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}), encoding="utf-8")
-    code, out, err = run("key", model=folder)
-    assert (code, out) == (1, "")
-    assert "is a model of type 'gpt2'" in err
-    assert "albert, bert, camembert, distilbert, electra, mpnet, roberta, xlm-roberta" in err
-    for args in (["--parameters"], ["--modules"], ["key", "--layer", "1", "--head", "1", "--token", "key"]):
-        assert run(*args, model=folder) == (1, "", err.splitlines()[-1] + "\n")
+    for args in (["key"], ["--parameters"], ["key", "--layer", "1"]):
+        code, out, err = run(*args, model=folder)
+        assert (code, out) == (1, "")
+        assert "is a model of type 'gpt2'" in err and "albert, bert, camembert" in err
 
 
-def test_hostile_text(run: Run) -> None:
-    for args in (["a \x1b[31m\u202ekey 🎉 שלום"], ["a \x1b[31m\u202ekey", "--layer", "1"],
-                 ["--word", "key", "a \x1b[31m\u202ekey", "key"], ["a \x1b[31m\u202ekey", "key", "--equal-rows"],
-                 ["a \x1b[31m\u202ekey", "--layer", "1", "--head", "1", "--token", "a", "--values", "3"]):  # fmt: skip
-        code, out, _ = run(*args)
-        assert code == 0
-        assert "\x1b" not in out and "\u202e" not in out
+def test_nothing_from_a_text_reaches_the_terminal_raw(run: Run) -> None:
+    for options in (["--values", 3], ["--layer", 1], ["--word", "keys"], ["--equal-rows"]):
+        for colour in ("always", "never"):
+            code, out, err = run(EVIL[45:], "keys", *options, "--color", colour)
+            assert (code, err) == (0, "")
+            assert not {"\x00", "\u202e"} & set(out) and "\x1b[31m\x00" not in out
+            assert ("\x1b[" in out) == (colour == "always")
+
+
+def test_passages_of_a_file(tmp_path: Path, run: Run) -> None:
+    source = "# Keys\n\nTurn the **lock** with [the key](https://example.org/k).\n\n```\nopen()\n```\n"
+    (tmp_path / "a.md").write_text(source, encoding="utf-8")
+    out = run(tmp_path / "a.md", "--passages")[1]
+    assert "a.md: 1 passages" in out and "Turn the **lock** with [the key](https://example.org/k)." in out
+    (document,) = json.loads(run(tmp_path / "a.md", "--passages", "--json")[1])
+    (passage,) = document["passages"]
+    assert (document["document"], source[passage["start"] : passage["end"]]) == ("a.md", passage["text"])
+    assert " ".join(passage["encoded"].split()).endswith("Turn the lock with the key. open()")
+    assert run(tmp_path / "none.md", "--passages")[0] == 1

@@ -63,7 +63,7 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     assert f"label with it: seewhy lab label apply --head {tmp_path / 'head'}" in err
     assert load_linear_head(tmp_path / "head").name == "topic"
     code, out, err = run(*args, "--out", tmp_path / "head")
-    assert (code, out) == (1, "") and "holds a head, and nothing is overwritten" in err
+    assert (code, out) == (1, "") and "holds a head. Name another folder" in err
     code, out, err = run(*args, "--name", "other", "--out", tmp_path / "head", "--replace")
     assert code == 0 and load_linear_head(tmp_path / "head").name == "other"
     code, out, err = run(*args, "--json", "--pooling", "cls")
@@ -81,15 +81,13 @@ def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     )
     assert (code, err) == (0, "")
     assert "open the door" in out and "water \\x1b[31m" in out
-    assert "Probabilities by topic, a linear head over" in out
+    assert "2 texts by topic: " in out
     expected = label(["open the door"], head=head).texts[0]
     found = json.loads(run("lab", "label", "apply", "--text", "open the door", "--head", head, "--json")[1])
     assert found["texts"][0]["scores"] == pytest.approx(expected.scores)
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
-    code, out, _ = run(
-        "lab", "label", "apply", "--text", "the key " * 100, "--model", checkpoint, "--offline"
-    )
-    assert code == 0 and "read in" in out and "windows; the mean of their logits counts" in out
+    long = ["lab", "label", "apply", "--text", "the key " * 100, "--model", checkpoint, "--offline"]
+    assert json.loads(run(*long, "--json")[1])["texts"][0]["windows"] > 1
 
 
 def test_texts_of_a_file(run: Run, head: Path, examples: Path, tmp_path: Path) -> None:
@@ -166,7 +164,7 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
     assert code == 1 and err.startswith("seewhy: the head 'topic' cannot read embeddings of another kind")
     assert run("lab", "label", "apply", "--head", head.parent, "-i", index.path)[0] == 1
     code, _, err = run("lab", "label", "apply", "--head", other_model, "--text", "a")
-    assert code == 1 and f"that is a checkpoint: --model {other_model}" in err
+    assert code == 1 and "there is no head.safetensors in" in err
     assert run("lab", "label", "train", examples.with_name("gone.csv"))[0] == 1
     for wrong in (
         ("apply",),

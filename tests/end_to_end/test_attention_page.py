@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.bert import attention
-from search.records.attention import Attention
+from search.bert import inspect
+from search.records.inspections import Attention
 from search.render import page
 from tests.end_to_end import test_browser as shared
 from tests.end_to_end.test_browser import ActionChains, By, Keys, assert_inert, detail, leave, opened, picture
@@ -25,7 +25,7 @@ TEXT2 = "the \u202ekey &lt;"
 @pytest.fixture(scope="module")
 def weights(tiny_model: Path) -> Attention:
     """Of hostile texts, with random weights, as those of a random model are much the same everywhere."""
-    found = attention(TEXT, TEXT2, model=str(tiny_model))
+    found = inspect(TEXT, TEXT2, model=str(tiny_model)).attention
     tokens = tuple(
         replace(t, text=f"{t.text}{shared.HOSTILE}") if i == 2 else t for i, t in enumerate(found.tokens)
     )

@@ -16,12 +16,18 @@ from hypothesis import strategies as st
 from search.ranking.where import parse
 from search.records.comparisons import Contrast, Difference, Faithfulness, Removal, Similarities, WhyNot
 from search.records.contents import DocumentText, Facet, FacetValue, StoredFile, StoredPassage
-from search.records.contexts import ContextualCosines
 from search.records.documents import NamedDocument
 from search.records.explanations import Highlight, Partner, Share, Term
 from search.records.hits import Hit
-from search.records.inspections import EmbeddingLayer, InputToken, InputWord, Inspection
-from search.records.models import ModelShape
+from search.records.inspections import (
+    Attention,
+    ContextualCosines,
+    EmbeddingLayer,
+    InputToken,
+    InputWord,
+    Inspection,
+    ModelShape,
+)
 from search.records.options import Ranking
 from search.records.tokens import Word
 from search.render import page
@@ -66,12 +72,12 @@ WORDS = (InputWord("keys", 0, 4, 0, (1, 2), False), InputWord("☃", 0, 1, 1, (3
 ROWS = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
 STATES = np.stack([ROWS, ROWS[:, ::-1]]).astype(np.float32)
 LOOKED = Inspection(
-    ("keys", "☃"), TOKENS, WORDS,
-    ModelShape("tiny", "bert", 1, 1, 2, 10, 16, 2, 8, ()),
-    EmbeddingLayer(ROWS, ROWS, None, (0, 1, 2, 3), ROWS, None, STATES[0]), STATES, None, "it has none",
+    ("keys", "☃"), TOKENS, WORDS, ModelShape("tiny", "bert", 1, 1, 2, 10, 16, 2, 8, 0, 0, 0),
+    EmbeddingLayer((0, 1, 2, 3), {"word": ROWS, "position": ROWS, "sum": 2 * ROWS, "LayerNorm": ROWS}, 0.0), STATES,
+    Attention(("keys", "☃"), TOKENS, np.full((1, 1, 4, 4), 0.25, np.float32), "tiny"), None, None, "it has none",
 )  # fmt: skip
 CONTEXTS = ContextualCosines(
-    ("key", "key"), ("a key", "the key"), ((2, 5), (4, 7)), (1, 1), (("key",), ("key",)), ("lock",), (1,),
+    ("key", "key"), ("a key", "the key"), ((2, 5), (4, 7)), (("key",), ("key",)), ("lock",),
     np.stack([np.eye(2), np.full((2, 2), 0.5)]), np.full((2, 2, 1), 0.25), "tiny",
 )  # fmt: skip
 GIVEN = laboratory.Given(("one", "two"), "two", ["a <b>\nc", "d"])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from search.records.comparisons import Similarities
-from search.records.contexts import ContextualCosines
 from search.records.explanations import Explanation
+from search.records.inspections import ContextualCosines
 from search.records.tokens import Token
 from search.render.units import units
 from tests.conftest import REPOSITORY
@@ -116,9 +116,7 @@ def test_texts_that_fonts_and_mathematics_could_trip_over(written: list[str], te
     words = ("door", text)
     size(
         picture.contexts(
-            ContextualCosines(
-                words, (text, text), spans, (1, 1), pieces, (text,), (2,), between, others, text
-            )
+            ContextualCosines(words, (text, text), spans, pieces, (text,), between, others, text)
         )
     )
     assert not {"\x1b", "\u202e"} & set("".join(written))

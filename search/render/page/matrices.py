@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.records.attention import EVERY_HEAD, Attention, View
+from search.records.inspections import EVERY_HEAD, Attention, View
 from search.render.heatmap import CAVEATS, rows_line
 from search.render.page.document import Page, about, data, isolated, options, text
 
@@ -38,15 +38,7 @@ multiplies the layers. It leaves out value vectors and feed-forward networks.</p
 
 
 def attention(attention: Attention, view: View = EVERY_HEAD) -> Page:
-    """The page of a text's attention. It opens at `view`, else at the last layer's mean.
-
-    Raises:
-        ValueError: there are more than MOST_WEIGHTS weights.
-    """
-    if attention.weights.size > MOST_WEIGHTS:
-        raise ValueError(
-            f"{attention.weights.size:,} weights are more than the {MOST_WEIGHTS:,} that a page can hold"
-        )
+    """The page of a text's attention, for at most MOST_WEIGHTS. It opens at `view`, else at the last layer's mean."""
     shown = attention.heads + 2 if view.rollout else view.head or attention.heads + 1
     opened = view.layer or attention.layers, shown
     body = "\n".join(
