@@ -4,7 +4,7 @@
     work_through(text, layer, head, token)  one head step by step: products, softmax, weighted sum
     in_contexts(word, texts)  words' vectors in several contexts, layer by layer; equal_rows(a, b): of two texts
     parameters(), modules()   the tensors of a model by name; its modules as a tree; neighbours(word): like rows
-    vocabulary()              its entries; decode(ids), ids_of(tokens), find_entries(pattern)
+    vocabulary()              its entries; decode(ids), ids_of(tokens)
     tokenize(text)            what a tokenizer makes of a text
     fill(text)                the most likely words at masked places
     answer(question, text)    the spans of a text that answer a question
@@ -14,7 +14,7 @@
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index): of its passages
     train_labels(examples)    a linear head on frozen embeddings, judged; explain_label(text, head): its addends
 
-tokenizing.py  tokenize, vocabulary, decode, ids_of, find_entries
+tokenizing.py  tokenize, vocabulary, decode, ids_of
 checkpoint.py  the model, as transformers and PyTorch compute it, also with a task head
 inspecting.py  inspect, work_through, in_contexts, equal_rows, parameters, modules, neighbours
 pretraining.py fill; next_sentence
@@ -50,7 +50,6 @@ from search.bert.pretraining import next_sentence as next_sentence
 from search.bert.pretraining import next_sentences as next_sentences
 from search.bert.tagging import tag as tag
 from search.bert.tokenizing import decode as decode
-from search.bert.tokenizing import find_entries as find_entries
 from search.bert.tokenizing import ids_of as ids_of
 from search.bert.tokenizing import tokenize as tokenize
 from search.bert.tokenizing import vocabulary as vocabulary

@@ -1,4 +1,4 @@
-"""Texts, tokens and the vocabulary: tokenize a text or a pair, ids to entries and back, entries by their spelling.
+"""Texts, tokens and the vocabulary: tokenize a text or a pair, ids to entries and back.
 
 Only the tokenizer of a model is loaded for this, no weights.
 """
@@ -6,7 +6,6 @@ Only the tokenizer of a model is loaded for this, no weights.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from itertools import groupby
 
 import tokenizers
@@ -194,25 +193,6 @@ def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = Fa
             )
     text = tokenizer.decode(list(ids), skip_special_tokens=False)
     return Decoded(name, tuple(entries[number] for number in ids), text)
-
-
-def find_entries(pattern: str, *, model: str = DEFAULT_MODEL, offline: bool = False) -> tuple[Entry, ...]:
-    """Entries that match a pattern of `fnmatch`, in the order of the vocabulary; upper and lower case count.
-
-    Args:
-        pattern: "board" alone, "*board*" within a word, "##*" for all that continue one. In a vocabulary that marks
-            the beginning of a word, as RoBERTa's, entries match as they read, too.
-
-    Raises:
-        ModelError: as of `vocabulary`.
-    """
-    _, tokenizer = named_tokenizer(model, offline)
-    marked = not is_wordpiece(tokenizer)
-    return tuple(
-        entry
-        for entry in entries_of(tokenizer)
-        if fnmatchcase(entry.piece, pattern) or (marked and fnmatchcase(entry.word, pattern))
-    )
 
 
 def named_tokenizer(model: str, offline: bool) -> tuple[str, tokenizers.Tokenizer]:

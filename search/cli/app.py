@@ -68,7 +68,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "lab inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),
         "lab vocabulary": (
             "vocabulary:vocabulary",
-            "Ask a model's vocabulary: by number, by spelling, by likeness.",
+            "Ask a model's vocabulary: texts, ids, entries, and entries that are like a word.",
         ),
         "lab fill": ("fill:fill", "Say which words BERT puts in the place of [MASK]."),
         "lab next": ("fill:follows", "Say how likely each text follows the one before it."),

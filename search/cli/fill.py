@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Annotated
 
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, top_k
 from search.cli.output import Output
-
-
-class Label(str, Enum):  # typer takes no list of literals
-    """Whether a text follows the one before it."""
-
-    follows = "is-next"
-    other = "not-next"
-    zero = "0"
-    one = "1"
-
 
 HeadModel = Annotated[
     str, checkpoint("A checkpoint that still has its head, bert-base-uncased for instance.")
@@ -58,8 +47,10 @@ def follows(
     output: Output,
     model: HeadModel,
     label: Annotated[
-        list[Label] | None,
-        typer.Option(help="The truth, for all pairs or repeated for each: shows the loss."),
+        list[int] | None,
+        typer.Option(
+            min=0, max=1, help="The truth, for the loss: 0 for is-next, 1 for not; for all pairs, or each."
+        ),
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
@@ -72,5 +63,5 @@ def follows(
     from search.render import predictions as draw
 
     given = label * (len(texts) - 1) if label and len(label) == 1 else label
-    truth = None if given is None else [one in (Label.follows, Label.zero) for one in given]
-    output.show(next_sentences(texts, model=model, follows=truth, offline=offline), draw.next_sentences)
+    follows = None if given is None else [one == 0 for one in given]
+    output.show(next_sentences(texts, model=model, follows=follows, offline=offline), draw.next_sentences)

@@ -1,8 +1,7 @@
-"""seewhy lab vocabulary: the entries of a model, by id, by spelling, by likeness."""
+"""seewhy lab vocabulary: the entries of a model, by id and by likeness."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -22,20 +21,17 @@ def vocabulary(
     token: Annotated[
         list[str] | None, typer.Option(help="The id of this entry: key, ##ing, [MASK]; may be repeated.")
     ] = None,
-    find: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Entries that match: 'snow*', '*board*', '##*'.")
-    ] = None,
     near: Annotated[
         str | None,
         typer.Option(metavar="WORD", help="The entries whose input embeddings are most like it."),
     ] = None,
-    k: Annotated[int, top_k("Number of entries.")] = 20,
+    k: Annotated[int, top_k("Number of entries with --near.")] = 20,
     model: Annotated[
         str | None, checkpoint("Whose vocabulary, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Ask a model's vocabulary: by number, by spelling, by likeness.
+    """Ask a model's vocabulary: texts, ids, entries, and entries that are like a word.
 
     Without a question: its size, and the kinds of its entries.
     """
@@ -44,14 +40,12 @@ def vocabulary(
     from search.render import inspection as draw
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
-    given = {"TEXT": text, "--ids": ids, "--token": token, "--find": find, "--near": near}
+    given = {"TEXT": text, "--ids": ids, "--token": token, "--near": near}
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         raise typer.BadParameter(f"{named[0]} and {named[1]} exclude each other")
     if near is not None:
         output.show(bert.neighbours(near, k=k, **which), draw.neighbours)
-    elif find is not None:
-        output.show(bert.find_entries(find, **which), partial(draw.entries, most=k))
     elif text is not None:
         numbers = [one.id for one in bert.tokenize(text, **which).tokens]
         output.show(bert.decode(numbers, **which), draw.decoded)

@@ -351,7 +351,7 @@ def parameters_json(found: Mapping[str, Any]) -> str:
 def modules(canvas: Canvas, tree: str) -> None:
     """The tree of a model's modules as PyTorch prints it."""
     for line in tree.splitlines():
-        canvas.line(line)
+        canvas.line(line, whole=True)
 
 
 @as_text
@@ -375,15 +375,6 @@ def decoded(canvas: Canvas, found: Decoded) -> None:
     canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, found.entries))
     canvas.gap()
     canvas.line(("reads as: ", "dim"), one_line(found.text))
-
-
-@as_text
-def entries(canvas: Canvas, found: Sequence[Entry], *, most: int) -> None:
-    """The first of the entries that match, and their number."""
-    canvas.line(f"Entries that match: {len(found):,}", style="bold")
-    canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, found[:most]))
-    if len(found) > most:
-        canvas.dim(f"The first {most}, in the order of the vocabulary; -k {len(found)} or --json shows all.")
 
 
 @as_text

@@ -1,7 +1,5 @@
 """Tokens and the vocabulary, against transformers' tokenizers and published ids."""
 
-import json
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import search
-from search.bert import decode, find_entries, ids_of, tokenize, vocabulary
+from search.bert import decode, ids_of, tokenize, vocabulary
 from search.errors import InputError
 from tests.bert.conftest import figures, named_checkpoint
 
@@ -94,16 +92,6 @@ def test_the_vocabulary_of_the_real_model(real: search.Encoder) -> None:
     assert (found.entries, found.continuing, found.characters) == (30522, 5828, 997)
     assert [entry.id for entry in found.special] == [0, 100, 101, 102, 103]
     assert decode([101, 8254, 2319, 102], offline=True).text == "[CLS] sinan [SEP]"
-    assert [entry.id for entry in find_entries("python*", offline=True)] == [18750]
-
-
-def test_entries_by_their_spelling(tiny_model: Path, bytes_model: str) -> None:
-    known = json.loads((tiny_model / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    for pattern in ("th*", "##*", "*ing", "t*e*", "key", "Th*"):
-        expected = [piece for piece in known if fnmatchcase(piece, pattern)]
-        assert [entry.piece for entry in find_entries(pattern, model=str(tiny_model))] == expected
-    by_bytes = {entry.piece for entry in find_entries("the", model=bytes_model)}
-    assert "Ġthe" in by_bytes  # which reads "the", and begins a word
 
 
 def test_published_cased_vocabulary() -> None:

@@ -48,7 +48,7 @@ def test_fill(run: Run, filler: str) -> None:
 
 
 def test_next(run: Run, follower: str) -> None:
-    labels = ["--label", "is-next", "--label", "1"]
+    labels = ["--label", "0", "--label", "1"]
     code, out, err = run("lab", "next", *TEXTS, "--model", follower, *labels)
     assert (code, err) == (0, "")
     pairs = next_sentences(TEXTS, model=follower, follows=[True, False])
@@ -56,7 +56,7 @@ def test_next(run: Run, follower: str) -> None:
     for name, pair in zip(("B after A", "C after B"), pairs, strict=True):
         numbers = (f"{number:.3f}" for number in pair.logits)
         assert [*name.split(), f"{pair.probability:.4f}", *numbers, f"{pair.loss:.4f}"] in rows
-    found = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--label", "not-next", "--json")[1])
+    found = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--label", 1, "--json")[1])
     assert [pair["label"] for pair in found] == ["not-next", "not-next"]
     assert [pair["probability"] for pair in found] == pytest.approx([pair.probability for pair in pairs])
 
@@ -72,7 +72,7 @@ def test_next(run: Run, follower: str) -> None:
         (["fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),
         (["next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
         (["next", "a", "--model", "NEXT"], 1, "at least two texts"),
-        (["next", "a", "b", "--model", "NEXT", "--label", "maybe"], 2, "Invalid value for '--label'"),
+        (["next", "a", "b", "--model", "NEXT", "--label", "2"], 2, "Invalid value for '--label'"),
     ],
 )
 def test_what_cannot_be_done_is_said(

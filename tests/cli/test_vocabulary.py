@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from search.bert import find_entries, neighbours, vocabulary
+from search.bert import neighbours, vocabulary
 from tests.conftest import Run
 
 
@@ -29,16 +29,6 @@ def test_ids_entries_and_texts(run: Run, tiny_model: Path) -> None:
             run("lab", "vocabulary", "--ids", ",".join(row[0] for row in rows), "--model", tiny_model)[1]
             == out
         )
-
-
-def test_entries_by_their_spelling(run: Run, tiny_model: Path) -> None:
-    known = find_entries("*e*", model=str(tiny_model))
-    code, out, err = run("lab", "vocabulary", "--find", "*e*", "-k", 3, "--model", tiny_model)
-    assert (code, err) == (0, "")
-    assert out.startswith(f"Entries that match: {len(known)}")
-    assert [line.split()[1] for line in out.splitlines()[2:5]] == [entry.piece for entry in known[:3]]
-    assert f"-k {len(known)} or --json shows all" in out
-    assert "Entries that match: 0\n" in run("lab", "vocabulary", "--find", "T*", "--model", tiny_model)[1]
 
 
 def test_neighbours(run: Run, tiny_model: Path) -> None:
