@@ -30,7 +30,7 @@ from machine import headline
 from warm_query import sentences
 
 from search import Index
-from search.serving.nearby import SESSIONS, sockets
+from search.serving.nearby import sockets
 
 SEEWHY = [sys.executable, "-m", "search"]
 K = 5
@@ -49,7 +49,7 @@ def main() -> None:
         index = Index.open(args.index, offline=True)
         print(f"{index.status().passages} passages")
         with serving([*SEEWHY, "serve", "--port", "0", "--offline", "--index", index.path]):
-            while not sockets(SESSIONS):
+            while not sockets():
                 time.sleep(0.1)
             warm(index, sentences(index, args.queries, args.seed))
         cold(index, args.repeats)

@@ -155,7 +155,6 @@ SMALL: dict[str, Made] = {
     "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
     "heads": lambda p: ["sentiment", tweets(p / "a"), "--ways", "linear", "none", *tiny(p)],
-    "hostile": lambda p: ["--queries", "20", "--quick"],
     "interactive": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--between", "0.01"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.cli.options import EngineOptions, ServedIndexes
 from search.cli.output import note
-from search.errors import OptionalDependency, SearchError
+from search.errors import OptionalDependency
 
 if TYPE_CHECKING:
     from search.serving.served import Served
@@ -28,35 +25,16 @@ def mcp(
     """
     if find_spec("mcp") is None:
         raise OptionalDependency("mcp", "mcp", "answering agents")
-    from search.serving.mcp.stdio import answered, forwarded, own_output
+    from search.serving.mcp.stdio import answer
 
     if sys.stdin.isatty():
         note("Agents speak here, by the Model Context Protocol; Ctrl-D ends it.")
-    output, named, ends = own_output(), index or [], threading.Event()
-    if engine.engine == "auto" and forwarded(_places(named), output, every=not named):
-        return
-    with ThreadPoolExecutor(1) as beside:
-        opening = beside.submit(_offered, named, engine)
-        beside.submit(lambda: opening.result().warm(ends, say=note))
-        try:
-            answered(opening, output)
-        finally:
-            ends.set()
-
-
-def _places(named: list[str]) -> list[Path]:
-    """Where the indexes are that are offered, the first first; none where that cannot be told."""
-    from search.store.layout import all_indexes, find_place, is_own
-
+    served, ends = _offered(index or [], engine), threading.Event()
+    threading.Thread(target=served.warm, args=(ends, note), daemon=True).start()
     try:
-        if named:
-            return [find_place(one) for one in named]
-        own = all_indexes()
-    except SearchError:
-        return []
-    with suppress(SearchError):
-        own.insert(0, find_place())
-    return list(dict.fromkeys(place.resolve() for place in own if is_own(place)))
+        answer(served)
+    finally:
+        ends.set()
 
 
 def _offered(named: list[str], engine: EngineOptions) -> Served:

@@ -71,8 +71,7 @@ def serve(
         if find_spec(package) is None:
             raise OptionalDependency(package, "server", "the server")
     from search.serving.app import application
-    from search.serving.connection import configured
-    from search.serving.life import live, watching
+    from search.serving.life import configured, live, watching
     from search.serving.nearby import found_here
     from search.serving.served import Served
     from search.serving.settings import Settings, url_of
@@ -80,7 +79,6 @@ def serve(
     token = secrets.token_urlsafe(24) if network.token == "new" else network.token
     settings = Settings(
         network.host,
-        network.port,
         token,
         allowed_hosts=tuple(network.allowed_host or ()),
         origins=tuple(network.origin or ()),
@@ -90,7 +88,7 @@ def serve(
         raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")
     for said in served.notes:
         note(f"note: {said}", quiet)
-    listening = _listening(settings.host, settings.port)
+    listening = _listening(network.host, network.port)
     address = url_of(*listening.getsockname()[:2])
     if token != network.token:
         note(f"the token of this run: {token}", False)
@@ -104,7 +102,7 @@ def serve(
     # Hits of another engine are the same to rounding only, so the command would not find them by itself.
     is_usual = engine.engine == "auto"
     nearby = found_here() if is_usual else None
-    live(configured(application(served, settings, is_usual), settings), listening, beside, nearby)
+    live(configured(application(served, settings)), listening, beside, nearby)
 
 
 def _open_when_ready(address: str, served: Served, ends: threading.Event) -> None:

@@ -15,9 +15,6 @@ from starlette.responses import Response
 from search.errors import InputError, SearchError
 from search.index import Index
 from search.ranking.options import RERANKED
-from search.records.comparisons import Contrast, Similarities, WhyNot
-from search.records.contents import DocumentText, StoredPassage
-from search.records.explanations import Explanation
 from search.records.hits import Hits
 from search.records.options import (
     CandidateOptions,
@@ -27,11 +24,9 @@ from search.records.options import (
     RerankOptions,
     SimilarOptions,
 )
-from search.records.reports import Status
-from search.records.whatif import Candidates
 from search.render import json
 from search.render.inspection import facts
-from search.serving import models, parameters
+from search.serving import parameters
 from search.serving.answers import LINES, Lines, answer
 from search.serving.asked import LARGEST, DeskHere, OfIndex, Parameters, ServedHere
 from search.serving.desk import Desk
@@ -49,14 +44,11 @@ Given = TypeVar("Given", bound=Parameters)
 Work = Callable[[Request, Served, Given], Response]
 
 
-def _asked(
-    path: str, given: type[Given], answered: Any, /, *, lines: bool = False, **example: Any
-) -> Callable[[Work[Given]], None]:
+def _asked(path: str, given: type[Given], /, *, lines: bool = False) -> Callable[[Work[Given]], None]:
     """Let a function answer GET with parameters, and POST with the same names as JSON.
 
     Args:
-        given: the parameters; `example`, some of them.
-        answered: what comes back; with `lines` also from PATH.ndjson, one record a line.
+        lines: also from PATH.ndjson, one record a line.
     """
     body = type(
         f"Asked{given.__name__}", (given,), {"model_config": ConfigDict(strict=True), "__module__": __name__}
@@ -86,8 +78,6 @@ def _asked(
                 methods=[handler.__name__.upper()],
                 operation_id=f"{work.__name__}_{handler.__name__}",
                 description=work.__doc__,
-                responses=models.documented(answered, lines),
-                openapi_extra={"x-example": example},
             )
         if lines:
             router.add_api_route(
@@ -96,8 +86,6 @@ def _asked(
                 operation_id=f"{work.__name__}_lines",
                 description=f"{work.__doc__}\n\nOne record a line.",
                 response_class=Lines,
-                responses=models.documented(None, lines),
-                openapi_extra={"x-example": example},
             )
 
     return register
@@ -114,7 +102,7 @@ async def _done(request: Request, asked: Parameters, desk: Desk, work: Callable[
         if len(given.getlist(name)) > 1 and not isinstance(getattr(asked, name, None), list):
             raise Problem(422, "bad-parameter", f"{name} is there twice. Say it once.")
     begun = time.perf_counter()
-    response = await desk.run(request, work)
+    response = await desk.run(work)
     response.headers["Server-Timing"] = f"total;dur={1000 * (time.perf_counter() - begun):.1f}"
     return response
 
@@ -168,7 +156,7 @@ def _reranked(asked: parameters.Listed, offset: int) -> int:
     return (offset + asked.k) * of_each
 
 
-@_asked("/search", parameters.Search, models.Found, lines=True, q="where are the keys?", k=3)
+@_asked("/search", parameters.Search, lines=True)
 def search(request: Request, served: Served, asked: parameters.Search) -> Response:
     """The passages that answer a query best, best first.
 
@@ -198,7 +186,7 @@ def search(request: Request, served: Served, asked: parameters.Search) -> Respon
     return _hits(request, served, asked, find)
 
 
-@_asked("/explain", parameters.Explain, models.Explained, q="where are the keys?", passage=1)
+@_asked("/explain", parameters.Explain)
 def explain(request: Request, served: Served, asked: parameters.Explain) -> Response:
     """Why a passage has its score for a query: tokens, both matrices, every addend."""
 
@@ -211,7 +199,7 @@ def explain(request: Request, served: Served, asked: parameters.Explain) -> Resp
     return _found(request, served, asked, find)
 
 
-@_asked("/contrast", parameters.Contrast, models.model_of(Contrast), q="where are the keys?", a=1, b=2)
+@_asked("/contrast", parameters.Contrast)
 def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Response:
     """Why one passage stands above another for a query, by word of the query."""
     return _found(
@@ -222,7 +210,7 @@ def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Re
     )
 
 
-@_asked("/why-not", parameters.WhyNot, models.model_of(WhyNot), q="where are the keys?", document=1)
+@_asked("/why-not", parameters.WhyNot)
 def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Response:
     """Where a passage or document stands for a query, and why it is not among the hits."""
     return _found(
@@ -233,14 +221,14 @@ def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Respo
     )
 
 
-@_asked("/candidates", parameters.Weighed, models.model_of(Candidates), q="where are the keys?", n=10)
+@_asked("/candidates", parameters.Weighed)
 def candidates(request: Request, served: Served, asked: parameters.Weighed) -> Response:
     """What can be best by another weight or without some words: the parts of scores, and a bound on all others."""
     how = asked.of(CandidateOptions)
     return _found(request, served, asked, lambda index: index.candidates(asked.q, asked.n, **how))
 
 
-@_asked("/similar", parameters.Similar, models.Found, lines=True, passage=1, k=3)
+@_asked("/similar", parameters.Similar, lines=True)
 def similar(request: Request, served: Served, asked: parameters.Similar) -> Response:
     """The passages that are most like a passage or document, the most like first."""
 
@@ -251,12 +239,7 @@ def similar(request: Request, served: Served, asked: parameters.Similar) -> Resp
     return _hits(request, served, asked, find)
 
 
-@_asked(
-    "/similarity",
-    parameters.Similarity,
-    models.model_of(Similarities) | models.model_of(Explanation),
-    text=["a key", "a lock"],
-)
+@_asked("/similarity", parameters.Similarity)
 def similarity(request: Request, served: Served, asked: parameters.Similarity) -> Response:
     """How like each other texts are; or of two, token by token."""
     from search.texts import compare, explain
@@ -275,7 +258,7 @@ def similarity(request: Request, served: Served, asked: parameters.Similarity) -
     return answer(request, compare(asked.text, asked.against or None, model=encoder))
 
 
-@_asked("/inspect", parameters.Inspect, models.Inspected, text="the key")
+@_asked("/inspect", parameters.Inspect)
 def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Response:
     """A look inside the model of an index while it reads a text: tokens, the embedding layer, hidden states, pooler."""
     from search.bert import inspect
@@ -286,7 +269,7 @@ def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Resp
     )
 
 
-@_asked("/documents", parameters.Named, models.Documents, lines=True, name="key")
+@_asked("/documents", parameters.Named, lines=True)
 def documents(request: Request, served: Served, asked: parameters.Named) -> Response:
     """Documents of an index by a part of their name, in parts of 50."""
     index, name = served.index(asked.index), asked.index or served.first
@@ -301,7 +284,7 @@ def documents(request: Request, served: Served, asked: parameters.Named) -> Resp
     return answer(request, content, shown, _following(request, asked, more))
 
 
-@_asked("/facets", parameters.Faceted, models.Facets)
+@_asked("/facets", parameters.Faceted)
 def facets(request: Request, served: Served, asked: parameters.Faceted) -> Response:
     """By which fields documents can be told apart: the most frequent values of each, with their filters."""
     index, name = served.index(asked.index), asked.index or served.first
@@ -309,13 +292,13 @@ def facets(request: Request, served: Served, asked: parameters.Faceted) -> Respo
     return answer(request, {"index": name, "generation": generation, "facets": found})
 
 
-@_asked("/status", OfIndex, models.model_of(Status))
+@_asked("/status", OfIndex)
 def status(request: Request, served: Served, asked: OfIndex) -> Response:
     """What an index is and holds."""
     return _found(request, served, asked, lambda index: index.status())
 
 
-@_asked("/indexes", Parameters, models.Indexes)
+@_asked("/indexes", Parameters)
 def indexes(request: Request, served: Served, asked: Parameters) -> Response:
     """The indexes that can be asked, first the one that is asked where none is named."""
 
@@ -331,8 +314,6 @@ def indexes(request: Request, served: Served, asked: Parameters) -> Response:
 
 @router.get(
     "/documents/{id}",
-    responses=models.documented(models.model_of(DocumentText)),
-    openapi_extra={"x-example": {"id": 1}},
 )
 async def document(
     request: Request,
@@ -353,8 +334,6 @@ async def document(
 
 @router.get(
     "/passages/{id}",
-    responses=models.documented(models.model_of(StoredPassage)),
-    openapi_extra={"x-example": {"id": 1}},
 )
 async def passage(
     request: Request,

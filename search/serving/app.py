@@ -8,31 +8,31 @@ from importlib.util import find_spec
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 import search
 from search.errors import SearchError
-from search.serving import api, laboratory, pages, problems, reading, reference, site, why
+from search.serving import api, laboratory, pages, problems, reading, site, why
 from search.serving.desk import Desk
 from search.serving.guard import AGENTS, Guard
 from search.serving.local import Local
 from search.serving.mcp.http import Agents
-from search.serving.openapi import document_of
 from search.serving.problems import Problem
 from search.serving.served import Served
 from search.serving.settings import Settings
 
 
-def application(served: Served, settings: Settings | None = None, nearby: bool = False) -> ASGIApp:
+def application(served: Served, settings: Settings | None = None) -> ASGIApp:
     """The server as an ASGI application.
 
     Args:
         served: the indexes that can be asked.
         settings: how it is reached, and what it takes.
-        nearby: let agents of the same user find it without an address, too, once `served` is ready.
     """
     desk = Desk()
     agents = Agents(served, partial(_asked_for, desk)) if find_spec("mcp") else None
@@ -43,15 +43,30 @@ def application(served: Served, settings: Settings | None = None, nearby: bool =
         docs_url=None,  # FastAPI's own pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=(lambda _: agents.answering(nearby)) if agents else None,
+        lifespan=(lambda _: agents.answering()) if agents else None,
     )
-    app.state.served, app.state.desk, app.state.settings = served, desk, settings or Settings()
+    app.state.served, app.state.desk = served, desk
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
+    settings = settings or Settings()
     app.add_middleware(GZipMiddleware)
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=[origin.lower() for origin in settings.origins],
+            allow_methods=["GET", "POST"],
+            allow_headers=[
+                "Authorization",
+                "If-None-Match",
+                "Mcp-Protocol-Version",
+                "Mcp-Method",
+                "Mcp-Name",
+            ],
+            expose_headers=["ETag", "Link", "Retry-After"],
+        )
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts, www_redirect=False)
     problems.install(app)
-    app.openapi = partial(document_of, app)  # type: ignore[method-assign]
-    for part in (api, pages, site, reading, why, laboratory, reference):
+    for part in (api, pages, site, reading, why, laboratory):
         app.include_router(part.router)
 
     @app.get("/healthz", include_in_schema=False)
@@ -73,12 +88,12 @@ def application(served: Served, settings: Settings | None = None, nearby: bool =
             )
         return PlainTextResponse("ok\n")
 
-    return Local(Guard(app, app.state.settings), served, app.state.desk)
+    return Local(Guard(app, settings), served, desk)
 
 
 async def _asked_for(desk: Desk, work: Callable[[], Any]) -> Any:
     """What an agent asks for, which takes turns with all other requests."""
     try:
-        return await desk.run(None, work)
+        return await desk.run(work)
     except Problem as problem:
         raise SearchError(problem.detail) from None

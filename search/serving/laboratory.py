@@ -80,7 +80,7 @@ async def similarity(
             shown = laboratory.sentences(given, MOST_TEXTS, found)
         return shown, 400 if given.problem else 200
 
-    shown, status = await desk.run(request, answer)
+    shown, status = await desk.run(answer)
     return answered(request, shown, asked.index or served.first, status=status)
 
 
@@ -97,7 +97,7 @@ async def inspect(
             given, asked.show, asked.word, asked.against, found
         ), 400 if given.problem else 200
 
-    shown, status = await desk.run(request, answer)
+    shown, status = await desk.run(answer)
     return answered(request, shown, asked.index or served.first, status=status)
 
 

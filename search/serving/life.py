@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from search.errors import IndexNotFound
 from search.index import Index
@@ -26,6 +27,22 @@ Say = Callable[[str], None]
 
 _SECONDS_FOR_THREADS = 1.5  # a watch looks every second whether it is to end
 _SECONDS_BETWEEN_TRIES = 5.0  # to watch what cannot be watched
+
+
+def configured(app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn runs the application: bounded heads and connections, and nothing logged but errors."""
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        h11_max_incomplete_event_size=64 * 1024,
+        limit_concurrency=256,
+        timeout_graceful_shutdown=10,
+        proxy_headers=False,  # who asks is known by the token, not by an address that somebody says
+        server_header=False,
+        access_log=False,
+        log_level="error",  # else every request that cannot be read is a line
+    )
 
 
 def live(

@@ -19,8 +19,6 @@ from search.serving.problems import Problem
 from search.serving.served import Served
 from search.store.opening import known_as
 
-_PATIENCE = 0.3  # seconds for which a command waits for a turn; it can answer by itself
-
 
 class Local:
     """An ASGI application around another, of what comes by a socket of `nearby`.
@@ -41,8 +39,7 @@ class Local:
         try:
             query = json.loads(await request.body())
             index = self._index(query)
-            work = self._desk.run(request, lambda: _answer(index, query), _PATIENCE)
-            answer = Response(await work)
+            answer = Response(await self._desk.run(lambda: _answer(index, query), wait=False))
         except (ClientDisconnect, Problem, SearchError, MemoryError, LookupError, TypeError, ValueError):
             answer = Response(status_code=409)
         await answer(scope, receive, send)

@@ -19,18 +19,16 @@ from pathlib import Path
 from search.files import make_private
 from search.store.layout import home
 
-QUERIES, SESSIONS = ".socket", ".mcp"  # what is asked there: a query of the command, a session of an agent
-
 _FAMILY = getattr(socket, "AF_UNIX", None)
 
 
-def sockets(kind: str = QUERIES) -> list[Path]:
+def sockets() -> list[Path]:
     """Of servers of this user that listen, or did once."""
     folder = home() / "servers"
     if _FAMILY is None or not _is_private(folder):
         return []
     with suppress(OSError):
-        return sorted(folder.glob(f"*{kind}"))
+        return sorted(folder.glob("*.socket"))
     return []
 
 
@@ -61,14 +59,14 @@ def local_time() -> list[str | int | None]:
 
 
 @contextmanager
-def found_here(kind: str = QUERIES) -> Iterator[list[socket.socket]]:
+def found_here() -> Iterator[list[socket.socket]]:
     """The socket by which this process is found, gone at the end; none where there can be none.
 
     Sockets where nobody listens any more are deleted.
     """
     folder = home() / "servers"
     name = f"{os.getpid()}-{secrets.token_hex(3)}"
-    part, place = folder / f"{name}.part", folder / f"{name}{kind}"
+    part, place = folder / f"{name}.part", folder / f"{name}.socket"
     try:
         listening = _listening(folder, part, place)
     except OSError:
@@ -84,7 +82,7 @@ def _listening(folder: Path, part: Path, place: Path) -> list[socket.socket]:
     make_private(folder)
     if _FAMILY is None or not _is_private(folder):
         return []
-    for other in (*sockets(QUERIES), *sockets(SESSIONS)):
+    for other in sockets():
         with suppress(OSError):
             _delete_dead(other)
     listening = socket.socket(_FAMILY, socket.SOCK_STREAM)

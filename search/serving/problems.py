@@ -45,28 +45,20 @@ CODES = {
     "bad-input": (400, "that cannot be asked: an empty query, say, or a filter that cannot be read"),
     "bad-cursor": (400, "`next` is not of this query"),
     "bad-request": (400, "the request cannot be read"),
-    "bad-host": (400, "`Host` is missing, or no name of a server"),
     "token-needed": (401, "the token is missing or wrong"),
     "foreign-origin": (403, "a page of another server sent the request; see `--origin`"),
     "not-found": (404, "there is no such address, document or passage"),
     "index-not-found": (404, "there is no index of that name"),
     "method-not-allowed": (405, "`Allow` says with which methods an address is asked"),
-    "too-slow": (408, "the request did not come in time"),
     "index-outdated": (409, "the index has an earlier format"),
     "access-denied": (503, "the server may not read or write the files of the index"),
     "index-locked": (409, "another process is writing to the index"),
     "fingerprint-mismatch": (409, "the model is not the one that the index was made with"),
     "generation-gone": (410, "the index has changed since the generation that was asked for"),
     "body-too-large": (413, "the body is too long"),
-    "address-too-long": (414, "path and query string are too long; send a POST"),
-    "not-json": (415, "the body is not sent as JSON"),
-    "unknown-host": (421, "`Host` is not a name of this server; see `--allowed-host`"),
-    "too-many-tokens": (429, "too many wrong tokens were sent; `Retry-After` says how long to wait"),
-    "headers-too-large": (431, "the headers are too many or too long"),
     "failed": (500, "the server failed; its log says how"),
     "dependency-missing": (501, "a package that is needed for that is not installed on the server"),
     "busy": (503, "too many requests wait; `Retry-After` says how long to wait"),
-    "ending": (503, "the server is about to end"),
     "not-ready": (503, "the first index has not answered yet; of `/readyz`"),
     "index-damaged": (503, "the index cannot be trusted"),
     "store-unavailable": (503, "the index is on another server, which does not answer; `Retry-After`"),
@@ -121,7 +113,8 @@ def problem_of(error: Exception) -> Problem:
         phrase = HTTPStatus(error.status_code).phrase
         said = _SENTENCES.get(error.status_code) or str(error.detail or phrase)
         headers = tuple((error.headers or {}).items())
-        return Problem(error.status_code, phrase.lower().replace(" ", "-"), said, headers)
+        code = "body-too-large" if error.status_code == 413 else phrase.lower().replace(" ", "-")
+        return Problem(error.status_code, code, said, headers)
     if is_of_memory(error):
         return Problem(503, "no-memory", "there is not enough memory for that now; try again later.")
     if isinstance(error, TextTooLong):
@@ -168,7 +161,7 @@ def _way_on(request: Request, problem: Problem) -> str:
 # What Starlette and FastAPI say in a word or two.
 _SENTENCES = {
     400: "the request cannot be read. Send parameters in the address, or as one JSON object.",
-    404: "there is no such address here. What there is, stands on the page /reference.",
+    404: "there is no such address here. What there is, stands in /openapi.json.",
     405: "this address is not asked with that method. The header Allow says which it takes.",
 }
 

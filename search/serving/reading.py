@@ -54,7 +54,7 @@ async def read(
         generation, (whole, found) = in_one_generation(index, None, opened)
         return drawn.reading(asked.named(name, generation), whole, asked.passage, found, _best(asked)), 200
 
-    page, status = await desk.run(request, answer)
+    page, status = await desk.run(answer)
     return answered(request, page, name, status=status)
 
 

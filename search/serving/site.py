@@ -79,7 +79,7 @@ async def page(
             status = 400
         return drawn.search(question.named(asked.index or served.first), tuple(served.indexes), found), status
 
-    shown, status = await desk.run(request, answer)
+    shown, status = await desk.run(answer)
     return answered(request, shown, asked.index or served.first, status=status)
 
 
@@ -125,7 +125,7 @@ async def what_if(
         index = served.index(asked.index)
         return json.lines([index.candidates(asked.q, **asked.of(CandidateOptions))])
 
-    return Response(await desk.run(request, answer), media_type="application/json")
+    return Response(await desk.run(answer), media_type="application/json")
 
 
 @router.get("/similar", include_in_schema=False)
@@ -145,4 +145,4 @@ async def similar(
 
         return in_one_generation(index, asked.generation, found)[1]
 
-    return answered(request, await desk.run(request, answer), name)
+    return answered(request, await desk.run(answer), name)

@@ -83,7 +83,7 @@ async def explain(
 
         return in_one_generation(index, asked.generation, explained)[1]
 
-    return answered(request, await desk.run(request, answer), name)
+    return answered(request, await desk.run(answer), name)
 
 
 def _likeness(index: Index, asked: OfHit, like: int, name: str) -> Page:
@@ -109,7 +109,7 @@ async def contrast(
         )
         return drawn.contrast(compared, _address(asked, name, RerankOptions))
 
-    return answered(request, await desk.run(request, answer), name)
+    return answered(request, await desk.run(answer), name)
 
 
 @router.get("/why-not", include_in_schema=False)
@@ -133,4 +133,4 @@ async def why_not(
 
         return drawn.why_not(in_one_generation(index, asked.generation, standing)[1], address)
 
-    return answered(request, await desk.run(request, answer), name)
+    return answered(request, await desk.run(answer), name)

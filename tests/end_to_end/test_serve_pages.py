@@ -333,7 +333,6 @@ def pages(served: Served) -> list[str]:
         "/inspect?text=turn the key&text2=open the lock",
         "/inspect?text=turn the key&show=attention",
         "/inspect?text=turn the key&text2=the key&show=word&word=key&against=lock",
-        "/reference",
         "/nothing",
     ]
 

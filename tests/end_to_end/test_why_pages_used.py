@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import html
-import json
-from base64 import b64encode
 from collections.abc import Callable
 
-from search.render.page.chat import KEY, empty, filling
 from search.serving.served import Served
 from tests.end_to_end import test_serve_pages as shared
 from tests.end_to_end.test_serve_pages import QUERY, By, Keys, state, until, webdriver
@@ -112,34 +108,3 @@ def test_hostile_text_is_text(opened: Opened, served: Served) -> None:
             browser.find_elements(By.CSS_SELECTOR, "img, iframe, [onclick], [onerror], [style]:not(svg)")
             == []
         )
-
-
-def test_within_a_chat_the_answer_fills_the_page(opened: Opened, served: Served) -> None:
-    """Of a program as MCP Apps has it: a frame that may do nothing but run scripts, and messages."""
-    index = served.index()
-    (hit, *_) = [hit for hit in index.query(QUERY, k=50, per_document=0) if "<script>" in hit.text]
-    result = {"content": [], "_meta": {KEY: filling(index.explain(QUERY, hit), hit)}}
-    answer = json.dumps(result).replace("<", "\\u003c")
-    host = f"""<iframe sandbox="allow-scripts" width="600" height="400" srcdoc="{html.escape(empty("1"))}"></iframe>
-<script>
-window.said = [];
-const frame = document.querySelector("iframe");
-const say = (m) => frame.contentWindow.postMessage({{jsonrpc: "2.0", ...m}}, "*");
-addEventListener("message", ({{data}}) => {{
-  said.push(data.method);
-  if (data.method === "ui/initialize") say({{id: data.id, result: {{hostContext: {{theme: "dark"}}}}}});
-  if (data.method === "ui/notifications/initialized")
-    say({{method: "ui/notifications/tool-result", params: {answer}}});
-}});
-</script>"""
-    browser = opened("/inspect")
-    browser.get(f"data:text/html;base64,{b64encode(host.encode()).decode()}")
-    until(lambda: "ui/notifications/size-changed" in browser.execute_script("return said"))
-    browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, "in-chat .panel .unit"))
-    assert browser.execute_script("return document.documentElement.dataset.theme") == "dark"
-    browser.find_element(By.CSS_SELECTOR, ".panel .unit").send_keys(Keys.NULL)
-    browser.execute_script("document.querySelector('.panel .unit').focus()")
-    until(lambda: "added" in browser.find_element(By.CLASS_NAME, "detail").text)
-    assert "<script>" in browser.find_element(By.TAG_NAME, "main").get_property("textContent")
-    browser.switch_to.default_content()

@@ -13,12 +13,10 @@ from starlette.testclient import TestClient
 
 from search.encoding import Encoder
 from search.index import Index
-from search.serving.app import application
 from search.serving.problems import CODES
 from search.serving.served import Served
-from search.serving.settings import Settings
 from tests.conftest import skip_or_fail
-from tests.serving.test_hostile import running
+from tests.serving.test_guard import running
 from tests.transcripts import REPOSITORY, Transcript, differences, remade, write
 
 PAGE = REPOSITORY / "corpora" / "handbook" / "64-the-api.md"
@@ -38,7 +36,7 @@ def test_what_is_asked_is_answered_as_it_is_shown(real: Encoder) -> None:
     shown = [Transcript(PAGE, at, text.splitlines()) for at, text in blocks() if text.startswith("$ curl")]
     (python,) = (text for _, text in blocks() if text.startswith("import"))
     Index.build(PAGE.parent, include=["2[2-5]*.md"], model=real.model, offline=True)
-    with running(application(Served.open(["handbook"], offline=True)), Settings()) as (host, port):
+    with running(Served.open(["handbook"], offline=True)) as (host, port):
 
         def ask(line: str) -> list[str]:
             command = line.removeprefix("$ ").replace(ADDRESS, f"{host}:{port}")

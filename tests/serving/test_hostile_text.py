@@ -33,7 +33,6 @@ PAGES = (
     "/similar?passage={n}", "/similar?passage={q}", "/what-if?q={q}", "/similarity?text={q}&text={q}",
     "/similarity?text={q}",
     "/similarity?text=key {q}&text={q}&tokens=true", "/inspect?text={q}", "/inspect?text=key&text2={q}",
-    "/reference?{q}",
     "/{q}", "/static/{q}", "/session?{q}", "/api/{q}",
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from search import Index
 from search.cli.running import ask
 from search.serving import local, nearby
 from search.serving.app import application
-from search.serving.connection import configured
+from search.serving.life import configured
 from search.serving.nearby import found_here, local_time, sockets
 from search.serving.served import Served
 from search.serving.settings import Settings
@@ -52,7 +52,7 @@ def running(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]
 
     monkeypatch.setattr(local, "_answer", counted)
     settings = Settings(token="some-token-that-is-long-enough")
-    server = uvicorn.Server(configured(application(running.served, settings), settings))
+    server = uvicorn.Server(configured(application(running.served, settings)))
     with found_here() as listening:
         thread = threading.Thread(target=server.run, args=(listening,))
         thread.start()

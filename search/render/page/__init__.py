@@ -11,7 +11,6 @@ matrices.py     which sentence is like which; every head of every layer, to choo
 search.py  hits.py    of the server: the form, and hits as a list
 reading.py      of the server: a whole document, opened at a passage
 why.py          of the server: why a hit, why above another, why not
-chat.py         an explanation within a chat of an agent's program
 laboratory.py   of the server: forms for texts of one's own, a look inside them
 *.css  *.js     a custom element each, site.css and live.js for the server alone; the scripts only shade and move, the
                 numbers stand in the page

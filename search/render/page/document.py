@@ -23,7 +23,7 @@ LEVELS = 9
 ALWAYS = ("page.css", "page.js")
 _MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 SITE = "site.css"
-_PLACES = {"/": "Search", "/similarity": "Similarity", "/inspect": "Inside a text", "/reference": "API"}
+_PLACES = {"/": "Search", "/similarity": "Similarity", "/inspect": "Inside a text"}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import mcp_types as types
-from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID, client_supports_apps
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
@@ -28,7 +27,6 @@ Answer = TypeVar("Answer")
 Work = Callable[[], Answer]
 Run = Callable[[Work[Any]], Awaitable[Any]]
 
-_PAGE = "ui://seewhy/explanation"
 _LONGEST_DOCUMENT = 80_000  # characters; clients refuse answers that are much longer
 
 _log = logging.getLogger(__name__)
@@ -41,7 +39,6 @@ class Tool:
     Attributes:
         about: what a model is told of it: what it is for, and how its answer is read.
         asked, answered: the records of its arguments and its answer.
-        shown: the answer, and what fills the page of it, for a client that shows one.
     """
 
     name: str
@@ -50,7 +47,6 @@ class Tool:
     asked: type[Given]
     answered: type[BaseModel]
     work: Callable[[Served, Any], BaseModel]
-    shown: Callable[[Served, Any], tuple[BaseModel, dict[str, str]]] | None = None
 
 
 TOOLS = (
@@ -82,7 +78,6 @@ TOOLS = (
         asked.Explain,
         answers.Explained,
         tools.explain,
-        tools.explain_shown,
     ),
     Tool(
         "why_not",
@@ -124,7 +119,6 @@ def server(served: Served, run: Run) -> Server[Any]:
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
     )
-    made.extensions[EXTENSION_ID] = {}
     return made
 
 
@@ -164,26 +158,19 @@ class _Handlers:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool '{given.name}'.")
         try:
             arguments = tool.asked.model_validate(given.arguments or {})
-            shown = tool.shown if client_supports_apps(context) else None
-            answer = await self._run(partial(self._answer, shown or tool.work, arguments))
+            answer = await self._run(partial(self._answer, tool.work, arguments))
         except Exception as error:
             said = types.TextContent(type="text", text=_said(error))
             return types.CallToolResult(content=[said], is_error=True)
-        return _answered(*answer) if shown else _answered(answer, None)
+        return _answered(answer)
 
     def _answer(self, work: Callable[[Served, Any], Answer], given: Any) -> Answer:
         self._served.renew()
         return work(self._served, given)
 
     async def list_resources(self, context: Any, given: Any) -> types.ListResourcesResult:
-        page = types.Resource(
-            uri=_PAGE,
-            name="explanation",
-            title="Why a passage has its score",
-            description="The page of an explanation, for programs that show pages within the chat.",
-            mime_type=APP_MIME_TYPE,
-        )
-        return types.ListResourcesResult(resources=[page])
+        """None by itself: documents are found by search, and read by the template."""
+        return types.ListResourcesResult(resources=[])
 
     async def list_templates(self, context: Any, given: Any) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
@@ -199,13 +186,6 @@ class _Handlers:
         self, context: Any, given: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(given.uri)
-        if uri == _PAGE:
-            from search.render.page.chat import empty
-
-            whole = types.TextResourceContents(
-                uri=uri, mime_type=APP_MIME_TYPE, text=empty(search.__version__)
-            )
-            return types.ReadResourceResult(contents=[whole])
         try:
             text = await self._run(partial(self._answer, _document, uri))
         except SearchError as error:
@@ -224,7 +204,6 @@ def _described(tool: Tool) -> types.Tool:
         annotations=types.ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),
-        _meta={"ui": {"resourceUri": _PAGE}} if tool.shown else None,
     )
 
 
@@ -245,19 +224,15 @@ def _untitled(schema: Any) -> Any:
     }
 
 
-def _answered(answer: BaseModel, page: dict[str, str] | None) -> types.CallToolResult:
-    """An answer as JSON, as text too; with a link to the document of a text.
-
-    Args:
-        page: what no model is to read.
-    """
+def _answered(answer: BaseModel) -> types.CallToolResult:
+    """An answer as JSON, as text too; with a link to the document of a text."""
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=written(answer))]
     if isinstance(answer, answers.Fetched):
         document = answer.place.rpartition(":")[0]
         uri = uri_of(PassageId.of(answer.id).index, document)
         content.append(types.ResourceLink(uri=uri, name=document, title=answer.title))
     structured = answer.model_dump(exclude_none=True)
-    return types.CallToolResult(content=content, structured_content=structured, _meta=page)
+    return types.CallToolResult(content=content, structured_content=structured)
 
 
 def _said(error: Exception) -> str:

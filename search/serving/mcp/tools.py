@@ -157,22 +157,15 @@ def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
 
 def explain(served: Served, given: asked.Explain) -> answers.Explained:
     """Why a passage has its score."""
-    return _explained(given, *_explanation(served, given))
-
-
-def explain_shown(served: Served, given: asked.Explain) -> tuple[answers.Explained, dict[str, str]]:
-    """The same, and what fills the page of it within a chat."""
-    from search.render.page.chat import KEY, filling
-
-    generation, hit, why = _explanation(served, given)
-    return _explained(given, generation, hit, why), {KEY: filling(why, hit)}
-
-
-def _explained(
-    given: asked.Explain, generation: int, hit: records.Hit, why: Explanation
-) -> answers.Explained:
     from search.render.why import sentence
 
+    index, id_ = passage_of(served, given.id)
+
+    def find() -> tuple[records.Hit, Explanation]:
+        hit = index.hit(given.query, id_.passage, **given.of(RerankOptions))
+        return hit, index.explain(given.query, hit)
+
+    generation, (hit, why) = in_one_generation(index, None, find)
     shares = sorted(why.shares(), key=lambda share: -abs(share.contribution))
     return answers.Explained(
         id=given.id,
@@ -192,18 +185,6 @@ def _no_words(why: Explanation) -> str:
     if any(term.kind == "model" for term in why.terms):
         return "Another model gave the score, and not word by word."
     return "No word of the query adds to the score." if why.weight else "No word of the query stands in it."
-
-
-def _explanation(served: Served, given: asked.Explain) -> tuple[int, records.Hit, Explanation]:
-    """The generation, and a passage as a hit with its explanation."""
-    index, id_ = passage_of(served, given.id)
-
-    def find() -> tuple[records.Hit, Explanation]:
-        hit = index.hit(given.query, id_.passage, **given.of(RerankOptions))
-        return hit, index.explain(given.query, hit)
-
-    generation, (hit, why) = in_one_generation(index, None, find)
-    return generation, hit, why
 
 
 def _share(share: Share) -> answers.Share:
