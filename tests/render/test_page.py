@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from search.ranking.where import parse
 from search.records.comparisons import Contrast, Difference, Faithfulness, Removal, Similarities, WhyNot
-from search.records.contents import DocumentText, Facet, FacetValue, StoredFile, StoredPassage
+from search.records.contents import DocumentText, StoredFile, StoredPassage
 from search.records.documents import NamedDocument
 from search.records.explanations import Highlight, Partner, Share, Term
 from search.records.hits import Hit
@@ -33,7 +33,7 @@ from search.records.tokens import Word
 from search.render import page
 from search.render.page import laboratory
 from search.render.page import why as draw
-from search.render.page.document import embedded, link, shade, text
+from search.render.page.document import embedded, text
 from search.render.page.hits import Asked, Marked, passage
 from search.render.page.laboratory import in_contexts, inspection
 from search.render.page.reading import index_changed, reading
@@ -273,18 +273,6 @@ def test_the_server_links_to_what_a_file_holds() -> None:
     assert "Index <bdi>my &lt;notes&gt;</bdi>" in source
 
 
-@pytest.mark.parametrize(
-    ("query", "shown"),
-    [
-        ({"q": 'a "b" & <c>'}, "/x?q=a+%22b%22+%26+%3Cc%3E"),
-        ({"q": "\udcff", "without": ["a", "b"]}, "/x?q=%3F&amp;without=a&amp;without=b"),
-        ({"q": "", "k": None, "without": []}, "/x"),
-    ],
-)
-def test_links(query: dict[str, Any], shown: str) -> None:
-    assert link("/x", **query) == shown
-
-
 def test_sentences() -> None:
     source = page.document(page.sentences(sentences()))
     assert re.search(r'<td class="l2 minus" data-row="0" data-column="2"[^>]*>\u22120.25</td>', source)
@@ -304,29 +292,6 @@ def test_embedded_json_cannot_leave_its_element(value: str) -> None:
     assert not {"<", ">", "&", "\u2028"} & set(found)
     assert json.loads(found) == {"a": value}
     assert not {"<", ">", '"', "'"} & set(text(value))
-
-
-@pytest.mark.parametrize(
-    ("value", "classes"),
-    [(0.0, "l0"), (1.0, "l9"), (-1.0, "l9 minus"), (2.0, "l9"), (-0.01, "l0"), (0.5, "l4")],
-)
-def test_shades(value: float, classes: str) -> None:
-    assert shade(value, 1.0) == classes
-
-
-def test_a_hit_is_explained_with_choices_that_keep_the_question() -> None:
-    source = page.fragment(why(replace(by_hand(), n_layers=6), HIT, ASKED, by="token"))
-    assert '<option value="token" selected>tokens</option>' in source
-    assert '<option value="3" selected>layer 3, the middle</option>' in source
-    assert source.count("<option") == 2 + 7
-    for name, value in (("index", "notes"), ("q", "the &lt;key&gt;"), ("without", "b"), ("passage", "12")):
-        assert f'<input type="hidden" name="{name}" value="{value}">' in source
-    again = "weight=0.5&amp;without=a&amp;without=b&amp;passage=12&amp;by=token&amp;layer=3&amp;check=1"
-    assert f'href="/explain?index=notes&amp;q=the+%3Ckey%3E&amp;{again}"' in source
-    assert (
-        f'href="/documents/{HIT.document_id}?index=notes&amp;q=the+%3Ckey%3E&amp;weight=0.5&amp;without=a&amp;without=b&amp;passage=12"'
-        in source
-    )
 
 
 def test_what_a_test_of_the_explanation_found() -> None:
@@ -375,19 +340,6 @@ def test_where_a_document_stands(changes: dict[str, Any], heading: str, said: st
     assert "keys.md" in seen(found)
     if standing.hit is not None and changes["cause"] != "not indexed":
         assert "key with lock +0.5000" in seen(found)
-
-
-def test_documents_are_chosen_by_id() -> None:
-    named = [NamedDocument(7, "a <b>.md", "Of & on")]
-    source = page.fragment(draw.choice("a <", named, 50, ASKED))
-    way = "/why-not?index=notes&amp;q=the+%3Ckey%3E&amp;weight=0.5&amp;without=a&amp;without=b&amp;document=7"
-    assert (
-        f'<a href="{way}"><bdi>a &lt;b&gt;.md</bdi></a> <span class="faint"><bdi>Of &amp; on</bdi></span>'
-        in source
-    )
-    assert 'name="name" value="a &lt;"' in source and ">1 document<" in source
-    assert "type more of the name" in seen(draw.choice("a", named, 1, ASKED))
-    assert "No document of the index has that" in seen(draw.choice("zz", [], 50, ASKED))
 
 
 def test_tokens_lengths_and_what_layers_do() -> None:
@@ -473,14 +425,6 @@ def test_a_condition_comes_and_goes(where: str) -> None:
 )
 def test_values_of_one_field_are_alternatives(where: str, condition: str, then: str) -> None:
     assert toggled(where, condition)[0] == then
-
-
-def test_facets_write_the_filter_and_take_it_back() -> None:
-    values = (FacetValue("pdf", 1200, "kind=pdf"), FacetValue("text", 3, "kind=text"))
-    facets = (Facet("kind", 1203, values, 2),)
-    page = search(Asked("a", "key", where="kind=pdf"), ("a",), Found(1, facets=facets)).body
-    assert 'data-where="" aria-current="true"><bdi>pdf</bdi></a> <span class="faint">1,200</span>' in page
-    assert 'data-where="(kind=pdf or kind=text)"' in page and "and 2 more" in page
 
 
 def test_the_form_holds_the_state() -> None:

@@ -6,7 +6,6 @@ import json as standard_json
 import re
 import shlex
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -223,13 +222,6 @@ def test_an_explanation_begins_with_one_sentence() -> None:
     assert why.sentence(judged) == ""
 
 
-def test_colour_only_where_it_is_asked_for() -> None:
-    assert "\x1b[" in why.explanation(by_hand(), HIT, colour=True)
-    assert "\x1b[" in hits.hits([HIT], colour=True)
-    assert "\x1b[" in heatmap.sentences(sentences(), colour=True)
-    assert "«lock»" not in why.explanation(by_hand(), HIT, colour=True)
-
-
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_drawings_keep_to_the_width(width: int) -> None:
     made = by_hand()
@@ -273,13 +265,6 @@ def test_units_are_words_and_then_what_is_none() -> None:
     assert largest_addend(drawn) == pytest.approx(26 / 276)  # Keys and Key; no sum of several
 
 
-def test_units_by_token_are_the_tokens() -> None:
-    drawn = units(by_hand(), "token")
-    assert [unit.label for unit in drawn.query] == ["[CLS]", "key", "##s", "[SEP]"]
-    assert [unit.kind for unit in drawn.passage][:4] == ["special", "context", "word", "punctuation"]
-    np.testing.assert_array_equal(drawn.contributions, by_hand().contributions)
-
-
 def test_the_part_that_matters_and_what_is_left_out_add_up() -> None:
     drawn = units(by_hand(), "token")
     shown = part(drawn, 2, 3)
@@ -291,26 +276,6 @@ def test_the_part_that_matters_and_what_is_left_out_add_up() -> None:
         "Lines left out: 2 of the query, which added +0.2391 in all; 3 of the passage, which added +0.4348 in all."
     )
     assert left_out(part(drawn, 4, 6)) == ""
-
-
-@pytest.mark.parametrize(("by", "kept"), [("token", ["1:key", "2:##s"]), ("word", ["1:Keys"])])
-def test_special_tokens_can_be_left_out(by: Literal["token", "word"], kept: list[str]) -> None:
-    whole, drawn = units(by_hand(), by), units(by_hand(), by, special=False)
-    assert [unit.numbered for unit in drawn.query] == kept
-    assert not any("[" in unit.label for unit in drawn.passage)
-    assert (
-        drawn.query_added.tolist() == whole.query_added[[u.kind != "special" for u in whole.query]].tolist()
-    )
-    assert drawn.total == whole.total
-    rest = 1 - sum(range(6, 18)) / 276
-    assert f"{drawn.left[0]} of the query, which added {rest:+.4f} in all" in left_out(drawn)
-    nothing = replace(
-        by_hand(),
-        query_tokens=by_hand().query_tokens[::3],
-        similarity=np.eye(2, 6),
-        contributions=np.eye(2, 6),
-    )
-    assert len(units(nothing, "token", special=False).query) == 2  # else there was no row
 
 
 def test_sentences_in_a_terminal() -> None:
@@ -340,12 +305,6 @@ def test_other_sentences_have_letters() -> None:
     assert "A  x\nB  y" in drawn
     assert "0.900  1 ~ B" in drawn
     assert [letters(i) for i in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
-
-
-def test_a_matrix_too_large_for_a_terminal_says_so() -> None:
-    drawn = heatmap.sentences(sentences(61))
-    assert "61 x 61 cosines are too many" in drawn
-    assert drawn.count(" ~ ") == 20
 
 
 def test_pairs_in_a_terminal() -> None:
@@ -435,11 +394,6 @@ def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
         "   \\#\\# Rotate Turn the lock.",
     ]
     assert "(/notes/keys.md#L3)" in hits.markdown([replace(HIT, line_end=3)])
-
-
-def test_paths_come_once_in_order() -> None:
-    assert hits.paths([OTHER, HIT, OTHER]) == "/notes/a b.pdf\n/notes/keys.md"
-    assert hits.paths([replace(HIT, path="/notes/a\nb\x1b.md")]) == "/notes/a\\x0ab\\x1b.md"
 
 
 def test_groups_have_their_document_above() -> None:
