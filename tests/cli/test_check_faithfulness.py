@@ -6,39 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.records.comparisons import Faithfulness, Removal
-from search.records.tokens import Word
-from search.render.why import faithfulness
 from tests.conftest import Run
 
 QUERY = "find the key, turn the lock"
-
-
-def record(*removals: Removal, words: int = 40, is_score: bool = True) -> Faithfulness:
-    return Faithfulness(QUERY, "the passage", "", 0.5, is_score, words, removals, 0)
-
-
-def some(count: int, text: str = "key") -> tuple[Word, ...]:
-    return tuple(Word(text, i, i + 3, "word", (i, i + 1)) for i in range(count))
-
-
-def test_what_is_lost_and_what_it_means() -> None:
-    drawn = faithfulness(record(Removal(some(3), 0.21, (0.02, 0.04))))
-    assert "3 words  0.210  0.030 ± 0.010      0 of 2   key, key, key" in drawn
-    assert "So the score does rest on the words that add most to it." in drawn
-    drawn = faithfulness(record(Removal(some(1), -0.05, (0.0,)), is_score=False))
-    assert " 1 word  -0.050  0.000 ± 0.000      1 of 1" in drawn
-    assert "the cosine does not rest on the words that add most" in " ".join(drawn.split())
-    assert "the word part of the score is no matter of this check" in " ".join(drawn.split())
-    assert "too few words to tell" in faithfulness(record(Removal(some(12), 0.3, (0.3,)), words=12))
-    assert "no word that could be cut out" in faithfulness(record(words=0))
-
-
-def test_words_are_harmless_and_keep_to_the_width() -> None:
-    words = some(10, "incomprehensi\x1b[31m\u202ebility")
-    drawn = faithfulness(record(Removal(words, 0.1, (0.0,))), width=60)
-    assert not {"\x1b", "\u202e"} & set(drawn)
-    assert max(map(len, drawn.splitlines())) <= 60
 
 
 def test_the_command(run: Run, indexed: Path, tmp_path: Path) -> None:

@@ -39,43 +39,6 @@ def test_query(run: Run, indexed: Path) -> None:
     assert " token pairs) " in out
 
 
-def test_explain(run: Run, indexed: Path) -> None:
-    code, out, _ = run("explain", "find the key", 2)
-    assert code == 0
-    assert "rank 2" in out
-    code, out, _ = run("explain", "find the key", "p1", "--json")
-    found = json.loads(out)
-    assert (code, found["hit"]["passage_id"]) == (0, 1)
-    words = sum(term["contribution"] for term in found["terms"])
-    assert 0.75 * sum(map(sum, found["contributions"])) + words == pytest.approx(found["score"], abs=1e-6)
-    assert found["audit"]["addends"] == pytest.approx(found["score"], abs=1e-6)
-    found = json.loads(run("explain", "find the key", "p1", "--json", "--mode", "dense")[1])
-    assert (found["mode"], found["terms"]) == ("dense", [])
-    assert sum(map(sum, found["contributions"])) == pytest.approx(found["score"], abs=1e-6)
-
-
-def test_modes(run: Run, indexed: Path) -> None:
-    for mode in ("hybrid", "dense", "lexical"):
-        hits = json.loads(run("query", "water and a sound", "--mode", mode, "--json")[1])
-        assert {hit["mode"] for hit in hits} == {mode}
-    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
-    (hit,) = json.loads(run("query", '"the water"', "-m", "lexical", "--phrases", "--json")[1])
-    assert "in the water" in hit["text"]
-    code, _, err = run("query", "water", "--weight", "0.5", "--mode", "dense")
-    assert (code, err) == (1, "seewhy: a weight belongs to the mode 'hybrid', not to 'dense'.\n")
-    assert run("query", "water", "--mode", "best")[0] == 2
-    code, _, err = run("query", "the water", "-m", "lexical", "--weight", "0.5")
-    assert code == 1
-    code, _, err = run("query", "find the key", "-m", "lexical", "--phrases")
-    assert "seewhy explain 'find the key' 1 --mode lexical --phrases" in err
-    for command in (
-        ("explain", "find the key", 1),
-        ("contrast", "find the key", 1, 2),
-        ("why-not", "find", "table.csv"),
-    ):
-        assert "residual" in run(*command, "-m", "lexical")[1] or command[0] == "why-not"
-
-
 def test_a_path_is_explained_by_its_best_passage(run: Run, indexed: Path) -> None:
     hits = json.loads(run("query", "find the key", "--json")[1])
     best = next(hit for hit in hits if hit["path"].endswith("table.csv"))
@@ -96,31 +59,6 @@ def test_commands_are_listed_in_groups(run: Run) -> None:
     ]  # fmt: skip
     lines = out.splitlines()
     assert lines[lines.index(next(line for line in lines if "─ Why" in line)) + 1].startswith("│ explain ")
-
-
-def test_filters(run: Run, indexed: Path) -> None:
-    hits = json.loads(run("query", "find the key", "--where", "path:*.csv", "--json")[1])
-    assert {hit["document"] for hit in hits} == {"table.csv#1", "table.csv#2"}
-    everything = json.loads(run("query", "find the key", "--json")[1])
-    scores = {hit["document"]: hit["score"] for hit in everything}
-    assert all(hit["score"] == pytest.approx(scores[hit["document"]], abs=1e-9) for hit in hits)
-    for mode in ("dense", "hybrid"):
-        assert len(json.loads(run("query", "key", "-w", "not kind=csv", "-m", mode, "--json")[1])) == 3
-    assert run("query", "find", "--where", "path:nowhere/**")[1] == "No hits: no passage passes the filter.\n"
-    assert (
-        "no passage that passes the filter has a word"
-        in run("query", "zzz", "-m", "lexical", "-w", "kind=csv")[1]
-    )
-    code, _, err = run("query", "find the key", "--where", "path= and kind=csv")
-    assert code == 1 and "^" in err
-    code, out, err = run("why-not", "find the key", indexed / "keys.md", "--where", "kind=csv")
-    assert "A filter leaves it out" in " ".join(out.split())
-    found = json.loads(run("why-not", "find the key", indexed / "keys.md", "-w", "kind=csv", "--json")[1])
-    assert found["cause"] == "filtered"
-    assert found["gap"] == pytest.approx(sum(word["gap"] for word in found["contrast"]["words"]), abs=1e-5)
-    code, _, err = run("query", "find the key", "--where", "kind=csv")
-    assert "seewhy explain 'find the key' 1 --where kind=csv" in err
-    assert "table.csv" in run("explain", "find the key", 1, "--where", "kind=csv")[1]
 
 
 def test_status_and_list(run: Run, indexed: Path, tiny_model: Path) -> None:
@@ -222,7 +160,7 @@ def test_every_command_and_option_has_help(run: Run) -> None:
 def test_ctrl_c_keeps_what_was_done(
     run: Run, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from search.encoding import Encoder
+    from search import Encoder
 
     def stop(*args: Any, **options: Any) -> None:
         raise KeyboardInterrupt
@@ -256,20 +194,6 @@ def test_models_are_listed_and_removed(run: Run, own_cache: Path, indexed: Path,
     assert (code, "no converted model is called 'nope'" in err) == (1, True)
     assert run("query", "key")[0] == 0  # converted again
     assert tiny_model.name in run("lab", "models")[1]
-
-
-def test_hits_of_one_document(run: Run, indexed: Path) -> None:
-    for name in ("key", "lock"):  # in sections that are too long to be joined
-        sections = (f"# The {name} {i}\n\n" + f"The {name} number {i}. " * 6 for i in range(20))
-        (indexed / f"{name}s.md").write_text("\n\n".join(sections), encoding="utf-8")
-    run("index", indexed)
-    hits = json.loads(run("query", "the key number 7", "--json", "-k", "6")[1])
-    assert max([hit["document"] for hit in hits].count(name) for name in ("keys.md", "locks.md")) == 3
-    everything = json.loads(run("query", "the key number 7", "--json", "-k", "40", "--per-document", "0")[1])
-    assert [hit["rank"] for hit in everything] == list(range(1, 41))
-    second = json.loads(run("explain", "the key number 7", "2", "--json")[1])
-    ranked = json.loads(run("query", "the key number 7", "--json")[1])
-    assert second["hit"]["passage_id"] == ranked[1]["passage_id"]
 
 
 def test_the_engine_is_recorded(run: Run, indexed: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from search import Index, InputError
-from search.cli import config
 from tests.conftest import Run
 
 
@@ -110,15 +109,6 @@ def test_what_is_typed_wrongly_changes_nothing(run: Run, file: Path) -> None:
     file.write_text("k = 0\n", encoding="utf-8")
     assert run("config", "--unset", "k")[0] == 0  # the way out of a file that is wrong
     assert file.read_text(encoding="utf-8") == ""
-
-
-def test_a_file_that_is_not_there_costs_one_look(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = []
-    monkeypatch.setattr(
-        Path, "read_text", lambda path, **_: looked.append(path) or (_ for _ in ()).throw(FileNotFoundError)
-    )
-    assert config.settings() == {}
-    assert looked == [file]
 
 
 def test_a_folder_says_which_files_are_read(run: Run, notes: Path, tiny_model: Path) -> None:

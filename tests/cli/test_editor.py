@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,26 +120,6 @@ def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.M
     assert run("query", KEY, "-f", "grep", "-C", 1)[0] == 2
 
 
-def test_each_line_of_html_has_its_own_number(
-    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(indexed)
-    page = (
-        "<h1>Pots</h1>\n\n<p>A pot\nof iron.</p>\n<!-- a\nb --><ul>\n<li>A pan.</li>\n<li>A lid.</li></ul>\n"
-    )
-    (indexed / "pots.html").write_text(page)
-    run("index", ".")
-    lines = run("query", "lid", "-f", "grep", "-k", 1)[1].splitlines()
-    assert lines == ["pots.html:3:A pot of iron.", "pots.html:7:A pan.", "pots.html:8:A lid."]
-    assert run("query", "lid", "-f", "vimgrep", "-k", 1)[1] == "pots.html:8:1:A lid.\n"
-
-
-def test_a_format_without_lines_is_opened_at_the_first() -> None:
-    pdf = HIT.__class__(**vars(HIT) | {"kind": "pdf", "page": 3, "path": "/notes/a.pdf"})
-    assert draw.grep([pdf], [()], [draw.Surroundings()]) == "/notes/a.pdf:1:Turn the lock."
-    assert draw.vimgrep([pdf], [()], [draw.Surroundings()]) == "/notes/a.pdf:1:1:Turn the lock."
-
-
 def test_places_are_links_on_a_terminal_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TERM_PROGRAM", "TERM", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
@@ -165,8 +143,3 @@ def test_no_path_is_an_option_of_an_editor(opened: list[list[str]], monkeypatch:
     monkeypatch.setenv("VISUAL", "vim")
     open_at("+:/^/!touch x;/a.md", 1, 1)
     assert Path(opened[0][-1]).is_absolute() and opened[0][-1].endswith("a.md")
-
-
-def test_a_path_of_another_platform_is_no_link() -> None:
-    other = "/notes/keys.md" if os.name == "nt" else "C:\\notes\\keys.md"
-    assert draw.Links("", True).to(replace(HIT, path=other)) == ""

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from search.errors import is_of_memory, quoted
 from tests.conftest import REPOSITORY, Run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are surroundings of POSIX")
@@ -133,12 +132,6 @@ def test_the_hint_is_harmless_and_can_be_copied(run: Run, indexed: Path, text: s
     assert (code, json.loads(out)["query"]) == (0, text)
 
 
-def test_an_argument_as_a_shell_takes_it() -> None:
-    assert [quoted(text) for text in ("keys.md", "a b", "$(a)", "\udcff")] == [
-        "keys.md", "'a b'", "'$(a)'", "$'\\xff'",
-    ]  # fmt: skip
-
-
 def test_an_argument_that_makes_no_sense_is_repeated_harmless(run: Run) -> None:
     code, out, err = run("list", "\x1b]0;owned\x07")
     assert (code, out) == (2, "")
@@ -156,16 +149,6 @@ def test_little_memory(run: Run, indexed: Path, megabytes: int) -> None:
     assert (code, out) == (1, ""), err
     assert "seewhy: there is not enough memory. Close other programs, or allow this one more" in err
     assert err.count("\n") == 1
-
-
-def test_what_libraries_say_where_there_is_no_memory() -> None:
-    for error in (
-        MemoryError(), RuntimeError("std::bad_alloc"), RuntimeError("can't start new thread"),
-        ImportError("a.so: failed to map segment from shared object"), OSError(12, os.strerror(12)),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes"),
-    ):  # fmt: skip
-        assert is_of_memory(error)
-    assert not is_of_memory(OSError(28, os.strerror(28)))
 
 
 def test_the_current_folder_is_gone(run: Run, indexed: Path, tmp_path: Path) -> None:
@@ -232,8 +215,7 @@ def test_an_encoding_that_has_few_characters(run: Run, indexed: Path) -> None:
 def test_an_index_that_holds_nothing_yet_says_so(
     run: Run, notes: Path, tiny_model: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from search.encoding import Encoder
-    from search.store.files import writer_lock
+    from search import Encoder
 
     def stop(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
@@ -249,45 +231,6 @@ def test_an_index_that_holds_nothing_yet_says_so(
             "note: the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER"
         )
         assert err.endswith(f" --index {index}\n")
-    with writer_lock(index):
-        code, out, err = run("query", "key", "--json")
-        assert (code, out) == (0, "[]\n")
-        assert "a run is filling it. See how far it is with: seewhy status --index" in err
-        code, out, err = run("query", "key")
-        assert (code, out) == (0, "No hits: the index holds no passages yet.\n")
-        assert "a run is filling it" in err
-    assert run("query", "key", "--json", "-q")[1:] == ("[]\n", "")
-    assert run("index", notes, "--model", tiny_model)[0] == 0
-    assert run("query", "key", "--json")[2] == ""
-
-
-def test_metadata_that_no_program_could_print(run: Run, notes: Path, tiny_model: Path) -> None:
-    def nested(levels: int) -> str:
-        return '{"a":' * levels + "1" + "}" * levels
-
-    rows = ['{"text": "the key", "a": NaN, "b": -Infinity, "c": 1e999}'] + [
-        f'{{"text": "the key {n}", "more": {nested(n)}}}' for n in (10, 48, 60, 900, 100_000)
-    ]
-    (notes / "odd.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    fronts = {
-        "nan": "a: .nan\nb: .inf", "deep": f"a: {'[' * 300}{']' * 300}", "bool": "a: !!bool x", "int": 'a: !!int ""',
-        "date": "a: !!timestamp x", "self": "a: &a [*a]", "hex": f"a: 0x{'f' * 9000}", "float": 'a: !!float ""',
-    }  # fmt: skip
-    for name, front in fronts.items():
-        (notes / f"{name}.md").write_text(
-            f"---\n{front}\n---\n\n# Key {name}\n\nThe key.\n", encoding="utf-8"
-        )
-    (notes / "nan.csv").write_text("text,a\nthe key,NaN\nthe key,1e999\n", encoding="utf-8")
-    code, _, err = run("index", notes, "--model", tiny_model)
-    assert code == 0, err
-    code, out, err = run("query", "the key", "-k", 100, "--per-document", 0, "--json")
-    assert code == 0, err
-    documents = {hit["document"]: hit["metadata"] for hit in json.loads(out)}
-    assert {f"{name}.md" for name in fronts} <= documents.keys()
-    assert [f"odd.jsonl#{n}" in documents for n in range(1, 7)] == [True, True, True, False, False, False]
-    assert documents["odd.jsonl#1"] == {"a": "nan", "b": "-inf", "c": "inf"}
-    for command in (("query", "key"), ("query", "key", "--where", "a=1"), ("status",), ("check",)):
-        assert run(*command)[0] == 0
 
 
 def test_arguments_that_nothing_can_be_done_with(run: Run, indexed: Path) -> None:

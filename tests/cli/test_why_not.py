@@ -65,19 +65,6 @@ def why_not(run: Run, what: Any, *more: Any) -> tuple[dict[str, Any], str]:
     return json.loads(out), " ".join(drawn.split())
 
 
-def ranking(run: Run) -> list[dict[str, Any]]:
-    """Every passage of the index, best first."""
-    return json.loads(run("query", QUERY, "-k", 1000, "--per-document", 0, "--json")[1])
-
-
-def lowest(ranked: list[dict[str, Any]]) -> dict[str, Any]:
-    """The best passage of the document whose best passage ranks last; random weights choose which."""
-    best: dict[str, dict[str, Any]] = {}
-    for hit in ranked:
-        best.setdefault(hit["document"], hit)
-    return max((hit for name, hit in best.items() if "#" not in name), key=lambda hit: int(hit["rank"]))
-
-
 @pytest.mark.parametrize(
     ("path", "reason", "said"),
     [
@@ -120,89 +107,3 @@ def test_a_new_file_is_not_indexed_yet(run: Run, indexed: Path) -> None:
     assert "seewhy index FOLDER" in drawn
     assert run("index", indexed, "-q")[0] == 0
     assert why_not(run, indexed / "new.md")[0]["cause"] == "found"
-
-
-def test_others_score_higher(run: Run, indexed: Path) -> None:
-    ranked = ranking(run)
-    mine = lowest(ranked)
-    shown = json.loads(run("query", QUERY, "-k", 5, "--json")[1])
-    assert mine["passage_id"] not in [hit["passage_id"] for hit in shown]
-    found, drawn = why_not(run, mine["path"], "-k", 5)
-    assert found["cause"] == "lower"
-    assert (found["rank"], found["passages"]) == (mine["rank"], len(ranked))
-    assert found["hit"]["passage_id"] == mine["passage_id"]
-    assert found["last"]["passage_id"] == shown[-1]["passage_id"]
-    assert found["gap"] == pytest.approx(shown[-1]["score"] - mine["score"], abs=1e-6)
-    assert found["gap"] > 0
-    gaps = [word["gap"] for word in found["contrast"]["words"]]
-    assert sum(gaps) == pytest.approx(found["gap"], abs=1e-5)
-    strongest = sorted(
-        (s for s in found["shares"] if s["kind"] == "word"), key=lambda share: -share["contribution"]
-    )
-    assert found["matched_on"] == [share for share in strongest[:3] if share["contribution"] > 0] != []
-    assert f"ranks {mine['rank']} of {len(ranked)} passages, and 5 hits were asked for" in drawn
-    assert "What it was matched on" in drawn
-
-
-def test_it_is_among_the_hits(run: Run, indexed: Path) -> None:
-    best = ranking(run)[0]
-    found, drawn = why_not(run, best["path"])
-    assert (found["cause"], found["rank"], found["contrast"]) == ("found", 1, None)
-    assert "It is among the first 10 hits" in drawn
-
-
-def test_the_limit_of_a_document_hides_it(run: Run, indexed: Path) -> None:
-    """The second passage of a document, where one of each is shown and it would have been among the hits."""
-    ranked = ranking(run)
-    of_long = [hit for hit in ranked if hit["document"] == "long.md"]
-    second = of_long[1]
-    k = second["rank"]
-    options = ("-k", k, "--per-document", 1)
-    found, drawn = why_not(run, f"p{second['passage_id']}", *options)
-    assert (found["cause"], found["rank"]) == ("limit", k)
-    assert found["document"] == "long.md"
-    assert found["gap"] <= 0
-    assert "as many hits as may be shown of one" in drawn
-    assert why_not(run, f"p{second['passage_id']}", "-k", k, "--per-document", 0)[0]["cause"] == "found"
-    line = f"{indexed / 'long.md'}:{second['line_start']}"
-    assert why_not(run, line, *options)[0]["hit"]["passage_id"] == second["passage_id"]
-    assert why_not(run, indexed / "long.md", *options)[0]["hit"]["passage_id"] == of_long[0]["passage_id"]
-
-
-def test_the_file_has_changed_or_gone_since(run: Run, indexed: Path) -> None:
-    mine = lowest(ranking(run))
-    far = Path(mine["path"])
-    before = far.read_bytes()
-    assert why_not(run, far, "-k", 5)[0]["cause"] == "lower"
-    far.write_text("Turn the key in the lock.", encoding="utf-8")
-    found, drawn = why_not(run, far, "-k", 5)
-    assert found["cause"] == "changed"
-    assert found["hit"]["text"] == mine["text"]
-    assert "has changed since it was indexed" in drawn
-    far.write_bytes(before)  # another time stamp, the same text
-    assert why_not(run, far, "-k", 5)[0]["cause"] == "lower"
-    far.unlink()
-    found, drawn = why_not(run, far, "-k", 5)
-    assert found["cause"] == "gone"
-    assert "not there any more" in drawn
-
-
-@pytest.mark.parametrize(
-    ("args", "code", "message"),
-    [
-        (["deep"], 1, "'deep' is a folder. Name a file in it"),
-        (["p999"], 1, "the index has no passage 999"),
-        (["far.md:99"], 1, "no passage of 'far.md' is at line 99"),
-        ([], 2, "Missing argument 'PATH'"),
-    ],
-)
-def test_failures(run: Run, indexed: Path, args: list[str], code: int, message: str) -> None:
-    found, out, err = run("why-not", QUERY, *args)
-    assert (found, out) == (code, "")
-    assert message in " ".join(err.split())
-
-
-def test_a_document_of_which_another_passage_passes_the_filter(run: Run, indexed: Path) -> None:
-    found = json.loads(run("why-not", QUERY, indexed / "table.csv", "--where", "id=3", "--json")[1])
-    assert found["cause"] == "found"
-    assert found["hit"]["document"] == "table.csv#3"
