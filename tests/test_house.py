@@ -63,7 +63,6 @@ def test_imports_go_one_way(part: str) -> None:
 
 # Modules that still import each other, also in functions or for types alone. The list may only become shorter.
 CIRCLES = {
-    "search.encoding.engine search.encoding.openvino_engine search.encoding.torch_engine",
 }
 
 

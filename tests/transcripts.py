@@ -116,7 +116,7 @@ def _printed(command: str, home: str) -> list[str]:
     with (
         patch("sys.argv", shlex.split(command)),
         patch("search.cli.output._SECONDS_BETWEEN_LINES", math.inf),
-        patch("search.encoding.engine._may_have_gpu", lambda: False),
+        patch("search.encoding.engines._may_have_gpu", lambda: False),
         redirect_stdout(screen),
         redirect_stderr(screen),
         suppress(SystemExit),

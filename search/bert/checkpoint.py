@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 
 from search.bert.tokenizing import check_length, tokenized
 from search.encoding.engine import padded
-from search.encoding.loading import load_transformer, require_whole, token_limit
+from search.encoding.loading import kept_loaded, load_transformer, require_whole, token_limit
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
-from search.encoding.sharing import kept_loaded
 from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError, quoted

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from search.encoding.fingerprint import require_prompts
-from search.encoding.models import ModelFiles, is_inside, optional_json
+from search.encoding.loading import load_encoder, load_transformer, loading, positions, require_whole
+from search.encoding.models import ModelFiles, optional_json
 from search.encoding.pooling import ACTIVATIONS, ST_NAMES
 from search.errors import ModelError
 from search.files import cache_folder, read_sealed, write_sealed
@@ -64,35 +64,6 @@ class Description:
     says_nothing: bool = False
     zero_bias: bool = False
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for what no model can have, whether its files or the cache say so."""
-        for name, low, high in (
-            ("layers", 1, 10_000),
-            ("positions", 3, 1 << 31),
-            ("max_tokens", 3, self.positions),
-            ("dimension", 1, 1 << 20),
-            ("truncate", 1, self.dimension),
-        ):
-            value = getattr(self, name)
-            if value is None and name == "truncate":
-                continue
-            if type(value) is not int or not low <= value <= high:
-                raise ValueError(f"{name} is {value!r:.40}, not a number from {low} to {high}")
-        for name in ("has_pooler", "lowercase", "says_nothing", "zero_bias"):
-            if type(getattr(self, name)) is not bool:
-                raise ValueError(f"{name} is neither true nor false")
-        texts = (
-            self.pooling,
-            self.similarity,
-            self.only_torch,
-            *(text for pair in self.dense for text in pair),
-        )
-        if not all(isinstance(text, str) and text.isprintable() for text in texts):
-            raise ValueError("a name in it is no text")
-        if not all(is_inside(folder) for folder, _ in self.dense):
-            raise ValueError("a module lies outside the model's folder")
-        require_prompts(self.prompts)
-
     def notes(self, name: str, pooling: str) -> tuple[str, ...]:
         """Sentences about what was assumed of the model `name` with a pooling, for people to read."""
         notes = []
@@ -113,7 +84,7 @@ class Description:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Description:
-        """What `asdict` and JSON made of one; TypeError, ValueError or KeyError if it is none."""
+        """The inverse of `asdict` and JSON; TypeError, ValueError or KeyError for anything else."""
         dense = tuple((str(folder), str(activation)) for folder, activation in values["dense"])
         return cls(**{**values, "dense": dense})
 
@@ -164,8 +135,6 @@ def describe(files: ModelFiles) -> KnownModel:
         said = read_sealed(cache_folder("described") / name)
         if said["of"] == name:
             return KnownModel(files, Description.from_dict(said["description"]))
-    from search.encoding.loading import load_encoder, load_transformer, loading, require_whole
-
     model = load_encoder(files)
     _, missing = load_transformer(files)
     require_whole(files, missing)
@@ -188,8 +157,6 @@ def _key(files: ModelFiles) -> str:
 
 
 def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[str]) -> Description:
-    from search.encoding.loading import positions
-
     transformer: Any
     transformer, *modules = model
     inside, truncate = transformer.auto_model, model.truncate_dim
@@ -197,7 +164,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     bias = getattr(getattr(pooler, "dense", None), "bias", None)
     model.truncate_dim = None
     pooling, dense, only_torch = _after(files, modules)
-    prompts = {key: text for key, text in model.prompts.items() if text}
+    prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
     if prompts and not all(getattr(module, "include_prompt", True) for module in modules):
         raise ModelError(f"the model '{files.name}' keeps prompts out of pooling, which is not supported.")
     return Description(

@@ -13,7 +13,8 @@ import numpy as np
 
 from search.encoding.cache import cached_model, name_here
 from search.encoding.description import KnownModel, describe
-from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process, open_engine
+from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process
+from search.encoding.engines import open_engine
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import (

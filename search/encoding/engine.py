@@ -1,30 +1,19 @@
-"""The engines that encode: OpenVINO on a processor, PyTorch on a GPU and where OpenVINO cannot.
-
-Both turn batches of token ids into hidden states; `open_engine` chooses.
-"""
+"""What the engines that encode have in common: batches of token ids in, hidden states out."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import platform
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from search.encoding.cache import add, cached_model, known_failure, remember_failure
 from search.encoding.tokenizer import Encoded
-from search.errors import InputError, ModelError, first_line, is_of_memory, quoted
-from search.files import cache_home
+from search.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from search.encoding.description import KnownModel
 
 ENGINES = ("auto", "openvino", "torch")
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -147,122 +136,3 @@ def claim_process() -> None:
             "with multiprocessing.get_context('spawn')."
         )
     _loaded_by = os.getpid()
-
-
-def open_engine(
-    known: KnownModel,
-    engine: str = "auto",
-    device: str | None = None,
-    many: bool = True,
-    precision: str = "fp32",
-) -> Engine:
-    """Load a model.
-
-    Args:
-        engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded, OpenVINO otherwise, and
-            PyTorch if OpenVINO cannot run the model, or not in that precision on this processor.
-        device: of PyTorch; naming one other than "cpu" implies PyTorch.
-        many: whether loading PyTorch could pay.
-        precision: one of PRECISIONS.
-
-    Raises:
-        ModelError: the model cannot be loaded, or not by the engine that was asked for; or this process was
-            forked after a model had been loaded.
-        InputError: the engine that was asked for does not compute in that precision on this processor.
-    """
-    claim_process()
-    from search.encoding.torch_engine import TorchEngine, best_device
-
-    if engine == "torch" or precision not in OF_OPENVINO or (device or "cpu") != "cpu":
-        return TorchEngine(known.whole(), device, precision)
-    has_openvino = importlib.util.find_spec("openvino") is not None
-    lacking = _lacking(precision) if has_openvino else ""
-    worth_loading = many or lacking
-    if engine == "auto" and worth_loading and device is None and _may_have_gpu() and best_device() != "cpu":
-        return TorchEngine(known.whole(), precision=precision)
-    if engine == "auto" and has_openvino:
-        return _openvino_or_torch(known, precision, lacking)
-    if engine == "auto":
-        return TorchEngine(known.whole(), "cpu", precision)
-    if not has_openvino:
-        raise ModelError("the engine 'openvino' needs the package openvino: pip install openvino")
-    if lacking:
-        raise InputError(f"the engine 'openvino' cannot compute in {precision}: {lacking}. Choose 'torch'.")
-    if known.description.only_torch:
-        raise ModelError(
-            f"the engine 'openvino' cannot do all of '{known.files.name}': it has {known.description.only_torch}. "
-            "Leave the engine out, or choose 'torch'."
-        )
-    try:
-        return _openvino(known, precision)
-    except (OSError, RuntimeError) as error:
-        reason = _of_cache(error) if isinstance(error, OSError) else first_line(error)
-        raise ModelError(f"the engine 'openvino' cannot run '{known.files.name}': {reason}") from None
-
-
-def _lacking(precision: str) -> str:
-    """Why OpenVINO cannot compute in a precision on this processor, "" where it can."""
-    if precision == "fp32":
-        return ""
-    from search.encoding.openvino_engine import computes_in
-
-    return "" if computes_in(precision) else f"this processor has no units for {precision}"
-
-
-def _openvino(known: KnownModel, precision: str) -> Engine:
-    """A converted model, made if need be. A second attempt first compares all files with what was written.
-
-    Raises:
-        ModelError: it cannot be converted.
-        RuntimeError: OpenVINO does not run what was converted.
-        OSError: the cache cannot be written.
-    """
-    from search.encoding.openvino_engine import OpenVINOEngine, convert
-
-    converted, reason = cached_model(*known.files.hashes), ""
-    for _ in range(2):
-        converted = converted or add(known, convert)
-        try:
-            return OpenVINOEngine(converted.files.folder, converted, precision)
-        except (RuntimeError, ValueError, KeyError, OSError) as error:
-            if is_of_memory(error):  # which says nothing of the model
-                raise MemoryError from error
-            converted, reason = None, first_line(error)
-    raise RuntimeError(f"the converted model of '{known.files.name}' cannot be used: {reason}")
-
-
-def _openvino_or_torch(known: KnownModel, precision: str, lacking: str) -> Engine:
-    from search.encoding.torch_engine import TorchEngine
-
-    reason = known.description.only_torch or lacking or known_failure(known.files)
-    failed = False
-    if not reason:
-        try:
-            return _openvino(known, precision)
-        except OSError as error:
-            reason = _of_cache(error)
-        except (ModelError, RuntimeError) as error:
-            again = f"seewhy lab models --remove {quoted(known.files.name)}"
-            reason = f"{first_line(error).rstrip('.')}. To try again, run: {again}"
-            failed = isinstance(error, ModelError) and not is_of_memory(error)
-    fallback = TorchEngine(
-        known.whole(), "cpu", precision
-    )  # what is wrong with the model itself is said here
-    if failed:
-        remember_failure(known.files, reason)
-    fallback.instead = f"instead of OpenVINO: {reason}"
-    return fallback
-
-
-def _of_cache(error: OSError) -> str:
-    return (
-        f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). Free space there, or let "
-        "SEEWHY_CACHE name a folder that can be written to"
-    )
-
-
-def _may_have_gpu() -> bool:
-    """A quick look, so that machines without one never load PyTorch to find out."""
-    if sys.platform == "darwin":
-        return platform.machine() == "arm64"
-    return shutil.which("nvidia-smi") is not None

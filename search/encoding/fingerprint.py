@@ -7,14 +7,9 @@ tokenizer, so a model keeps its fingerprint wherever it is loaded from.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, dataclass, fields
 
 from search.errors import FingerprintMismatch, IndexDamaged
-
-_LONGEST_PROMPT = 10_000  # characters
-
-_HASH = "[0-9a-f]{64}"  # names a folder of the cache
 
 
 @dataclass(frozen=True)
@@ -55,22 +50,15 @@ class Fingerprint:
         """The fingerprint that an index recorded.
 
         Raises:
-            IndexDamaged: it was recorded by a version that knew less of it, or a hash is none.
+            IndexDamaged: it was recorded by another version.
         """
-        known = {field.name for field in fields(cls)}
         try:
-            found = cls(**{name: value for name, value in values.items() if name in known})
+            return cls(**values)
         except TypeError:
             raise IndexDamaged(
                 "the index does not record all that its embeddings depend on; it was made by an older version. "
                 "Build it again with: seewhy index FOLDER --rebuild"
             ) from None
-        for name in ("weights", "tokenizer", "config"):
-            if not re.fullmatch(_HASH, str(getattr(found, name))):
-                raise IndexDamaged(
-                    f"'{name}' in the fingerprint is not a hash. To fix this, run: seewhy index FOLDER --rebuild"
-                )
-        return found
 
     def differences(self, other: Fingerprint) -> list[tuple[str, str, str]]:
         """(what, mine, theirs) for everything that makes embeddings of the two incomparable.
@@ -97,22 +85,9 @@ class Fingerprint:
             raise FingerprintMismatch(found)
 
 
-def require_prompts(prompts: dict[str, str]) -> None:
-    """Raise ValueError for prompts that no model can have."""
-    for prompt in prompts.items():
-        if not all(isinstance(text, str) and len(text) <= _LONGEST_PROMPT for text in prompt):
-            raise ValueError(
-                f"the prompt {prompt[0]!r:.40} is no text of at most {_LONGEST_PROMPT:,} characters"
-            )
-        "".join(prompt).encode()  # a lone surrogate cannot be
-
-
 def _of_settings(mine: str, theirs: str) -> list[tuple[str, str, str]]:
     """(what, mine, theirs) of settings of passages."""
-    try:
-        one, two = json.loads(mine or "{}"), json.loads(theirs or "{}")
-    except ValueError:
-        return [("passages", mine, theirs)]
+    one, two = json.loads(mine or "{}"), json.loads(theirs or "{}")
     return [
         (name.replace("_", " "), str(one.get(name, "none")), str(two.get(name, "none")))
         for name in dict.fromkeys([*one, *two])

@@ -6,17 +6,50 @@ Safetensors only; files of this machine only; no code that comes with a model is
 from __future__ import annotations
 
 import logging
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from search.encoding.models import ModelFiles, optional_json
-from search.encoding.sharing import alone
 from search.errors import ModelError, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+P = ParamSpec("P")
+Loaded = TypeVar("Loaded")
+
+_KEPT = 3  # of each kind: indexes of a server may have different models
+_ALONE = threading.RLock()
+
+
+def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
+    """A function that imports transformers: of all these one runs at a time.
+
+    Its lazy imports and its settings are not safe between threads. The function waits for no other lock.
+    """
+
+    @wraps(load)
+    def one_at_a_time(*args: P.args, **options: P.kwargs) -> Loaded:
+        with _ALONE:
+            return load(*args, **options)
+
+    return one_at_a_time
+
+
+def kept_loaded(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
+    """A function whose last three results are kept; threads that ask together wait for one loading."""
+    found, lock = lru_cache(maxsize=_KEPT)(load), threading.RLock()
+
+    @wraps(load)
+    def loaded(*args: P.args, **options: P.kwargs) -> Loaded:
+        with lock:
+            return found(*args, **options)  # type: ignore[arg-type]
+
+    return loaded
 
 
 @alone

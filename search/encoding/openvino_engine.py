@@ -18,20 +18,19 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from search.encoding.cache import require_intact
+from search.encoding.description import KnownModel
 from search.encoding.engine import OF_OPENVINO, Hidden, padded
+from search.encoding.loading import quiet
 from search.encoding.tokenizer import Encoded
+from search.encoding.torch_engine import TorchEngine
 from search.errors import ModelError, first_line, is_of_memory
-from search.files import PRIVATE_FILE, open_file, write_whole
-
-if TYPE_CHECKING:
-    from search.encoding.description import KnownModel
-    from search.encoding.torch_engine import TorchEngine
+from search.files import PRIVATE_FILE, write_whole
 
 
 class OpenVINOEngine:
@@ -125,8 +124,8 @@ def _load(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
     processor = [core.get_property("CPU", name) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
     key = repr((ov.__version__, processor, config["INFERENCE_PRECISION_HINT"]))
     file = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.blob"
-    with suppress(OSError, ValueError, RuntimeError), open_file(file, links=False) as stream:
-        mapped = np.memmap(stream, np.uint8, "c")  # OpenVINO takes no array that cannot be written
+    with suppress(OSError, ValueError, RuntimeError):
+        mapped = np.memmap(file, np.uint8, "c")  # OpenVINO takes no array that cannot be written
         if _is_intact(mapped, folder):
             return core.import_model(ov.Tensor(mapped[:-4], shared_memory=True), "CPU", config), mapped
     require_intact(folder)
@@ -187,34 +186,12 @@ def threads() -> int:
 
 
 def _openvino() -> Any:
-    """The module `openvino`, imported without its conversion tool, which takes most of the time.
-
-    Raises:
-        MemoryError: the process is not allowed as much as it takes; where it starts nevertheless, it may end the
-            process or wait for ever.
-    """
+    """The module `openvino`, imported without its conversion tool, which takes most of the time."""
     if "openvino" not in sys.modules:
-        _require_room()
         sys.modules.setdefault("openvino.tools.ovc", None)  # type: ignore[arg-type]
     import openvino
 
     return openvino
-
-
-_ROOM = 900 * 2**20  # bytes of addresses; with less, threads of OpenVINO failed to start, or never did
-
-
-def _require_room() -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY:
-        import psutil
-
-        if limit - psutil.Process().memory_info().vms < _ROOM:
-            raise MemoryError
 
 
 _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6
@@ -229,8 +206,6 @@ def convert(known: KnownModel, folder: Path) -> None:
         ModelError: OpenVINO cannot convert the model, or computes something else with it.
         OSError: the files cannot be written.
     """
-    from search.encoding.torch_engine import TorchEngine
-
     engine = TorchEngine(known, "cpu")
     module, example = _traceable(engine)
     try:
@@ -296,8 +271,6 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
         del sys.modules["openvino.tools.ovc"]
     try:
         from openvino.tools.ovc import convert_model
-
-        from search.encoding.loading import quiet
 
         with quiet():  # the tracer remarks on constants in the model's code
             return convert_model(module, example_input=example)

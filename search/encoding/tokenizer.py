@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from search.encoding.sharing import alone
+from search.encoding.loading import alone
 from search.errors import InputError, ModelError, TextTooLong
 from search.records.shown import Shown
 from search.records.tokens import Part, Token

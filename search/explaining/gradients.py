@@ -25,8 +25,8 @@ import numpy as np
 
 from search.encoding import Encoder
 from search.encoding.description import KnownModel
+from search.encoding.loading import kept_loaded
 from search.encoding.pooling import pooled_layers
-from search.encoding.sharing import kept_loaded
 from search.encoding.tokenizer import Role, encode_ids, with_context
 from search.errors import ModelError
 from search.records.reports import Progress

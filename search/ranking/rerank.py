@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.encoding.encoder import Encoder
+from search.encoding.loading import alone, kept_loaded
 from search.encoding.models import from_hub
-from search.encoding.sharing import alone, kept_loaded
 from search.encoding.tokenizer import with_context
 from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order

@@ -197,7 +197,7 @@ def test_what_openvino_cannot_do_falls_back_to_torch(
     def fails(*args: Any) -> None:
         raise ModelError("no")
 
-    monkeypatch.setattr("search.encoding.openvino_engine.convert", fails)
+    monkeypatch.setattr("search.encoding.engines.convert", fails)
     assert Encoder(str(folder)).engine.name == "torch"
     with pytest.raises(ModelError, match="no"):
         Encoder(str(folder), engine="openvino").encode(["key"])

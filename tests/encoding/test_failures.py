@@ -10,7 +10,6 @@ import pytest
 from search.cli.app import main
 from search.encoding import Encoder, cache
 from search.errors import ModelError
-from search.index import Index
 from tests.conftest import save_tiny_bert
 
 
@@ -23,7 +22,7 @@ def tries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(known.files.name)
         raise ModelError(f"'{known.files.name}' cannot be converted for OpenVINO: no such operation")
 
-    monkeypatch.setattr("search.encoding.openvino_engine.convert", fails)
+    monkeypatch.setattr("search.encoding.engines.convert", fails)
     return made
 
 
@@ -59,15 +58,6 @@ def test_an_update_of_a_package_tries_again(
     Encoder(model).encode(["key"])
     Encoder(model).encode(["key"])
     assert len(tries) == 2
-
-
-def test_an_index_says_so(tries: list[str], model: str, notes: Path) -> None:
-    index = Index.build(notes, model=model)
-    assert index.report is not None
-    assert any("PyTorch encodes instead of OpenVINO" in note for note in index.report.notes)
-    assert "no such operation" in index.status().engine
-    assert Index.open(notes).query("key")
-    assert len(tries) == 1
 
 
 def test_seewhy_models_lists_and_removes_it(
@@ -113,12 +103,3 @@ def test_a_model_that_torch_cannot_load_either_is_not_remembered(
     with pytest.raises(ModelError, match="incomplete"):
         Encoder(str(folder)).encode(["key"])
     assert not any(model.problem for model in cache.listed())
-
-
-def test_a_damaged_record_counts_for_nothing(tries: list[str], model: str) -> None:
-    Encoder(model).encode(["key"])
-    (file,) = Path(cache.listed()[0].folder).glob("failed.json")
-    file.write_text("{", encoding="utf-8")
-    assert "no such operation" not in cache.listed()[0].problem
-    Encoder(model).encode(["key"])
-    assert len(tries) == 2

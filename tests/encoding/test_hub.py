@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from search.encoding import Encoder
-from search.encoding.models import commit_of, find_model, split_revision
+from search.encoding.models import find_model
 from search.errors import ModelError
-from search.files import read_sealed, write_sealed
 from search.index import Index
 from tests.conftest import save_tiny_bert
 
@@ -76,23 +75,3 @@ def test_a_folder_keeps_its_at(tmp_path: Path) -> None:
     (tmp_path / "empty@home").mkdir()
     with pytest.raises(ModelError, match="holds no model"):
         find_model(str(tmp_path / "empty@home"))
-
-
-def test_names_and_commits() -> None:
-    assert split_revision("a/b@refs/pr/1") == ("a/b", "refs/pr/1")
-    assert split_revision("a/b") == ("a/b", "")
-    assert commit_of(Path("models--a--b") / "snapshots" / FIRST) == FIRST
-    assert commit_of(Path("snapshots") / "mine") == commit_of(Path(FIRST)) == ""
-
-
-def test_an_entry_of_the_cache_that_knows_no_revision_is_still_one(hub: Path, own_cache: Path) -> None:
-    encoder = Encoder("nobody/tiny", offline=True)
-    encoder.encode(["water"])
-    files = encoder.files
-    (entry,) = (own_cache / "models").glob(f"{files.weights_sha256[:24]}-*/entry.json")
-    known = read_sealed(entry)
-    del known["files"]["revision"]
-    write_sealed(entry, known)
-    again = Encoder.of(encoder.fingerprint)
-    assert again.files.folder == entry.parent
-    assert again.fingerprint.revision == SECOND

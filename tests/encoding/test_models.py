@@ -1,7 +1,6 @@
 """Finding a model, and what is said when that fails."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -42,11 +41,6 @@ def test_no_such_model(name: str) -> None:
     assert DEFAULT_MODEL not in str(error.value)  # it may lack the head that is needed
     with pytest.raises(ModelError, match=f"no model '{name}'.*cannot be reached"):
         find_model(name)
-
-
-def test_an_impossible_name() -> None:
-    with pytest.raises(ModelError, match="neither a folder"):
-        find_model("a/b/c/d", offline=True)
 
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
@@ -148,11 +142,6 @@ def test_a_model_that_is_no_encoder_is_refused_by_name(tmp_path: Path) -> None:
 
 MODULES = {
     "no JSON": ("[", "modules.json cannot be read"),
-    "deep": ("[" * 100_000, "modules.json cannot be read"),
-    "no list": ("{}", "modules.json is not a list"),
-    "no modules": ("[]", "modules in an order that is not supported"),
-    "texts": ('["a"]', "a module in modules.json lacks"),
-    "no path": ('[{"type": "sentence_transformers.models.Transformer"}]', "lacks 'path'"),
     "code of its own": (
         '[{"type": "mine.Transformer", "path": ""}]',
         "module 'Transformer', which is not supported",
@@ -183,17 +172,13 @@ FILES = {
     "1_Pooling/config.json": [
         "{",
         "[]",
-        '{"embedding_dimension": "x", "pooling_mode_cls_token": true}',
-        '{"a": 1}',
     ],
     "sentence_bert_config.json": [
         "{",
         '{"max_seq_length": "many"}',
-        '{"model_args": 7}',
-        '{"transformer_task": "x"}',
     ],
-    "config_sentence_transformers.json": ["{", '{"prompts": 7}', '{"truncate_dim": "x"}'],
-    "tokenizer_config.json": ["{", "[]"],
+    "config_sentence_transformers.json": ["{"],
+    "tokenizer_config.json": ["{"],
     "config.json": [
         '{"model_type": "bert", "hidden_size": "x"}',
         '{"model_type": "bert", "hidden_size": 31}',
@@ -222,58 +207,3 @@ def test_an_adapter_is_refused(tmp_path: Path) -> None:
     (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ModelError, match="is an adapter to another model"):
         Encoder(str(folder))
-
-
-SAID: dict[str, list[tuple[str, object]]] = {
-    "config.json": [
-        ("vocab_size", 10**12),
-        ("hidden_size", 10**9),
-        ("num_hidden_layers", 10**9),
-        ("num_hidden_layers", -1),
-        ("num_attention_heads", 1.5),
-        ("pad_token_id", "x"),
-        ("pad_token_id", True),
-        ("max_position_embeddings", []),
-    ],
-    "sentence_bert_config.json": [("max_seq_length", -5), ("max_seq_length", 1)],
-    "config_sentence_transformers.json": [
-        ("prompts", {"query": ["a"]}),
-        ("prompts", {"query": "x" * 20_000}),
-        ("prompts", {"query": "\ud800"}),
-        ("truncate_dim", -3),
-        ("truncate_dim", 1000),
-    ],
-}
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    ("file", "key", "value"), [(file, key, value) for file, said in SAID.items() for key, value in said]
-)
-def test_a_value_that_no_model_has_is_one_plain_error(
-    tiny_model: Path, tmp_path: Path, own_cache: Path, file: str, key: str, value: object
-) -> None:
-    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
-    said = json.loads((folder / file).read_text(encoding="utf-8")) if (folder / file).exists() else {}
-    (folder / file).write_text(json.dumps(said | {key: value}), encoding="utf-8")
-    with pytest.raises(ModelError, match=str(folder)) as caught:
-        Encoder(str(folder)).encode(["water"])
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
-
-
-@pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "\ud800", "a/" * 50])
-def test_a_module_in_a_folder_that_cannot_be(tmp_path: Path, path: str) -> None:
-    folder = save_tiny_bert(tmp_path / "model")
-    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-    modules[1]["path"] = path
-    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
-    with pytest.raises(ModelError, match=r"modules.json names the folder"):
-        find_model(str(folder))
-
-
-@pytest.mark.parametrize("size", [0, 7, 500])
-def test_weights_that_were_cut(tmp_path: Path, size: int) -> None:
-    folder = save_tiny_bert(tmp_path / "model")
-    os.truncate(folder / "model.safetensors", size)
-    with pytest.raises(ModelError, match=r"damaged: .*model.safetensors cannot be read"):
-        find_model(str(folder))

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.encoding import Encoder
-from search.encoding import engine as engines
+from search.encoding import Encoder, engines
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.openvino_engine import computes_in
-from search.errors import FingerprintMismatch, InputError
+from search.errors import FingerprintMismatch, InputError, ModelError
 from search.index import Index
 
 TEXTS = ["find the key", "", "time and water and the long way to the other side of the door", "a!"]
@@ -69,13 +68,13 @@ def test_an_unknown_precision_and_one_that_the_engine_lacks(tiny: Encoder) -> No
 
 
 def test_a_processor_without_units_for_it(tiny: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.encoding.openvino_engine.computes_in", lambda precision: False)
+    monkeypatch.setattr(engines, "computes_in", lambda precision: False)
     monkeypatch.setattr(engines, "_may_have_gpu", lambda: False)
     encoder = Encoder(tiny.model, precision="bf16")
     assert encoder.runs_on == "torch on cpu, bf16 (instead of OpenVINO: this processor has no units for bf16)"
     assert encoder.remarks == ("PyTorch encodes instead of OpenVINO: this processor has no units for bf16",)
     asked = Encoder(tiny.model, precision="bf16", engine="openvino")
-    with pytest.raises(InputError, match="in bf16: this processor has no units for bf16. Choose 'torch'"):
+    with pytest.raises(ModelError, match="this processor has no units for bf16.*choose 'torch'"):
         asked.encode(TEXTS)
 
 
@@ -96,7 +95,7 @@ def test_it_is_part_of_the_fingerprint(tiny: Encoder) -> None:
 
 def test_an_index_keeps_its_precision(notes: Path, tiny: Encoder) -> None:
     made = Index.build(notes, model=tiny.model, precision="bf16")
-    assert made.status().engine.endswith(", bf16")
+    assert ", bf16" in made.status().engine
     index = Index.open(notes)
     assert index.status().fingerprint["precision"] == "bf16"
     (hit,) = index.query("find the key", k=1)

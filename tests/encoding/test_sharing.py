@@ -10,7 +10,7 @@ import pytest
 
 from search.bert import checkpoint, inspect
 from search.encoding import loading
-from search.encoding.sharing import alone, kept_loaded
+from search.encoding.loading import alone, kept_loaded
 from tests.conftest import save_tiny_bert
 
 

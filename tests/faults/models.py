@@ -117,7 +117,7 @@ def encodes(place: Path) -> tuple[str, str]:
 
     for _ in range(2):
         started = time.process_time()
-        with mock.patch("search.encoding.openvino_engine.convert", copied):
+        with mock.patch("search.encoding.engines.convert", copied):
             encoder = Encoder.of(fingerprint, offline=True)
             off = np.abs(encoder.encode(_TEXTS) - np.load(place / "model.npy")).max()
         if not off < 1e-5:
