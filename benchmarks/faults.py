@@ -1,10 +1,10 @@
-"""What survives: kills, failing disks, any sequence of edits, readers beside a writer, damaged files.
+"""What survives: kills, failing disks, readers beside a writer, damaged files.
 
     python benchmarks/faults.py [--full] [--only GROUP,...] [--seed N] [--place FOLDER]
 
-Groups: kill, io, state, readers, flips, mutate, cache, arguments.
+Groups: kill, full, io, readers, flips, mutate, cache.
 
-The harnesses of tests/faults/, which the suite runs small; "--only walk" is one short one. With --full as large as the
+The harnesses of tests/faults/, which the suite runs small. With --full as large as the
 figures in indexes/README.md say, which takes an hour. Exits with 1 when anything was found.
 """
 
@@ -18,18 +18,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from machine import headline
 
-from tests.faults import arguments, failing, kill, machine, mutate, oracle, ordering, readers
-from tests.faults.contents import fill
+from tests.faults import failing, kill, mutate, oracle, ordering, readers
 from tests.faults.outcome import Outcome
 from tests.faults.shim import compiled
 
-GROUPS = ("kill", "io", "state", "readers", "flips", "mutate", "cache", "arguments")
+GROUPS = ("kill", "full", "io", "readers", "flips", "mutate", "cache")
 Harness = Callable[[Path], Outcome]
 
 
@@ -68,26 +66,18 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
     """The harnesses of a group, each to be given an empty folder."""
     most = None if full else 12
     if group == "kill":
-        yield lambda p: kill.random_kills(p, seed=seed, kills=1000 if full else 15)
+        yield lambda p: kill.random_kills(p, seed=seed, kills=300 if full else 15)
         yield lambda p: kill.kills_at_steps(p, seed=seed, most=most)
+    elif group == "full":
+        yield lambda p: failing.no_room(p, seed=seed, most=17 if full else 4)
     elif group == "io":
-        yield lambda p: failing.every_failure(p, failing.InPython(), seed=seed, most=most)
-        yield lambda p: failing.no_room(p, seed=seed, most=most)
+        yield lambda p: failing.every_failure(p, seed=seed, most=most)
         if (library := compiled(place)) is not None:
-            yield lambda p: failing.in_library(library, p, seed=seed, most=most)
             yield lambda p: ordering.losses_of_power(library, p, seed=seed, states=8 if full else 1)
-    elif group == "state":
-        yield lambda _: machine.random_walks(seed=seed, walks=400 if full else 8, length=50)
-    elif group == "walk":
-        yield lambda _: machine.random_walks(seed=seed, walks=1, length=5)
     elif group == "readers":
         yield lambda p: readers.against_a_writer(
             p, seed=seed, readers=8 if full else 2, seconds=60 if full else 3
         )
-        yield lambda p: readers.against_a_removal(
-            p, seed=seed, readers=4 if full else 2, seconds=60 if full else 3
-        )
-        yield lambda p: readers.beside_an_editor(p, seed=seed, seconds=60 if full else 3)
     elif group == "flips":
         yield lambda p: mutate.flipped_segments(p, seed=seed, files=1000 if full else 60)
     elif group == "mutate":
@@ -96,19 +86,8 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
         yield lambda p: mutate.damaged_packages(p, seed=seed, files=files // 2)
     elif group == "cache":
         yield lambda p: mutate.damaged_models(p, seed=seed, files=1000 if full else 60)
-    elif group == "arguments":
-        yield lambda p: _odd_arguments(p, seed=seed, runs=1000 if full else 100)
     else:
         sys.exit(f"there is no harness '{group}'; choose from {', '.join(GROUPS)}.")
-
-
-def _odd_arguments(place: Path, *, seed: int, runs: int) -> Outcome:
-    """With a model of random weights, converted in a cache of its own."""
-    from tests.conftest import save_tiny_bert
-
-    fill(place / "notes", Random(seed))
-    os.environ["SEEWHY_CACHE"] = str(place / "cache")
-    return arguments.odd_arguments(place, str(save_tiny_bert(place / "tiny")), seed=seed, runs=runs)
 
 
 def row(outcome: Outcome, seconds: float) -> str:

@@ -151,7 +151,7 @@ SMALL: dict[str, Made] = {
     "commits": lambda p: ["--small", "1000", "--large", "2000", "--any"],
     "encoder": lambda p: [HANDBOOK, "--passages", "3", "--repeats", "1"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
-    "faults": lambda p: ["--only", "walk"],
+    "faults": lambda p: ["--only", "full"],
     "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
     "heads": lambda p: ["sentiment", tweets(p / "a"), "--ways", "linear", "none", *tiny(p)],

@@ -9,15 +9,12 @@
     child.py       such a process, for which few passages are many
     worker.py      the child that edits and indexes, until it is killed
     reader.py      the child that asks, and checks every answer
-    editor.py      the child that edits a folder, while others index it
 
     kill.py        1. SIGKILL at random moments, and at every named step
-    failing.py     2. the n-th write, fsync or rename fails; with shim.py and shim.c below Python, too
-    ordering.py       what was not forced to disk is lost; disk.py is such a disk
-    machine.py     3. Hypothesis: any sequence of edits and runs, against a dictionary; edits.py has the edits
-    readers.py     4. readers against a writer that never stops, and beside a removal; an editor beside runs and repairs
+    failing.py     2. the n-th write, fsync or rename fails
+    ordering.py    3. what was not forced to disk is lost; disk.py is such a disk, shim.py and shim.c see the writes
+    readers.py     4. readers against a writer that never stops
     mutate.py      5. flipped bits in segments, damaged input files and models; damage.py and packages.py make them
-    defects.py     6. ways to break `search` that each harness must notice
 
 Every harness is a function that takes a seed and a size and gives an Outcome. The suite runs them small,
 `python benchmarks/faults.py --full` large.

@@ -24,6 +24,11 @@ def _flip(data: bytearray, rng: Random) -> bytearray:
     return data
 
 
+def _flip_one(data: bytearray, rng: Random) -> bytearray:
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return data
+
+
 def _swap(data: bytearray, rng: Random) -> bytearray:
     if len(data) <= 2 * _BLOCK:
         return data[::-1]
@@ -72,6 +77,8 @@ ANYTHING: dict[str, Callable[[bytearray, Random], bytearray]] = {
     "cut out": _cut_out,
     "random bytes": _random,
 }
+
+BIT = {"a bit flipped": _flip_one}
 
 _NASTY = (
     "\0", "\x1b[2J", "\r", "\r\n", "\u2028", "\ufeff", "\u202e", "\ud800", "\U0010ffff", '"', "'", ",", "\t", "{", "[",

@@ -18,7 +18,6 @@ from typing import Any
 from search import IndexNotFound, SearchError
 from tests.faults import oracle, steps
 from tests.faults.contents import Editor, fill
-from tests.faults.defects import defect
 from tests.faults.history import History
 from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Child, Workers
@@ -26,12 +25,11 @@ from tests.faults.processes import Child, Workers
 _LONGEST = 0.4  # seconds that a writer is left alive
 
 
-def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2, name: str = "") -> Outcome:
+def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2) -> Outcome:
     """Kill a writer that edits and indexes, `kills` times, while readers ask.
 
     Args:
         place: an empty folder to work in.
-        name: of a defect to plant in the children.
     """
     outcome = Outcome("kill: random moments", seed)
     rng = Random(seed)
@@ -41,12 +39,12 @@ def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2, name: 
     log.touch()
     history = History(log)
     history.now(oracle.on_disk(folder))
-    asking = [Child("reader", str(index), str(seed + i), "0.02", "0", name) for i in range(readers)]
+    asking = [Child("reader", str(index), str(seed + i), "0.02", "0") for i in range(readers)]
     workers = Workers("worker")
     try:
         for number in range(kills):
             worker = workers.take()
-            told = {"folder": str(folder), "index": str(index), "log": str(log), "defect": name}
+            told = {"folder": str(folder), "index": str(index), "log": str(log)}
             worker.say(do="loop", seed=seed * 100_000 + number, **told)
             time.sleep(rng.uniform(0.0, _LONGEST))
             by_itself = worker.ended
@@ -174,51 +172,34 @@ def scenario(name: str, place: Path, seed: int) -> Scenario:
     return made
 
 
-def count_steps(made: Scenario, *, statements: bool = False) -> list[str]:
+def count_steps(made: Scenario) -> list[str]:
     """The names of the steps that a run goes through when nobody disturbs it."""
     made.restore()
-    counted = steps.Steps(made.index, steps.nothing, statements=statements)
+    counted = steps.Steps(made.index, steps.nothing)
     with counted.patched():
         oracle.run(made.folder, made.index, rebuild=made.rebuild)
     return counted.names
 
 
-def kills_at_steps(
-    place: Path,
-    *,
-    seed: int,
-    most: int | None = None,
-    scenarios: Iterable[str] = SCENARIOS,
-    statements: bool = False,
-    near: str = "",
-    enough: int = ENOUGH,
-    name: str = "",
-) -> Outcome:
+def kills_at_steps(place: Path, *, seed: int, most: int | None = None) -> Outcome:
     """Kill a run before and after each of its steps.
 
     Args:
         most: kill at so many of the steps only, spread over all of them; None for every one.
-        near: only at the first step whose name contains this.
-        statements: also before and after each statement that changes the database.
-        enough: stop after so many failures.
-        name: of a defect to plant in the child.
     """
     outcome = Outcome("kill: every step", seed)
     workers = Workers("worker")
     try:
-        for title in scenarios:
+        for title in SCENARIOS:
             made = scenario(title, place / title.replace(" ", "-"), seed)
-            with defect(name):
-                names = count_steps(made, statements=statements)
+            names = count_steps(made)
             outcome.figures[f"steps of {title}"] = len(names)
-            chosen = [near] if near else range(1, len(names) + 1)
-            moments = [(at, when) for at in chosen for when in ("before", "after")]
+            moments = [(at, when) for at in range(1, len(names) + 1) for when in ("before", "after")]
             for at, when in some(moments, most, Random(seed)):
-                told: dict[str, Any] = {"at": at, "when": when, "statements": statements, "defect": name}
-                found = _kill_at(made, workers, outcome, **told)
-                where = f"{title}, {when} step {at}" + ("" if near else f" ({names[at - 1]})")
+                found = _kill_at(made, workers, outcome, at=at, when=when)
+                where = f"{title}, {when} step {at} ({names[at - 1]})"
                 outcome.failures += [f"{where}: {what}" for what in found]
-                if len(outcome.failures) >= enough:
+                if len(outcome.failures) >= ENOUGH:
                     return outcome
     finally:
         workers.close()

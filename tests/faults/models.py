@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import time
-from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,15 +13,13 @@ from unittest import mock
 
 import numpy as np
 
-from search import Fingerprint
-from search.encoding import Encoder, cache
+from search import Encoder, Fingerprint
 from tests.conftest import save_tiny_bert
-from tests.faults.damage import ANYTHING, damaged
+from tests.faults.damage import ANYTHING, BIT, damaged
 
 _TEXTS = ["find the key", "time and water and the long way to the other side of the door"]
 _SECONDS = 10.0  # of processor time that an answer may take; PyTorch alone takes some six
 _FILES = ("encoder.bin", "encoder.xml", "tokenizer.json", "entry.json", "*.blob")
-_PRIVATE = "private.txt"
 
 
 def base(place: Path) -> None:
@@ -37,73 +34,29 @@ def base(place: Path) -> None:
 
 
 def damage_one(place: Path, rng: Random) -> str:
-    """Restore the cache, and damage something in it; what, and how."""
+    """Restore the cache, and damage a file of the model in it; which, and how."""
     os.environ["SEEWHY_CACHE"] = str(place / "cache")
-    for path in (place / "cache", place / "decoy"):
-        path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree(place / "cache", ignore_errors=True)
     shutil.copytree(place / "base", place / "cache")
-    (place / "decoy").mkdir()
-    (place / "decoy" / _PRIVATE).write_text("private", encoding="utf-8")
-    entry, other = (cache.entry_folder(*_hashes(place, name)) for name in ("model", "other"))
+    entry, other = (_entry(place / "cache", place / name) for name in ("model", "other"))
     target = next(entry.glob(rng.choice(_FILES)))
-    how = rng.choice(
-        ("bytes",) * 6 + ("zeros", "emptied", "lost", "folder", "link", "pipe", "other's", "whole")
-    )
-    if how == "whole":
-        return _damage_whole(entry, other, place / "decoy", rng)
-    what = f"{target.name} {how}"
-    if how == "bytes":
-        kind, data = damaged(target.read_bytes(), rng, ANYTHING)
-        what = f"{target.name} {kind}"
-    else:
-        data = bytes(target.stat().st_size if how == "zeros" else 0)
-    twin = next(other.glob("*.blob" if target.suffix == ".blob" else target.name))
-    target.unlink()
-    if how == "folder":
-        target.mkdir()
-        (target / _PRIVATE).write_text("private", encoding="utf-8")
-    elif how == "link":
-        shutil.copyfile(twin, place / "decoy" / target.name)
-        target.symlink_to(place / "decoy" / target.name)
-    elif how == "pipe":
-        os.mkfifo(target)
-    elif how == "other's":
-        shutil.copyfile(twin, target)
-    elif how != "lost":
-        target.write_bytes(data)
-    return what
-
-
-def _damage_whole(entry: Path, other: Path, decoy: Path, rng: Random) -> str:
-    """Damage more than one file: as a loss of power, a wrong copy, or another user would."""
-    how = rng.choice(
-        ("half written", "no power", "of another model", "a file", "a link", "no cache", "a lock")
-    )
+    how = rng.choice(("bit",) * 8 + ("bytes", "lost", "other's", "half written"))
     if how == "half written":
-        entry.rename(entry.with_name(f"{entry.name}.new"))
-    elif how == "no power":
-        for name in ("encoder.bin", "encoder.xml", "tokenizer.json"):
-            (entry / name).write_bytes(bytes((entry / name).stat().st_size))
-    elif how == "of another model":
-        shutil.rmtree(entry)
-        shutil.copytree(other, entry)
-    elif how == "a lock":
-        next(entry.glob("*.blob")).unlink()
-        (entry / "encoder.xml").unlink()
-        (entry.parent / f"{entry.name}.lock").unlink()
-        (entry.parent / f"{entry.name}.lock").symlink_to(decoy / _PRIVATE)
-    elif how == "no cache":
-        shutil.rmtree(entry.parent)
-        entry.parent.write_text("x", encoding="utf-8")
+        entry.rename(entry.with_suffix(".new"))
+    elif how == "lost":
+        target.unlink()
+    elif how == "other's":
+        shutil.copyfile(next(other.glob("*.blob" if target.suffix == ".blob" else target.name)), target)
     else:
-        entry.rename(decoy / "entry")
-        entry.write_text("x", encoding="utf-8") if how == "a file" else entry.symlink_to(decoy / "entry")
-    return how
+        kind, data = damaged(target.read_bytes(), rng, BIT if how == "bit" else ANYTHING)
+        target.unlink()
+        target.write_bytes(data)
+        how = kind
+    return f"{target.name} {how}"
 
 
 def encodes(place: Path) -> tuple[str, str]:
-    """The outcome to count, and why it is a failure: a query encodes as before, twice, and nothing else changed."""
-    before = _tree(place / "decoy")
+    """The outcome to count, and why it is a failure: a query encodes as before, twice."""
     fingerprint = Fingerprint.from_dict(json.loads((place / "model.json").read_text(encoding="utf-8")))
     made, remark, by = 0, "", ""
 
@@ -111,7 +64,7 @@ def encodes(place: Path) -> tuple[str, str]:
         """In place of a conversion, which takes a second: the one that was made before."""
         nonlocal made
         made += 1
-        source = place / "base" / "models" / cache.entry_folder(*known.files.hashes).name
+        source = _entry(place / "base", place / "model")
         for name in ("encoder.xml", "encoder.bin"):
             shutil.copyfile(source / name, folder / name)
 
@@ -125,8 +78,6 @@ def encodes(place: Path) -> tuple[str, str]:
         if (seconds := time.process_time() - started) > _SECONDS:
             return "slow", f"an answer took {seconds:.0f} s"
         remark, by = "".join(encoder.remarks), encoder.engine.name
-    if _tree(place / "decoy") != before:
-        return "harm", "something outside the cache changed"
     if by == "torch":
         return "by PyTorch", "" if remark else "PyTorch encodes, and no word of it"
     if made > 1:
@@ -134,11 +85,7 @@ def encodes(place: Path) -> tuple[str, str]:
     return ("made again" if made else "right"), ""
 
 
-@lru_cache
-def _hashes(place: Path, name: str) -> tuple[str, str, str]:
-    made = json.loads((place / f"{name}.json").read_text(encoding="utf-8"))
-    return made["weights"], made["tokenizer"], made["config"]
-
-
-def _tree(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def _entry(cached: Path, model: Path) -> Path:
+    """The folder of a model in a cache."""
+    made = json.loads(model.with_suffix(".json").read_text(encoding="utf-8"))
+    return next((cached / "models").glob(f"{made['weights'][:24]}-*[!k]"))

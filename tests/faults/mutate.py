@@ -4,7 +4,7 @@ A damaged index gives the answers that it gave before, or an error that is ours.
 or is skipped for a reason. Never another exception, a crash, a hang, or a wrong answer. The work is done in
 children, many files each; when one dies or says nothing, the file that it was at is to blame.
 
-    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT
+    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP
 
 KIND: segment, input, package, model
 """
@@ -26,7 +26,6 @@ from search.records.options import Mode
 from tests.faults import models, oracle
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import INPUTS, TEXT, damaged
-from tests.faults.defects import defect
 from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.packages import damaged_package, packages
 from tests.faults.processes import Child
@@ -35,34 +34,29 @@ MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 _PATIENCE = 60.0  # seconds without a word that count as a hang; a file takes a few hundredths of one
 
 
-def flipped_segments(place: Path, *, seed: int, files: int, name: str = "", enough: int = ENOUGH) -> Outcome:
-    """Query an index, one bit of whose FAISS files and postings is flipped, `files` times.
-
-    Args:
-        name: of a defect to plant in the child.
-        enough: stop after so many failures.
-    """
+def flipped_segments(place: Path, *, seed: int, files: int) -> Outcome:
+    """Query an index, one bit of whose FAISS files and postings is flipped, `files` times."""
     _base(place, seed)
-    return _in_children("segment", place, Outcome("flipped bits of segments", seed), files, name, enough)
+    return _in_children("segment", place, Outcome("flipped bits of segments", seed), files)
 
 
-def damaged_inputs(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
+def damaged_inputs(place: Path, *, seed: int, files: int) -> Outcome:
     """Read and cut a damaged file, `files` times."""
     place.mkdir(parents=True, exist_ok=True)
-    return _in_children("input", place, Outcome("damaged input files", seed), files, name)
+    return _in_children("input", place, Outcome("damaged input files", seed), files)
 
 
-def damaged_packages(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
+def damaged_packages(place: Path, *, seed: int, files: int) -> Outcome:
     """The same with PDF, Word, PowerPoint, Excel and EPUB files; none without the extra `documents`."""
     place.mkdir(parents=True, exist_ok=True)
     outcome = Outcome("damaged PDF, Word, ... files", seed)
-    return _in_children("package", place, outcome, files if packages() else 0, name)
+    return _in_children("package", place, outcome, files if packages() else 0)
 
 
-def damaged_models(place: Path, *, seed: int, files: int, name: str = "", enough: int = ENOUGH) -> Outcome:
+def damaged_models(place: Path, *, seed: int, files: int) -> Outcome:
     """Encode with a converted model of which something is damaged, `files` times."""
     models.base(place)
-    return _in_children("model", place, Outcome("damaged converted models", seed), files, name, enough)
+    return _in_children("model", place, Outcome("damaged converted models", seed), files)
 
 
 def _base(place: Path, seed: int) -> None:
@@ -77,22 +71,20 @@ def _base(place: Path, seed: int) -> None:
     oracle.run(place / "folder", place / "base")
 
 
-def _in_children(
-    kind: str, place: Path, outcome: Outcome, files: int, name: str, enough: int = ENOUGH
-) -> Outcome:
+def _in_children(kind: str, place: Path, outcome: Outcome, files: int) -> Outcome:
     at = 0
-    while at < files and len(outcome.failures) < enough:
-        arguments = (kind, str(place), str(outcome.seed), str(at), str(files), name)
+    while at < files and len(outcome.failures) < ENOUGH:
+        arguments = (kind, str(place), str(outcome.seed), str(at), str(files))
         child = Child("mutate", *arguments)
         if child.hear() is None:
             raise RuntimeError(f"a child did not start: {child.last_words()}")
-        at = _listen(child, outcome, at, enough)
+        at = _listen(child, outcome, at)
     outcome.figures.setdefault("crashes", 0)
     outcome.figures.setdefault("hangs", 0)
     return outcome
 
 
-def _listen(child: Child, outcome: Outcome, at: int, enough: int) -> int:
+def _listen(child: Child, outcome: Outcome, at: int) -> int:
     """Hear what a child finds, until it ends or that is enough; the number of the file that comes next."""
     what = ""
     while True:
@@ -117,7 +109,7 @@ def _listen(child: Child, outcome: Outcome, at: int, enough: int) -> int:
         outcome.count(said["outcome"])
         if said["failure"]:
             outcome.failures.append(f"file {at} ({what}): {said['failure']}")
-            if len(outcome.failures) >= enough:
+            if len(outcome.failures) >= ENOUGH:
                 child.kill()
                 return at + 1
         at += 1
@@ -227,15 +219,14 @@ _KINDS = {
 
 
 def main() -> None:
-    kind, folder, seed, first, stop, name = sys.argv[1:]
+    kind, folder, seed, first, stop = sys.argv[1:]
     place = Path(folder)
     print(json.dumps({"ready": True}), flush=True)
     for at in range(int(first), int(stop)):
         what, look = _KINDS[kind](place, Random(f"{kind} {seed} {at}"))
         print(json.dumps({"begins": at, "what": what}), flush=True)
         try:
-            with defect(name):
-                outcome, failure = look()
+            outcome, failure = look()
         except Exception as error:
             outcome, failure = "other exception", f"{type(error).__name__}: {error}"
         print(json.dumps({"outcome": outcome, "failure": failure[:300]}), flush=True)

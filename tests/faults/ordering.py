@@ -4,7 +4,7 @@ A run is made under the shim, which writes down every change that reaches the op
 imagined (disk.py) as it may be found after a loss of power behind the n-th change. Each such disk must open as the
 index between two commits, with nothing lost that was reported as committed by then.
 
-    python -m tests.faults.ordering LIBRARY PLACE SEED MOST STATES DEFECT      with LIBRARY in LD_PRELOAD
+    python -m tests.faults.ordering LIBRARY PLACE SEED MOST STATES      with LIBRARY in LD_PRELOAD
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.faults import oracle
-from tests.faults.defects import defect
 from tests.faults.disk import Disk, changes
 from tests.faults.history import History
 from tests.faults.kill import SCENARIOS, Scenario, scenario, some
@@ -41,8 +39,6 @@ def losses_of_power(
     seed: int,
     states: int,
     most: int | None = None,
-    scenarios: Iterable[str] = SCENARIOS,
-    name: str = "",
 ) -> Outcome:
     """Lose the power after each change that a run makes, in a child that has the shim.
 
@@ -50,9 +46,8 @@ def losses_of_power(
         states: how many disks to imagine for each loss; the first four keep nothing, all, only names and
             only bytes of what was not forced to disk, the others some of it at random.
         most: so many losses in each scenario only, spread over the run; None for all.
-        name: of a defect to plant.
     """
-    numbers = (str(seed), str(most or 0), str(states), ",".join(scenarios), name)
+    numbers = (str(seed), str(most or 0), str(states))
     child = Child("ordering", str(library), str(place), *numbers, environment={"LD_PRELOAD": str(library)})
     said = child.hear(patience=7200)
     child.wait()
@@ -72,14 +67,14 @@ class _Reports:
         self.reports.append((os.fstat(self._log).st_size, line))
 
 
-def _losses(shim: Shim, made: Scenario, outcome: Outcome, most: int | None, states: int, name: str) -> None:
+def _losses(shim: Shim, made: Scenario, outcome: Outcome, most: int | None, states: int) -> None:
     made.restore()
     made.index.mkdir(exist_ok=True)
     disk = Disk(made.index)
     log = made.folder.parent / "changes"
     descriptor = os.open(log, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     reports = _Reports(descriptor)
-    with defect(name), reported(reports, at_once=not made.rebuild):
+    with reported(reports, at_once=not made.rebuild):
         shim.arm(made.index, log=descriptor)
         oracle.run(made.folder, made.index, rebuild=made.rebuild)
         shim.disarm()
@@ -121,11 +116,11 @@ def _look(made: Scenario, files: dict[str, bytes], reports: list[Report], end: i
 
 
 def main() -> None:
-    library, place, seed, most, states, scenarios, name = sys.argv[1:]
+    library, place, seed, most, states = sys.argv[1:]
     shim, outcome = Shim(Path(library)), Outcome("losses of power", int(seed))
-    for title in scenarios.split(","):
+    for title in SCENARIOS:
         made = scenario(title, Path(place) / title.replace(" ", "-"), int(seed))
-        _losses(shim, made, outcome, int(most) or None, int(states), name)
+        _losses(shim, made, outcome, int(most) or None, int(states))
     print(json.dumps(asdict(outcome)), flush=True)
 
 

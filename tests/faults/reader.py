@@ -1,10 +1,9 @@
 """The child that asks, again and again, and checks every answer; it stops when its stdin is closed.
 
-    python -m tests.faults.reader INDEX SEED PAUSE VERSIONS DEFECT [gone]
+    python -m tests.faults.reader INDEX SEED PAUSE VERSIONS
 
 PAUSE: seconds between two questions. VERSIONS: how many passages the index always holds, if all of them carry the
-same version of the folder (the word `versionN`); 0 if the folder is edited at random. gone: the index may be removed,
-and a message of this program that says so is an answer.
+same version of the folder (the word `versionN`); 0 if the folder is edited at random.
 """
 
 from __future__ import annotations
@@ -17,20 +16,18 @@ import time
 from pathlib import Path
 from random import Random
 
-from search import Index, SearchError
+from search import Index
 from tests.faults import oracle
-from tests.faults.defects import defect
 
 _REOPEN = 25  # questions
 
 
 def main() -> None:
-    index, seed, pause, versions, name, *gone = sys.argv[1:]
+    index, seed, pause, versions = sys.argv[1:]
     stop = threading.Event()
     threading.Thread(target=_wait_for_the_end, args=[stop], daemon=True).start()
     print(json.dumps({"ready": True}), flush=True)
-    with defect(name):
-        found = ask(Path(index), Random(int(seed)), float(pause), int(versions), stop, bool(gone))
+    found = ask(Path(index), Random(int(seed)), float(pause), int(versions), stop)
     print(json.dumps(found), flush=True)
 
 
@@ -39,11 +36,9 @@ def _wait_for_the_end(stop: threading.Event) -> None:
     stop.set()
 
 
-def ask(
-    index: Path, rng: Random, pause: float, versions: int, stop: threading.Event, gone: bool
-) -> dict[str, object]:
+def ask(index: Path, rng: Random, pause: float, versions: int, stop: threading.Event) -> dict[str, object]:
     errors: list[str] = []
-    mixed, notes, refused = 0, 0, 0
+    mixed, notes = 0, 0
     times: list[float] = []
     reader: Index | None = None
     while not stop.is_set():
@@ -61,23 +56,18 @@ def ask(
             if wrong := oracle.inconsistent(hits, query):
                 errors.append(wrong)
             notes += bool(reader.notes)
-            if gone and not hits and any("holds no passages" in note for note in reader.notes):
-                refused += 1
-            elif versions:
+            if versions:
                 seen = {word for hit in hits for word in re.findall(r"version\w+", hit.text)}
                 mixed += len(seen) != 1 or len(hits) != versions
             elif not hits:
                 errors.append(f"no hit for '{query}'")
         except Exception as error:
-            if gone and isinstance(error, SearchError):
-                refused += 1
-            else:
-                errors.append(f"{type(error).__name__}: {error}")
+            errors.append(f"{type(error).__name__}: {error}")
             time.sleep(0.01)
         if len(errors) > 1000:
             break
         time.sleep(pause)
-    return {"times": times, "errors": errors, "mixed": mixed, "notes": notes, "refused": refused}
+    return {"times": times, "errors": errors, "mixed": mixed, "notes": notes}
 
 
 if __name__ == "__main__":

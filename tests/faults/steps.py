@@ -25,10 +25,6 @@ _TRANSACTION = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE",
 _CHANGING = frozenset({"INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "REPLACE"})
 
 
-class Dead(BaseException):
-    """Ends a run as a kill would: no error handler may take it for an error."""
-
-
 class Steps:
     """Counts the steps of the main thread below one folder, and lets a fault happen at them.
 
@@ -137,25 +133,13 @@ def _writes(mode: str = "r", *args: Any, **options: Any) -> bool:
     return not mode.startswith("r") or "+" in mode
 
 
-def die_at(at: int | str, when: str) -> Fault:
-    """Kill this process before or after step number `at`, or the first whose name contains it. Nothing of Python runs
-    after that.
-    """
+def die_at(at: int, when: str) -> Fault:
+    """Kill this process before or after step number `at`. Nothing of Python runs after that."""
 
     def fault(number: int, moment: str, name: str, path: str) -> None:
-        if moment == when and (at in name if isinstance(at, str) else number == at):
+        if moment == when and number == at:
             # On Windows, which has no SIGKILL, os.kill ends a process just as abruptly.
             os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
-
-    return fault
-
-
-def dead_from(at: int) -> Fault:
-    """Raise Dead at step number `at` and at each one after it, as though the process were gone."""
-
-    def fault(number: int, moment: str, name: str, path: str) -> None:
-        if number >= at and (moment == "before" or number > at):
-            raise Dead(name)
 
     return fault
 

@@ -25,16 +25,6 @@ def test_losses_of_power(place: Path, library: Path) -> None:
     assert outcome.runs >= 3 * 4 * 3
 
 
-@pytest.mark.parametrize(
-    ("name", "sign"),
-    [("never_synced", "though a commit was reported"), ("segments_never_synced", "damaged or missing")],
-)
-def test_a_broken_build_is_noticed(place: Path, library: Path, name: str, sign: str) -> None:
-    scenarios = ["first run"]
-    outcome = losses_of_power(library, place, seed=SEED, states=1, most=12, scenarios=scenarios, name=name)
-    assert any(sign in failure for failure in outcome.failures), outcome.failures
-
-
 def test_the_disk_keeps_what_was_synced_and_nothing_else(tmp_path: Path) -> None:
     """The model of a disk, by hand: two writes with a sync between them, and a rename."""
     from random import Random

@@ -7,9 +7,8 @@ import pytest
 from search import IndexNotFound, SearchError
 from search.render import reports
 from tests.faults import oracle, steps
-from tests.faults.defects import defect
 from tests.faults.kill import SCENARIOS, Scenario, scenario
-from tests.faults.readers import against_a_removal, against_a_writer, beside_an_editor
+from tests.faults.readers import against_a_writer
 
 SEED = 4
 
@@ -21,32 +20,6 @@ def test_readers_against_a_writer(place: Path) -> None:
     assert outcome.figures["queries"]
 
 
-def test_a_broken_build_is_noticed(place: Path) -> None:
-    outcome = against_a_writer(place, seed=SEED, readers=2, seconds=4, name="reader_without_snapshot")
-    assert any("two states" in failure or "reader:" in failure for failure in outcome.failures)
-
-
-def test_readers_beside_a_removal(place: Path) -> None:
-    for seconds in (1, 4, 16):  # on a busy machine a reader may miss every removal of one second
-        outcome = against_a_removal(place / f"first{seconds}", seed=SEED, readers=1, seconds=seconds)
-        outcome.require_clean()
-        if outcome.figures["queries"] and outcome.figures["refused"]:
-            break
-    assert outcome.figures["queries"] and outcome.figures["refused"]
-    for seconds in (1, 4, 16):
-        again = place / f"again{seconds}"
-        outcome = against_a_removal(again, seed=SEED, readers=1, seconds=seconds, name="gone_is_no_message")
-        if outcome.failures:
-            break
-    assert any("FileNotFoundError" in failure for failure in outcome.failures), outcome.failures
-
-
-def test_an_editor_beside_runs_and_repairs(place: Path) -> None:
-    beside_an_editor(place, seed=SEED, seconds=1).require_clean()
-    forgetful = beside_an_editor(place / "again", seed=SEED, seconds=0.5, name="gone_is_kept")
-    assert any("should not be" in failure for failure in forgetful.failures), forgetful.failures
-
-
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_query_between_any_two_steps_is_answered_by_words_too(place: Path, name: str) -> None:
     answers = asked_at_every_step(a_scenario(name, place))
@@ -54,11 +27,6 @@ def test_a_query_between_any_two_steps_is_answered_by_words_too(place: Path, nam
     refused = {answer for answer in answers if answer != "answered"}
     assert refused <= ({"nothing is there", "begun"} if name == "first run" else set())
     assert answers[-1] == "answered"
-
-
-def test_words_that_lack_between_two_steps_are_noticed(place: Path) -> None:
-    with defect("words_lack_a_batch_for_a_while"):
-        assert set(asked_at_every_step(a_scenario("update", place))) != {"answered"}
 
 
 def a_scenario(name: str, place: Path) -> Scenario:

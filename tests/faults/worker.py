@@ -22,7 +22,6 @@ import filelock  # noqa: F401
 from search.store.writer import Writer
 from tests.faults import oracle, steps
 from tests.faults.contents import Editor
-from tests.faults.defects import defect
 from tests.faults.history import Log
 
 _REBUILD = 0.1  # of the runs of a loop
@@ -72,10 +71,8 @@ def loop(folder: Path, index: Path, log: Log, seed: int) -> None:
         log.write(done=True)
 
 
-def step(
-    folder: Path, index: Path, log: Log, at: int | str, when: str, rebuild: bool, statements: bool
-) -> None:
-    counted = steps.Steps(index, steps.die_at(at, when), statements=statements)
+def step(folder: Path, index: Path, log: Log, at: int, when: str, rebuild: bool) -> None:
+    counted = steps.Steps(index, steps.die_at(at, when))
     with reported(log, at_once=not rebuild), counted.patched():
         oracle.run(folder, index, rebuild=rebuild)
     log.write(done=True)
@@ -85,11 +82,10 @@ def main() -> None:
     print(json.dumps({"ready": True}), flush=True)
     told = json.loads(sys.stdin.readline())
     place = (Path(told["folder"]), Path(told["index"]), Log(Path(told["log"])))
-    with defect(told["defect"]):
-        if told["do"] == "loop":
-            loop(*place, told["seed"])
-        else:
-            step(*place, told["at"], told["when"], told["rebuild"], told["statements"])
+    if told["do"] == "loop":
+        loop(*place, told["seed"])
+    else:
+        step(*place, told["at"], told["when"], told["rebuild"])
 
 
 if __name__ == "__main__":
