@@ -155,11 +155,9 @@ class Index:
             StoreUnavailable: the server does not answer; the next run goes on.
         """
         from search.encoding.workers import parse_workers, start_workers
-        from search.indexing.server import server_for
-        from search.indexing.update import (
-            asked_for,
-            update,
-        )  # with all that writing needs, which a query does not
+
+        # With all that writing needs, which a query does not.
+        from search.indexing.update import asked_for, server_for, update
 
         workers = parse_workers(workers)
         folders = Folders.of(folder)
@@ -256,8 +254,7 @@ class Index:
             StoreUnavailable: the server that its passages are on does not answer; the next run goes on.
         """
         from search.encoding.workers import start_workers
-        from search.indexing.server import server_for
-        from search.indexing.update import source_of, update
+        from search.indexing.update import server_for, source_of, update
 
         place = self._kept
         meta = read_meta(place / DATABASE)

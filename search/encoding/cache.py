@@ -24,16 +24,8 @@ from typing import Any
 from search.encoding.description import Description, KnownModel
 from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import load_tokenizer
-from search.errors import ModelError, first_line
-from search.files import (
-    PRIVATE_FOLDER,
-    bytes_in,
-    cache_folder,
-    cache_home,
-    read_sealed,
-    sha256_of,
-    write_sealed,
-)
+from search.errors import first_line
+from search.files import bytes_in, cache_folder, cache_home, read_sealed, sha256_of, write_sealed
 from search.records.tokens import ConvertedModel
 
 _FORMAT = 6  # raise it when the conversion or the description changes
@@ -79,24 +71,15 @@ def _listed(place: Path) -> ConvertedModel:
         require_intact(place)
         return ConvertedModel(name, weights, layers, bytes_in(place), str(place))
     except DAMAGE as error:
-        why = f"{_reason(error)}; it is made again when it is needed"
+        why = f"{first_line(error)}; it is made again when it is needed"
         return ConvertedModel(place.name, place.name[:24], 0, bytes_in(place), str(place), why)
 
 
 def remove(model: ConvertedModel) -> None:
-    """Delete a converted model, which is made again when it is needed, or forget that one failed.
-
-    Raises:
-        ModelError: it cannot be deleted.
-    """
+    """Delete a converted model, which is made again when it is needed, or forget that one failed."""
     place = Path(model.folder)
-    try:
-        with _locked(place):
-            shutil.rmtree(place)
-    except OSError as error:
-        raise ModelError(
-            f"'{place}' cannot be removed ({_reason(error)}). Get the right to write there."
-        ) from None
+    with _locked(place):
+        shutil.rmtree(place)
 
 
 def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> KnownModel:
@@ -197,12 +180,6 @@ def _entry(place: Path) -> KnownModel:
     return KnownModel(files, Description.from_dict(entry["description"]))
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename:
-        return f"{Path(error.filename).name}: {error.strerror}"
-    return first_line(error)
-
-
 @contextmanager
 def _locked(place: Path) -> Iterator[None]:
     """Hold the place of an entry; OSError where the cache cannot be written."""
@@ -217,7 +194,7 @@ def _replacing(place: Path) -> Iterator[Path]:
     """A new folder that takes the place of an entry in the end."""
     folder = place.with_suffix(".new")
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(PRIVATE_FOLDER)
+    folder.mkdir()
     try:
         yield folder
         shutil.rmtree(place, ignore_errors=True)

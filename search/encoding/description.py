@@ -46,7 +46,6 @@ class Description:
         only_torch: which of its modules only sentence-transformers can do, for people to read; "" where there
             is none.
         says_nothing: the model was not made for sentence embeddings, or does not say so.
-        zero_bias: the bias of its pooler is zero everywhere, as before any training.
     """
 
     layers: int
@@ -62,17 +61,11 @@ class Description:
     similarity: str = "cosine"
     only_torch: str = ""
     says_nothing: bool = False
-    zero_bias: bool = False
 
     def notes(self, name: str, pooling: str) -> tuple[str, ...]:
         """Sentences about what was assumed of the model `name` with a pooling, for people to read."""
         notes = []
         own = pooling == self.pooling
-        if pooling in ("cls", "pooler") and self.zero_bias and not own:
-            notes.append(
-                f"{name} was not trained with pooling '{pooling}': nothing was learned through its pooler, whose bias "
-                "is 0 everywhere."
-            )
         if self.says_nothing and own:
             notes.append(
                 f"{name} is no sentence model: nothing in it says how tokens become an embedding, so mean pooling is "
@@ -160,8 +153,6 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     transformer: Any
     transformer, *modules = model
     inside, truncate = transformer.auto_model, model.truncate_dim
-    pooler = None if missing else getattr(inside, "pooler", None)
-    bias = getattr(getattr(pooler, "dense", None), "bias", None)
     model.truncate_dim = None
     pooling, dense, only_torch = _after(files, modules)
     prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
@@ -171,7 +162,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         layers=int(inside.config.num_hidden_layers),
         positions=positions(inside),
         max_tokens=model.max_seq_length or positions(inside),
-        has_pooler=pooler is not None,
+        has_pooler=not missing and getattr(inside, "pooler", None) is not None,
         pooling=pooling,
         dimension=int(model.get_embedding_dimension() or inside.config.hidden_size),
         prompts=prompts,
@@ -181,24 +172,23 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         similarity=str(model.similarity_fn_name),
         only_torch=only_torch,
         says_nothing=not files.modules,
-        zero_bias=bias is not None and not bias.any(),
     )
 
 
 def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str, str], ...], str]:
     """Pooling, Dense modules, and what only sentence-transformers can do, of what follows the transformer."""
-    pooling = [module for module in modules if _kind(module) == "Pooling"]
-    if len(pooling) != 1:
+    kinds = [_kind(module) for module in modules]
+    if kinds.count("Pooling") != 1:
         raise ModelError(f"the model '{files.name}' makes no embeddings of texts: it does not pool once.")
     ours = {theirs: mine for mine, theirs in ST_NAMES.items()}
-    modes = pooling[0].pooling_mode
+    modes = modules[kinds.index("Pooling")].pooling_mode
     named = "+".join(ours.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes))
     rest = list(zip(modules, files.modules or ("",), strict=False))
     while _kind(rest[-1][0]) in _SAME_AS_LENGTH_1:
         rest.pop()
     others = [f"the pooling {named}"] if named not in ST_NAMES else []
     dense = []
-    for module, folder in rest[1:] if rest[0][0] is pooling[0] else rest:
+    for module, folder in rest[kinds[0] == "Pooling" :]:
         if problem := _not_ours(files, module, folder):
             others.append(problem)
         else:

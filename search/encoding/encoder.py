@@ -11,35 +11,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from search.encoding import pooling as poolings
+from search.encoding import tokenizer as tokenizing
 from search.encoding.cache import cached_model, name_here
 from search.encoding.description import KnownModel, describe
 from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process
 from search.encoding.engines import open_engine
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
-from search.encoding.pooling import (
-    Dense,
-    addends,
-    check_layer,
-    check_pooling,
-    combined,
-    layer_number,
-    load_dense,
-    pool,
-    pooled_layers,
-    unit,
-)
-from search.encoding.tokenizer import (
-    Encoded,
-    Role,
-    encode_ids,
-    load_tokenizer,
-    prompt_for,
-    require_whole,
-    strings,
-    tokens,
-    with_context,
-)
+from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
+from search.encoding.tokenizer import Encoded, Role, encode_ids, load_tokenizer, strings, with_context
 from search.errors import InputError, ModelError, quoted
 from search.records.shown import Shown, Spans
 from search.records.tokens import TokenVectors
@@ -49,7 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from search.encoding.engine import Engine, Hidden
+    from search.encoding.engine import Hidden
+    from search.encoding.engines import Engine
     from search.encoding.torch_engine import TorchEngine
 
 __all__ = ["Encoder", "Role", "with_context"]
@@ -109,7 +91,7 @@ class Encoder:
         self.files, self.description = self._known.files, self._known.description
         self.pooling = self._pooling(pooling)
         self.max_tokens = self._max_tokens(max_tokens)
-        self.layer = check_layer(layer, self.description.layers)
+        self.layer = poolings.check_layer(layer, self.description.layers)
         self.dimension = self._dimension(dim)
         self._choice, self._device, self._offline, self._many = engine, device, offline, True
         self._batch_tokens = batch_tokens
@@ -149,12 +131,9 @@ class Encoder:
         name = model or (made.model if trusted else name_here(made.weights, made.tokenizer, made.config))
         known = cached_model(made.weights, made.tokenizer, made.config) if quick else None
         if known:
-            files = replace(known.files, name=name, revision=made.revision)
-            description = replace(known.description, prompts=json.loads(made.prompts))
-            known = replace(
-                known,
-                files=files,
-                description=description,
+            known = KnownModel(
+                replace(known.files, name=name, revision=made.revision),
+                replace(known.description, prompts=json.loads(made.prompts)),
                 find=lambda: describe(find_model(name, offline=offline)),
             )
         else:
@@ -209,7 +188,9 @@ class Encoder:
     @cached_property
     def dense(self) -> tuple[Dense, ...]:
         """The model's Dense modules, applied after pooling; usually none."""
-        return tuple(load_dense(self.files.folder / module, name) for module, name in self.description.dense)
+        return tuple(
+            poolings.load_dense(self.files.folder / module, name) for module, name in self.description.dense
+        )
 
     @property
     def n_layers(self) -> int:
@@ -219,10 +200,6 @@ class Encoder:
     @cached_property
     def tokenizer(self) -> tokenizers.Tokenizer:
         """The model's tokenizer, without truncation and padding."""
-        if self._known.find and not (self.files.folder / "tokenizer.json").is_file():
-            # The converted model has been removed since it was looked up.
-            self._known = self._known.whole()
-            self.files = replace(self._known.files, name=self.files.name, revision=self.files.revision)
         return load_tokenizer(self.files.folder, self.files.name, self.description.lowercase)
 
     @property
@@ -265,7 +242,7 @@ class Encoder:
 
     def prompt(self, role: Role | None) -> str:
         """What the model's configuration puts before every query or document; usually nothing."""
-        return prompt_for(role, self.description.prompts)
+        return tokenizing.prompt_for(role, self.description.prompts)
 
     def encode(
         self,
@@ -341,7 +318,7 @@ class Encoder:
                     text=texts[i],
                     context=contexts[i],
                     hidden=hidden[i],
-                    tokens=tokens(self.tokenizer, prompt, contexts[i], read[i]),
+                    tokens=tokenizing.tokens(self.tokenizer, prompt, contexts[i], read[i]),
                     layers={layer: states.layers[layer][row, :n].copy() for layer in wanted},
                     embedding=embeddings[row],
                     addends=self._addends(combined(states.layers, pooled)[row, :n]),
@@ -361,7 +338,7 @@ class Encoder:
         claim_process()
         encoded = encode_ids(self.tokenizer, texts, self.max_tokens)
         if not truncate:
-            require_whole(encoded, self.max_tokens)
+            tokenizing.require_whole(encoded, self.max_tokens)
         return encoded
 
     def _embed(self, hidden: Hidden) -> NDArray[np.float32]:
@@ -369,21 +346,21 @@ class Encoder:
         if self.description.only_torch:
             vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask)
         else:
-            vectors = pool(states, hidden.mask, self.pooling, hidden.pooler)
+            vectors = poolings.pool(states, hidden.mask, self.pooling, hidden.pooler)
             for dense in self.dense:
                 vectors = dense(vectors)
-        return unit(vectors[:, : self.dimension], self.model)
+        return poolings.unit(vectors[:, : self.dimension], self.model)
 
     def _addends(self, states: NDArray[np.float32]) -> NDArray[np.float32] | None:
         if self.description.only_torch:
             return None
-        return addends(states, self.pooling, self.dense, self.dimension)
+        return poolings.addends(states, self.pooling, self.dense, self.dimension)
 
     def _pooling(self, asked: str | None) -> str:
         own, only = self.description.pooling, self.description.only_torch
         if only and asked not in (None, own):
             raise InputError(f"'{self.model}' has {only}, so it can pool only as it was made to, by '{own}'.")
-        return own if asked in (None, own) else check_pooling(str(asked))
+        return own if asked in (None, own) else poolings.check_pooling(str(asked))
 
     def _max_tokens(self, asked: int | None) -> int:
         """Most tokens of one text: what was asked for, or the model's own limit."""

@@ -1,11 +1,20 @@
-"""What the engines that encode have in common: batches of token ids in, hidden states out."""
+"""What the engines that encode have in common: batches of token ids in, hidden states out.
+
+An engine has
+    name, device           "openvino" or "torch"; where it computes
+    n_layers, has_pooler   encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers
+    batch_tokens           how many tokens, padding included, make a batch that suits it
+    alike                  how many texts of one length make a batch in which each gets the bits that it gets alone
+    instead                of which engine it is used and why, "" where it is the one that was wanted
+    run(batches, layers)   hidden states of these layers for each batch, in order; use each before asking for the next
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,31 +45,6 @@ class Hidden:
     layers: dict[int, NDArray[np.float32]]
     mask: NDArray[np.int64]
     pooler: NDArray[np.float32] | None
-
-
-class Engine(Protocol):
-    """A model in memory.
-
-    Attributes:
-        name: "openvino" or "torch"; `device` is where it computes.
-        n_layers: encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers.
-        has_pooler: the model has a pooler.
-        batch_tokens: how many tokens, padding included, make a batch that suits it.
-        alike: how many texts of one length it takes as a batch in which each gets the very bits that it gets alone.
-        instead: of which engine it is used and why, "" where it is the one that was wanted.
-    """
-
-    name: str
-    device: str
-    n_layers: int
-    has_pooler: bool
-    batch_tokens: int
-    alike: int
-    instead: str
-
-    def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
-        """Hidden states of the asked layers for each batch, in order; use each before asking for the next."""
-        ...
 
 
 def padded(

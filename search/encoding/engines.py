@@ -6,14 +6,17 @@ import platform
 import shutil
 import sys
 from contextlib import suppress
+from typing import TypeAlias
 
 from search.encoding.cache import DAMAGE, add, cached_model, known_failure, remember_failure
 from search.encoding.description import KnownModel
-from search.encoding.engine import OF_OPENVINO, Engine, claim_process
+from search.encoding.engine import OF_OPENVINO, claim_process
 from search.encoding.openvino_engine import OpenVINOEngine, computes_in, convert
 from search.encoding.torch_engine import TorchEngine, best_device
 from search.errors import ModelError, first_line, is_of_memory, quoted
 from search.files import cache_home
+
+Engine: TypeAlias = OpenVINOEngine | TorchEngine
 
 
 def open_engine(

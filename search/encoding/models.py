@@ -188,9 +188,9 @@ def _weight_files(folder: Path, modules: list[str], name: str) -> list[Path]:
 
 
 def _tokenizer_files(folder: Path, name: str) -> list[Path]:
-    for wanted in _TOKENIZERS:
-        if all((folder / file).is_file() for file in wanted):
-            return [folder / file for file in wanted]
+    for names in _TOKENIZERS:
+        if all((folder / file).is_file() for file in names):
+            return [folder / file for file in names]
     raise ModelError(f"the model '{name}' has no tokenizer: no tokenizer.json in {folder}.")
 
 

@@ -10,18 +10,20 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile, documents, load
-from search.errors import ReadError
+from search.encoding.encoder import Encoder
+from search.errors import InputError, ReadError
 from search.indexing.plan import KEPT_UNTIL_SEEN, Plan, compare, listed
+from search.records.documents import Passage
 from search.records.reports import Changes
 from search.store.database import connect_to_read, reading
 from search.store.folders import Folders
 from search.store.layout import DATABASE, is_index
-from search.store.settings import Source
+from search.store.settings import PassageSettings, Source
 from search.store.status import grouped, skipped_when_read, stored_documents, stored_files
 from search.store.writer import Work, document_sha256
 
@@ -161,3 +163,48 @@ def _settled(file: SourceFile) -> SourceFile:
     """
     fresh = time.time_ns() - file.mtime_ns < _COARSEST_CLOCK_NS
     return replace(file, mtime_ns=-1) if fresh else file
+
+
+def room_for(encoder: Encoder) -> int:
+    """How many tokens an encoder reads besides the prompt that it puts before each passage."""
+    prompt = encoder.prompt("document")
+    n_prompt = len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
+    return encoder.max_tokens - n_prompt
+
+
+def cutter_for(
+    encoder: Encoder, settings: PassageSettings, boilerplate: frozenset[int] = frozenset()
+) -> Cutter:
+    """What cuts documents for an encoder."""
+    return Cutter(
+        encoder.tokenizer, max_tokens=room_for(encoder), boilerplate=boilerplate, **asdict(settings)
+    )
+
+
+def passages_of(
+    file: str | Path, *, model: str | None = None, offline: bool = False
+) -> list[tuple[str, list[Passage]]]:
+    """The passages of each document in a file, by the document's name, as a new index of its folder would have them.
+
+    But for boilerplate, which only a folder tells.
+
+    Args:
+        model: whose tokens are counted; None for the default model.
+
+    Raises:
+        InputError: there is no such file.
+        ReadError: it cannot be read.
+    """
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise InputError(f"there is no file '{file}'. Name one whose passages are to be shown.")
+    facts = path.stat()
+    source = SourceFile(path.name, path, facts.st_size, facts.st_mtime_ns, facts.st_ino)
+    cutter = cutter_for(
+        Encoder(model, offline=offline) if model else Encoder(offline=offline), PassageSettings()
+    )
+    return [
+        (document.name, cutter.cut(document))
+        for document in documents(source, load(source))
+        if not isinstance(document, Skipped)
+    ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,26 +39,81 @@ _TOLERANCE = {"fp32": 1e-3, "bf16": 0.1, "fp16": 0.1}
 
 
 class _Check(NamedTuple):
-    """One thing that is looked at: the sentence for either outcome, how bad it is, and the command that helps."""
+    """One check: what it looks at, the sentence for either outcome, how bad it is, and the command that helps."""
 
+    look: Callable[..., Iterator[str]]
     passed: str
     failed: str
     severity: Severity = "damaged"
     command: str = "repair"
 
 
+def _changed(connection: Connection, index: Path, verify: bool = False) -> Iterator[str]:
+    """The files of the folder that are not as they are stored. A file with a new time stamp is read."""
+    root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))
+    try:
+        files, skipped = listed(root, index, source)
+    except InputError as error:
+        yield str(error)
+        return
+    stored = stored_files(connection)
+    plan = compare(stored, files, skipped, verify=verify)
+    for file, _ in plan.changed:
+        before = stored.get(file.path)
+        if before is None:
+            yield f"{file.path} (new)"
+        elif not before.sha256 or _sha256(file) not in ("", before.sha256):  # more than its time stamp
+            yield f"{file.path} (changed)"
+    yield from (f"{name} (deleted)" for name in plan.gone)
+    yield from (f"{name} (the whole folder is gone or has no text)" for name in plan.away)
+
+
+def _sha256(file: SourceFile) -> str:
+    """Of a file's bytes; "" if it cannot be read now."""
+    try:
+        return load(file).sha256
+    except ReadError:
+        return ""
+
+
+def _encoded_otherwise(connection: Connection, index: Path) -> Iterator[str]:
+    """The passages of a sample whose stored embeddings are not those that the model computes now."""
+    fingerprint = Fingerprint.from_dict(one_meta(connection, "fingerprint"))
+    encoder = Encoder.of(fingerprint, offline=True, trusted=is_own(index))
+    sample = checking.random_passages(connection, _SAMPLE)
+    texts = [with_context(passage.context, passage.shown) for _, passage, _ in sample]
+    vectors = encoder.encode(texts, role="document", truncate=True)
+    for (id_, passage, stored), vector in zip(sample, vectors, strict=True):
+        distance = float(np.linalg.norm(stored - vector))
+        if not distance <= _TOLERANCE[encoder.precision]:
+            yield f"p{id_} of {passage.document} (off by {distance:.2f})"
+
+
 CHECKS = {
-    "database": _Check("SQLite finds no fault in index.db", "index.db is damaged", command="rebuild"),
-    "postings": _Check("postings are intact", "postings are damaged; only --mode dense answers"),
-    "vectors": _Check(
-        "FAISS files are intact", "a FAISS file is damaged or missing; queries are exact but slower"
+    "database": _Check(
+        checking.database, "SQLite finds no fault in index.db", "index.db is damaged", command="rebuild"
     ),
-    "leftovers": _Check("no stray files", "files of an interrupted run", "stale"),
-    "run": _Check("no interrupted run", "the last run was interrupted", "stale", "index"),
+    "postings": _Check(
+        checking.postings, "postings are intact", "postings are damaged; only --mode dense answers"
+    ),
+    "vectors": _Check(
+        checking.vectors,
+        "FAISS files are intact",
+        "a FAISS file is damaged or missing; queries are exact but slower",
+    ),
+    "leftovers": _Check(checking.stray_files, "no stray files", "files of an interrupted run", "stale"),
+    "run": _Check(
+        checking.interrupted_run, "no interrupted run", "the last run was interrupted", "stale", "index"
+    ),
     "sources": _Check(
-        "all files are as they were indexed", "files changed since they were indexed", "stale", "index"
+        _changed,
+        "all files are as they were indexed",
+        "files changed since they were indexed",
+        "stale",
+        "index",
     ),
     "sample": _Check(
+        _encoded_otherwise,
         "passages that were encoded again have the stored embeddings",
         "stored embeddings are not what the model computes for their passages",
         command="rebuild",
@@ -96,19 +152,7 @@ def check(
     meta, documents, passages = _facts(index)
     folders = Folders.from_meta(meta) if meta else None
     commands = _commands(index, folders, verify)
-    findings = tuple(
-        Finding(name, "ok", 0, CHECKS[name].passed)
-        if not items
-        else Finding(
-            name,
-            CHECKS[name].severity,
-            len(items),
-            CHECKS[name].failed,
-            tuple(items[:_EXAMPLES]),
-            commands[CHECKS[name].command],
-        )
-        for name, items in wrong.items()
-    )
+    findings = tuple(_finding(name, items, commands) for name, items in wrong.items())
     return CheckReport(
         index=str(index),
         folder=str(folders.root) if folders else "",
@@ -123,25 +167,23 @@ def check(
     )
 
 
+def _finding(name: str, items: list[str], commands: dict[str, str]) -> Finding:
+    _, passed, failed, severity, command = CHECKS[name]
+    if not items:
+        return Finding(name, "ok", 0, passed)
+    return Finding(name, severity, len(items), failed, tuple(items[:_EXAMPLES]), commands[command])
+
+
 def _examine(index: Path, verify: bool, progress: Callable[[Progress], None] | None) -> dict[str, list[str]]:
     """Check -> what is wrong, for the checks that could be made."""
     wrong: dict[str, list[str]] = {}
-    checks: dict[str, checking.Check] = {
-        "database": checking.database,
-        "postings": checking.postings,
-        "vectors": checking.vectors,
-        "leftovers": checking.stray_files,
-        "run": checking.interrupted_run,
-        "sources": lambda connection, index: _changed(connection, index, verify),
-        "sample": _encoded_otherwise,
-    }
-    if not verify:
-        del checks["sample"]
-    for done, (name, check) in enumerate(checks.items()):
+    names = [name for name in CHECKS if verify or name != "sample"]
+    for done, name in enumerate(names):
         if progress:
-            progress(Progress("checking", done, len(checks)))
+            progress(Progress("checking", done, len(names)))
+        look = CHECKS[name].look if name != "sources" else partial(_changed, verify=verify)
         try:
-            wrong[name], unreadable = checking.run_check(index, check)
+            wrong[name], unreadable = checking.run_check(index, look)
         except ModelError:  # which says nothing of the index
             continue
         if unreadable:
@@ -157,49 +199,6 @@ def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
         documents, passages, _ = counts(connection)
         return meta_of(connection, index / DATABASE), documents, passages
     return {}, 0, 0
-
-
-def _changed(connection: Connection, index: Path, verify: bool) -> Iterator[str]:
-    """The files of the folder that are not as they are stored. A file with a new time stamp is read."""
-    root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))
-    try:
-        files, skipped = listed(root, index, source)
-    except InputError as error:
-        yield str(error)
-        return
-    stored = stored_files(connection)
-    plan = compare(stored, files, skipped, verify=verify)
-    for file, _ in plan.changed:
-        before = stored.get(file.path)
-        if before is None:
-            yield f"{file.path} (new)"
-        elif not before.sha256 or _sha256(file) not in ("", before.sha256):  # more than its time stamp
-            yield f"{file.path} (changed)"
-    for name in plan.gone:
-        yield f"{name} (deleted)"
-    for name in plan.away:
-        yield f"{name} (the whole folder is gone or has no text)"
-
-
-def _sha256(file: SourceFile) -> str:
-    """Of a file's bytes; "" if it cannot be read now."""
-    try:
-        return load(file).sha256
-    except ReadError:
-        return ""
-
-
-def _encoded_otherwise(connection: Connection, index: Path) -> Iterator[str]:
-    """The passages of a sample whose stored embeddings are not those that the model computes now."""
-    fingerprint = Fingerprint.from_dict(one_meta(connection, "fingerprint"))
-    encoder = Encoder.of(fingerprint, offline=True, trusted=is_own(index))
-    sample = checking.random_passages(connection, _SAMPLE)
-    texts = [with_context(passage.context, passage.shown) for _, passage, _ in sample]
-    vectors = encoder.encode(texts, role="document", truncate=True)
-    for (id_, passage, stored), vector in zip(sample, vectors, strict=True):
-        distance = float(np.linalg.norm(stored - vector))
-        if not distance <= _TOLERANCE[encoder.precision]:
-            yield f"p{id_} of {passage.document} (off by {distance:.2f})"
 
 
 def _commands(index: Path, folders: Folders | None, verify: bool) -> dict[str, str]:

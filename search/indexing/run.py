@@ -17,8 +17,7 @@ from search.corpus.walk import FOLDER_FILE
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
-from search.indexing.batches import batches_ahead
-from search.indexing.cutting import cutter_for, room_for
+from search.indexing.batches import batches_ahead, cutter_for, room_for
 from search.indexing.plan import Plan, compare, nothing_to_index
 from search.indexing.sampling import renew_baseline
 from search.records.documents import Passage

@@ -25,11 +25,11 @@ from search.corpus.walk import folder_file
 from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import named_model
 from search.encoding.models import DEFAULT_MODEL, find_model
-from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError, SearchError
+from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError, SearchError, quoted
 from search.files import PRIVATE_FOLDER, make_private, sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
-from search.records.options import BuildOptions, EncoderOptions, SourceOptions, parts_of
+from search.records.options import BuildOptions, EncoderOptions, SourceOptions, StoreOptions, parts_of
 from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.database import carried_over, read_meta, reading, settle
@@ -44,6 +44,9 @@ from search.store.files import (
 )
 from search.store.folders import Folders, as_text
 from search.store.layout import check_place, is_index, is_own, streamed
+from search.store.milvus.address import Address
+from search.store.milvus.client import Client
+from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
 from search.store.passages import way_on
 from search.store.segments import named_files
@@ -52,7 +55,6 @@ from search.store.writer import writing
 
 if TYPE_CHECKING:
     from search.encoding.workers import Workers
-    from search.store.milvus.collections import Server
 
 
 def update(
@@ -156,8 +158,7 @@ def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
 
 
 _TOGETHER_MS = 300  # changes that follow each other so quickly are one
-_LOOK_UP_MS = 1000
-_LOOK_ANYWAY_SECONDS = 60.0  # because a network drive tells nothing
+_LOOK_ANYWAY_MS = 60_000  # because a network drive tells nothing
 
 
 def changes(folders: Folders, index: Path, stop: threading.Event | None = None) -> Iterator[None]:
@@ -165,46 +166,30 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
 
     Args:
         index: if it lies inside a folder, what changes there does not count.
-        stop: ends the iteration, within a second.
+        stop: ends the iteration.
 
     Raises:
         SearchError: the system cannot watch the folders.
     """
     from watchfiles import DefaultFilter, watch
 
-    looked = -_LOOK_ANYWAY_SECONDS
+    yield
     try:
-        while not (stop and stop.is_set()):  # a folder that is put in the place of another is watched anew
-            seen = [_identity(path) for path in folders.paths]
-            watched = watch(
-                *filter(Path.is_dir, folders.paths),
-                watch_filter=DefaultFilter(ignore_paths=[index]),
-                debounce=_TOGETHER_MS,
-                rust_timeout=_LOOK_UP_MS,
-                yield_on_timeout=True,
-                stop_event=stop,
-                ignore_permission_denied=True,
-            )
-            for changed in watched:
-                if changed or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:
-                    yield
-                    looked = time.monotonic()
-                if seen != [_identity(path) for path in folders.paths]:
-                    looked = -_LOOK_ANYWAY_SECONDS
-                    break
+        for _ in watch(
+            *filter(Path.is_dir, folders.paths),
+            watch_filter=DefaultFilter(ignore_paths=[index]),
+            debounce=_TOGETHER_MS,
+            rust_timeout=_LOOK_ANYWAY_MS,
+            yield_on_timeout=True,
+            stop_event=stop,
+            ignore_permission_denied=True,
+        ):
+            yield
     except OSError as error:
         raise SearchError(
             f"{as_text(folders.paths)} cannot be watched ({error}). Run `seewhy index` now and then instead, or allow "
             "more watches (on Linux: sysctl fs.inotify.max_user_watches)."
         ) from error
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from another one in its place; None where it is gone."""
-    with suppress(OSError):
-        seen = folder.stat()
-        return seen.st_dev, seen.st_ino
-    return None
 
 
 def asked_for(
@@ -263,3 +248,42 @@ def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | 
         if rebuild:
             return None
         raise
+
+
+def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> Server | None:
+    """Where the passages of an index are to go; None for this machine.
+
+    Raises:
+        InputError: it is no address, there is no such kind of index, or another index is there.
+        StoreUnavailable: a server that is named for the first time does not answer.
+    """
+    store, kind = options.get("store"), options.get("store_index")
+    kept = Server(**held) if (held := streamed(index)) else None
+    if store == "none":
+        return None
+    if not (store or kept):
+        if kind:
+            raise InputError("--store-index is of a server. Name it with --store milvus://HOST:PORT/NAME")
+        return None
+    if kept and not store and not is_own(index):
+        raise InputError(
+            f"the index in '{index}' may come from somebody else. If its passages may be sent to {kept.address}, add: "
+            f"--store {kept.address}"
+        )
+    if is_index(index) and not kept:
+        raise InputError(
+            f"the index in '{index}' is on this machine. Name another one for the server with --index, or delete it "
+            f"first: seewhy remove {quoted(index.name if is_own(index) else index)}"
+        )
+    address = Address.parse(store or (kept.address if kept else ""))
+    wanted = Server.new(address, kind or (kept.kind if kept else "FLAT"))
+    if kept and not rebuild:
+        if (wanted.address, wanted.kind) != (kept.address, kept.kind):
+            raise InputError(
+                f"the index in '{index}' is on {kept.address}, of the kind {kept.kind}. To stream all of it to "
+                f"{wanted.address}, of the kind {wanted.kind}, add --rebuild"
+            )
+        return kept
+    if not rebuild and Client(address).target(address.name):
+        raise InputError(f"{address} holds an index already. To put this one in its place, add --rebuild")
+    return wanted

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search import Fingerprint
-from search.encoding import Encoder, cache, openvino_engine
+from search import Encoder, Fingerprint
+from search.encoding import cache, openvino_engine
 from search.encoding.description import KnownModel
 from search.errors import ModelError
 from tests.conftest import Run, save_tiny_bert

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.encoding import Encoder, cache
+from search import Encoder
+from search.encoding import cache
 from search.encoding.description import KnownModel
 from search.encoding.tokenizer import Encoded
 from search.errors import InputError, ModelError

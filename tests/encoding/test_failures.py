@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from search import Encoder
 from search.cli.app import main
-from search.encoding import Encoder, cache
+from search.encoding import cache
 from search.errors import ModelError
 from tests.conftest import save_tiny_bert
 

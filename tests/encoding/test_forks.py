@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.encoding import Encoder
+from search import Encoder
 from tests.conftest import REPOSITORY
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from search.encoding import Encoder
+from search import Encoder, Index
 from search.encoding.models import find_model
 from search.errors import ModelError
-from search.index import Index
 from tests.conftest import save_tiny_bert
 
 FIRST, SECOND = "1" * 40, "2" * 40

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from search.encoding import Encoder
+from search import Encoder
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import FingerprintMismatch, ModelError
 from tests.conftest import save_tiny_bert

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import search
-from search.encoding import Encoder
+from search import Encoder
 from search.encoding.pooling import check_layer, combined, pooled_layers
 from search.errors import FingerprintMismatch, InputError, ModelError
 from tests.conftest import save_tiny_bert

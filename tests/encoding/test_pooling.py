@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.encoding import Encoder
+from search import Encoder
 from search.encoding.pooling import POOLINGS, pool, unit
 from search.errors import InputError, ModelError
-from tests.conftest import Run, save_modules, save_tiny_bert
+from tests.conftest import save_modules, save_tiny_bert
 
 TEXTS = [
     "find the key",
@@ -74,24 +74,6 @@ def test_pooler_without_pooler_weights_is_refused(tmp_path: Path) -> None:
     assert Encoder(str(folder)).encode(["water"]).shape == (1, 32)
     with pytest.raises(ModelError, match="has no pooler weights"):
         Encoder(str(folder), pooling="pooler").encode(["water"])
-
-
-def test_a_pooler_that_was_never_trained_is_noted(
-    run: Run, notes: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    """Its bias is 0 everywhere, as that of the default model."""
-    trained = save_tiny_bert(tmp_path / "trained", bias=0.1)
-    for model, pooling, is_noted in (
-        (tiny_model, "pooler", True),
-        (tiny_model, "cls", True),
-        (tiny_model, "mean", False),
-        (trained, "pooler", False),
-        (save_tiny_bert(tmp_path / "by-cls", pooling="cls"), "cls", False),
-    ):
-        _, _, err = run(
-            "index", notes, "-i", tmp_path / f"{model.name}-{pooling}", "--model", model, "--pooling", pooling
-        )
-        assert (f"was not trained with pooling '{pooling}'" in err) == is_noted, (model, pooling)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

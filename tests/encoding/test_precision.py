@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.encoding import Encoder, engines
-from search.encoding.fingerprint import Fingerprint
+from search import Encoder, Fingerprint, Index
+from search.encoding import engines
 from search.encoding.openvino_engine import computes_in
 from search.errors import FingerprintMismatch, InputError, ModelError
-from search.index import Index
 
 TEXTS = ["find the key", "", "time and water and the long way to the other side of the door", "a!"]
 # Ten times the largest 1 - cosine to fp32 that was measured: 2.1e-4 and 2.0e-6.

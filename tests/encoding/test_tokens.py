@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from search.encoding import Encoder
+from search import Encoder
 from search.encoding.engine import batches
 from search.errors import InputError, TextTooLong
 from tests.conftest import REFERENCE

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search import Encoder, Index, InputError, ModelError, OptionalDependency
+from search import Encoder, Index, InputError, ModelError, OptionalDependency, Progress
 from search.encoding import workers
 from search.encoding.models import model_files
 from search.encoding.workers import RemoteEncoder, WorkerDied, Workers
-from search.records.reports import Progress
 from tests.conftest import WORDS
 from tests.indexing.test_update import content
 

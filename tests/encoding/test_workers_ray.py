@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from search import Index, ModelError
-from search.records.reports import Progress
+from search import Index, ModelError, Progress
 from tests.encoding.test_workers import assert_alike, many, small_batches, two_at_work
 
 __all__ = ["many", "small_batches", "two_at_work"]

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import search
-from search.encoding import Encoder
+from search import Encoder
 from tests.conftest import REPOSITORY, Run
 
 HANDBOOK = REPOSITORY / "corpora" / "handbook"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import search
+from search import Encoder
 from search.corpus import Cutter, SourceFile, documents, load, walk
-from search.encoding import Encoder
 from search.records.documents import Document
 from tests.conftest import DATA, REPOSITORY
 from tests.corpus.making import docx, epub, pdf, pptx, xlsx

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import search
-from search.encoding import Encoder
+from search import Encoder
 from tests.conftest import DATA, REPOSITORY
 
 HANDBOOK = REPOSITORY / "corpora" / "handbook"

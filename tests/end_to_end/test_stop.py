@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from search.encoding import Encoder, cache
+from search import Encoder
+from search.encoding import cache
 from tests.conftest import REPOSITORY, WORDS, Run
 
 pytestmark = pytest.mark.skipif(

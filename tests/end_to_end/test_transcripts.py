@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from search.encoding import Encoder
+from search import Encoder
 from tests.transcripts import PAGES, REPOSITORY, Transcript, differences, remade, terminal, transcripts, write
 
 PRINTED = [" 1  0.684  notes/keys.md:1-3  p7", "    Keys", "", "score +0.2027  ████    - 4.5e-08 (residual)"]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from search import Index, IndexLocked, InputError
-from search.store.files import writer_lock
+from search import Index, InputError
 from tests.conftest import Run
 
 
@@ -95,20 +94,6 @@ def test_an_index_is_removed(indexed: Path, run: Run, own_home: Path) -> None:
     assert everything(indexed) == before
 
 
-@pytest.mark.parametrize(("typed", "there"), [("y\n", False), ("n\n", True)])
-def test_on_a_terminal_it_asks(
-    indexed: Path, run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch, typed: str, there: bool
-) -> None:
-    import io
-
-    answers = io.StringIO(typed)
-    monkeypatch.setattr(answers, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin", answers)
-    code, _, err = run("remove", "notes")
-    assert (code == 0, (own_home / "indexes" / "notes").exists()) == (not there, there)
-    assert "Delete the index in" in err
-
-
 def test_what_is_of_others_stays(indexed: Path, own_home: Path) -> None:
     index = Index.open(indexed)
     (index.path / "thesis.doc").write_text("precious", encoding="utf-8")
@@ -117,16 +102,6 @@ def test_what_is_of_others_stays(indexed: Path, own_home: Path) -> None:
     (index.path / "tmp" / "index.db").write_text("left by a run that was killed", encoding="utf-8")
     index.remove()
     assert everything(index.path) == {"thesis.doc", "ann", "ann/g1-x.faiss"}
-
-
-def test_not_while_a_run_is_under_way(indexed: Path) -> None:
-    index = Index.open(indexed)
-    before = everything(index.path)
-    with writer_lock(index.path):
-        for attempt in (index.remove, lambda: index.move(indexed)):
-            with pytest.raises(IndexLocked):
-                attempt()
-    assert everything(index.path) == before
 
 
 def test_a_folder_is_no_index(indexed: Path, run: Run) -> None:
@@ -160,9 +135,3 @@ def test_a_name_is_that_of_an_own_index_first(
     monkeypatch.chdir(here)
     assert run("remove", "notes", "--yes")[0] == 0
     assert (here / "notes" / "index.db").is_file() and not (own_home / "indexes" / "notes").exists()
-
-
-def test_an_empty_folder_at_its_place_is_no_obstacle(indexed: Path, own_home: Path) -> None:
-    (own_home / "indexes" / "renamed").mkdir()
-    new = indexed.rename(indexed.parent / "renamed")
-    assert Index.open("notes").move(new).index == str(own_home / "indexes" / "renamed")

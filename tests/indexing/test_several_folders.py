@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from search import Index, IndexOutdated, InputError
-from search.store.layout import find_index
 from tests.conftest import Run
 
 
@@ -133,12 +132,12 @@ def test_which_index_a_folder_means(
     notes, papers = two
     other = Index.build(tmp_path / "between", model=str(tiny_model)).path
     monkeypatch.chdir(papers)
-    assert find_index() == find_index(papers) == built.path
+    assert Index.open().path == Index.open(papers).path == built.path
     monkeypatch.chdir(tmp_path / "between")
-    assert find_index() == other
+    assert Index.open().path == other
     alone = Index.build(notes, model=str(tiny_model)).path
     monkeypatch.chdir(notes)
-    assert find_index() == find_index(notes) == alone  # rather than what has others, too
+    assert Index.open().path == Index.open(notes).path == alone  # rather than what has others, too
 
 
 def test_the_command(

@@ -1,16 +1,13 @@
 """Keeping an index up to date while files change."""
 
 import queue
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from search import Index, IndexLocked, InputError, Report, SearchError
-from search.store.files import writer_lock
-from search.store.folders import Folders
+from search import Index, InputError, Report, SearchError
 
 LONG = 60  # seconds to wait for what should take less than one
 
@@ -57,41 +54,15 @@ def test_it_goes_on_after_an_error(
     notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError | OSError]"]
 ) -> None:
     index, outcomes = watched
-    with writer_lock(index.path):
-        (notes / "x.txt").write_text("one word", encoding="utf-8")
-        assert isinstance(outcomes.get(timeout=LONG), IndexLocked)
-    (notes / "y.txt").write_text("one more word", encoding="utf-8")
-    report = outcomes.get(timeout=LONG)
-    assert isinstance(report, Report) and report.added == 2
-
-
-def test_a_folder_that_is_put_in_its_place_is_watched(
-    notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError | OSError]"], tmp_path: Path
-) -> None:
-    _, outcomes = watched
-    another = tmp_path / "another"
-    shutil.copytree(notes, another)
-    (another / "new.txt").write_text("one word", encoding="utf-8")
-    notes.rename(tmp_path / "away")
-    assert isinstance(outcomes.get(timeout=LONG), InputError)
-    another.rename(notes)
-    report = outcomes.get(timeout=LONG)
-    assert isinstance(report, Report) and report.added == 1
-    (notes / "newer.txt").write_text("one more word", encoding="utf-8")
-    report = outcomes.get(timeout=20)  # sooner than it looks anyway
-    assert isinstance(report, Report) and report.added == 1
-
-
-def test_what_changes_in_the_index_itself_is_no_change(notes: Path, tiny_model: Path) -> None:
-    from search.indexing.update import changes
-
-    inside = Index.build(notes, model=str(tiny_model), index=str(notes / "my-index"))
-    stop = threading.Event()
-    seen = changes(Folders.of(notes), inside.path, stop)
-    next(seen)
-    (inside.path / "tmp").mkdir()
-    (inside.path / "tmp" / "x").write_text("x", encoding="utf-8")
-    timer = threading.Timer(2.5, stop.set)
-    timer.start()
-    assert list(seen) == []
-    timer.join()
+    texts = {path: path.read_bytes() for path in notes.rglob("*") if path.is_file()}
+    for path in texts:
+        path.unlink()
+    while not isinstance(error := outcomes.get(timeout=LONG), InputError):
+        pass
+    assert "is empty" in str(error)
+    for path, text in texts.items():
+        path.write_bytes(text)
+    while True:
+        report = outcomes.get(timeout=LONG)
+        if isinstance(report, Report) and index.status().documents == 5:
+            break
