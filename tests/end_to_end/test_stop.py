@@ -152,23 +152,3 @@ def test_stopped_while_the_model_is_loaded(
         path.unlink()
     assert run(*arguments)[0] == 0
     assert stored(index) > 0
-
-
-def test_stopped_while_python_makes_a_class_from_a_string(
-    tmp_path: Path, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it does for every dataclass: under -m, CPython dies by a signal that was handled if it met exec()."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Interrupted:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'search.encoding.encoder':\n"
-        "            exec('raise KeyboardInterrupt')\n"
-        "sys.meta_path.insert(0, Interrupted())\n",
-        encoding="utf-8",
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    command = Command(tmp_path / "home", "index", notes, "--model", tiny_model, "--offline")
-    out, err = command.process.communicate(timeout=120)
-    assert (command.process.returncode, out) == (130, ""), err
-    assert "Traceback" not in err

@@ -9,8 +9,7 @@ import os
 import socket
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,10 @@ import pytest
 
 from search import Index
 from search.cli.app import main
-from search.corpus import Contents, SourceFile, load
-from search.corpus.files import regular_bytes
 from tests.conftest import DATA
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX names, pipes or links")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs a file system that takes any bytes")
-not_root = pytest.mark.skipif(
-    getattr(os, "geteuid", lambda: 1)() == 0, reason="permissions do not bind the superuser"
-)
 
 GOOD = "The key is in the water."
 OLD_NS = 10**18  # a time stamp long enough ago to be trusted
@@ -145,22 +139,6 @@ def test_one_real_file_of_each_encoding(folder: Folder) -> None:
     assert report["documents"] > 45
 
 
-def test_a_file_beyond_the_limit_is_not_opened(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (folder.path / "line.txt").open("wb") as stream:
-        stream.truncate(500_000_000)
-    monkeypatch.setattr(
-        "search.corpus.read.regular_bytes", lambda path: path.name == "good.md" and GOOD.encode()
-    )
-    report = folder.index()
-    assert report["skipped"] == [
-        {
-            "reason": "too large",
-            "count": 1,
-            "examples": ["line.txt (500,000,000 bytes; the limit is 67,108,864)"],
-        }
-    ]
-
-
 @pytest.mark.parametrize("suffix", ["txt", "md", "csv"])
 def test_a_single_long_line(folder: Folder, suffix: str) -> None:
     folder.write(f"long.{suffix}", "text\n" * (suffix == "csv") + "the door and the lock " * 5_000)
@@ -189,153 +167,10 @@ def test_records_that_are_none(folder: Folder) -> None:
     assert any("half.jsonl" in path for path in folder.found("key"))
 
 
-def test_a_column_that_is_not_there_is_said_in_a_line(folder: Folder) -> None:
-    folder.write("wide.csv", ",".join(f"column{number}" for number in range(5_000)) + "\n1,2\n")
-    folder.write("half.jsonl", '{"\\ud800": "a"}\n')
-    code, out, _ = folder.command(
-        "index", folder.path, "--text-field", "no", "--json", "--model", folder._model
-    )
-    assert code == 0
-    ((group),) = json.loads(out)["skipped"]
-    assert (group["reason"], group["count"]) == ("no such column", 2)
-    assert "and 4,970 more" in group["examples"][1]
-
-
-# A file that is another one by the time it is read.
-
-
-def during(folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[], object]) -> None:
-    """Have `change` happen between the walk and the reading of a file, once."""
-    changes = [change]
-
-    def load_after(file: SourceFile) -> Contents:
-        if file.path == name and changes:
-            changes.pop()()
-        return load(file)
-
-    monkeypatch.setattr("search.indexing.batches.load", load_after)
-
-
-@pytest.mark.parametrize("text", ["now it is long: " + "many words " * 100, "short", "same size, " + "x" * 5])
-def test_a_file_that_changes_before_it_is_read_is_read_again(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    file = folder.write("a.txt", "as it was at 1st")
-    during(folder, monkeypatch, "a.txt", lambda: file.write_text(text, encoding="utf-8"))
-    folder.index()  # the second run within looks at it once more
-    assert stored(folder, "a.txt") == [text.strip()] if len(text) < 50 else stored(folder, "a.txt")
-    assert folder.index()["unchanged"] == 2
-
-
-def test_a_file_that_changes_after_it_was_read_is_read_again(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = folder.write("a.txt", "as it was at 1st")
-    loads = []
-
-    def load_before(file_: SourceFile) -> Contents:
-        contents = load(file_)
-        if file_.path == "a.txt" and not loads:
-            loads.append(file.write_text("and later, words", encoding="utf-8"))
-        return contents
-
-    monkeypatch.setattr("search.indexing.batches.load", load_before)
-    code, _, _ = folder.command("index", folder.path, "--model", folder._model)
-    assert (code, stored(folder, "a.txt")) == (0, ["as it was at 1st"])
-    folder.index()
-    assert stored(folder, "a.txt") == ["and later, words"]
-
-
-def test_a_change_within_the_same_tick_of_the_clock_is_seen(folder: Folder) -> None:
-    file = folder.write("a.txt", "the first writing")
-    status = file.stat()
-    now = time.time_ns()
-    os.utime(file, ns=(now, now))
-    folder.command("index", folder.path, "--model", folder._model)
-    file.write_text("an other writing.", encoding="utf-8")
-    os.utime(file, ns=(now, now))
-    assert (file.stat().st_size, file.stat().st_ino) == (status.st_size, status.st_ino)
-    folder.index()
-    assert stored(folder, "a.txt") == ["an other writing."]
-
-
 def stored(folder: Folder, name: str) -> list[str]:
     """The passages of a file as they are in the index."""
     hits = Index.open(folder.path).query("text", k=1000)
     return [hit.text for hit in sorted(hits, key=lambda hit: hit.start) if Path(hit.path).name == name]
-
-
-def test_a_file_that_vanishes_for_a_moment_is_kept(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, aside = folder.write("a.txt", "the door is open"), folder.path.parent / "aside"
-    folder.index()
-    os.utime(file, ns=(OLD_NS + 1, OLD_NS + 1))
-    during(folder, monkeypatch, "a.txt", lambda: file.rename(aside))
-    code, out, _ = folder.command("index", folder.path, "--json")
-    assert (code, reasons(json.loads(out))) == (0, {"vanished": ["a.txt"]})
-    assert stored(folder, "a.txt") == ["the door is open"]
-    aside.rename(file)  # with the time stamp, size and inode that it had
-    assert folder.index()["skipped"] == []
-    assert stored(folder, "a.txt") == ["the door is open"]
-    file.unlink()
-    assert folder.index()["removed"] == 1
-
-
-def test_a_new_file_that_vanishes_for_a_moment_is_read_when_it_is_back(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, aside = folder.write("a.txt", "the door is open"), folder.path.parent / "aside"
-    during(folder, monkeypatch, "a.txt", lambda: file.rename(aside))
-    code, out, _ = folder.command("index", folder.path, "--json", "--model", folder._model)
-    assert (code, reasons(json.loads(out))) == (0, {"vanished": ["a.txt"]})
-    aside.rename(file)
-    folder.index()
-    assert stored(folder, "a.txt") == ["the door is open"]
-
-
-@posix_only
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("what", ["pipe", "link", "folder"])
-def test_a_file_that_becomes_something_else_before_it_is_read(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
-    file, outside = folder.write("a.txt", "the door is open"), folder.path.parent / "secret.txt"
-    outside.write_text("a secret", encoding="utf-8")
-    make: dict[str, Callable[[], object]] = {
-        "pipe": lambda: os.mkfifo(file),
-        "link": lambda: file.symlink_to(outside),
-        "folder": lambda: file.mkdir(),
-    }
-    during(folder, monkeypatch, "a.txt", lambda: (file.unlink(), make[what]()))
-    code, out, _ = folder.command("index", folder.path, "--json", "--model", folder._model)
-    expected = {"pipe": "not a regular file", "link": "symbolic link", "folder": "unreadable file"}[what]
-    assert (code, reasons(json.loads(out))) == (0, {expected: ["a.txt"]})
-    assert stored(folder, "a.txt") == []
-    file.rmdir() if what == "folder" else file.unlink()
-    folder.write("a.txt", "the door is open")
-    assert folder.index()["skipped"] == []
-
-
-def test_a_file_that_grows_without_end_is_not_read_without_end(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("search.corpus.read.regular_bytes", lambda path: regular_bytes(path, 1000))
-    file = folder.write("log.txt", "x")
-    during(folder, monkeypatch, "log.txt", lambda: file.write_bytes(b"line\n" * 201))
-    code, out, _ = folder.command("index", folder.path, "--json", "--model", folder._model)
-    assert (code, json.loads(out)["skipped"]) == (
-        0,
-        [{"reason": "too large", "count": 1, "examples": ["log.txt (More than 1,000 bytes)"]}],
-    )
-
-
-def test_bytes_are_read_whole_up_to_the_limit(tmp_path: Path) -> None:
-    file = tmp_path / "a"
-    file.write_bytes(b"x" * 1000)
-    assert regular_bytes(file, 1000) == b"x" * 1000
-    with pytest.raises(OSError, match="More than 999 bytes"):
-        regular_bytes(file, 999)
-    file.write_bytes(b"")
-    assert regular_bytes(file, 0) == b""
 
 
 # What is no file.
@@ -357,16 +192,6 @@ def test_pipes_sockets_and_devices_are_never_opened(folder: Folder, monkeypatch:
             except PermissionError:  # a container that is not allowed to
                 pass
         assert reasons(folder.index()) == {"not a regular file": names}
-
-
-@posix_only
-@pytest.mark.timeout(60)
-def test_a_pipe_in_place_of_gits_own_ignore_file(folder: Folder) -> None:
-    (folder.path / ".git" / "info").mkdir(parents=True)
-    os.mkfifo(folder.path / ".git" / "info" / "exclude")
-    skipped = folder.index()["skipped"]
-    examples = [example for group in skipped for example in group["examples"]]
-    assert ".git/info/exclude (its patterns are not applied: Not a regular file)" in examples
 
 
 @pytest.mark.timeout(60)
@@ -399,19 +224,6 @@ def test_links_are_not_followed(folder: Folder) -> None:
     assert (report["documents"], [group["count"] for group in report["skipped"]]) == (1, [8])
     assert set(reasons(report)) == {"symbolic link"}
     assert folder.found("the key of the door") == [str(folder.path / "good.md")]
-
-
-@not_root
-@posix_only
-def test_permission_denied(folder: Folder) -> None:
-    file, place = folder.write("closed.txt", "a"), folder.write("shut/a.txt", "b").parent
-    file.chmod(0)
-    place.chmod(0)
-    try:
-        found = reasons(folder.index())
-    finally:
-        place.chmod(0o700)
-    assert found == {"permission denied": ["closed.txt"], "unreadable folder": ["shut"]}
 
 
 @pytest.mark.parametrize(
@@ -517,25 +329,3 @@ def test_a_path_that_is_too_long_for_the_system(folder: Folder, monkeypatch: pyt
     report = folder.index()
     assert report["documents"] == 1
     assert [(group["reason"], group["count"]) for group in report["skipped"]] == [("unreadable file", 1)]
-
-
-# Many, and the same.
-
-
-def test_equal_files_are_both_found_and_encoded_once(folder: Folder) -> None:
-    folder.write("a.md", "Turn the lock.")
-    folder.write("sub/b.md", "Turn the lock.")
-    report = folder.index()
-    assert (report["documents"], report["encoded"], report["reused"]) == (3, 2, 1)
-    assert set(folder.found("turn lock", 3)[:2]) == {
-        str(folder.path / "a.md"),
-        str(folder.path / "sub" / "b.md"),
-    }
-
-
-def test_two_thousand_tiny_files(folder: Folder) -> None:
-    for number in range(2000):
-        (folder.path / f"{number}.txt").write_text(f"note {number}", encoding="utf-8")
-    report = folder.index()
-    assert (report["added"], report["documents"], report["encoded"]) == (2001, 2001, 2001)
-    assert folder.index()["encoded"] == 0

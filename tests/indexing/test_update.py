@@ -252,23 +252,6 @@ def test_a_new_name_that_changes_the_kind_is_read_anew(notes: Path, tiny_model: 
     assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
 
 
-def test_a_folder_that_cannot_be_listed_loses_nothing(
-    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build(notes, tiny_model)
-    scandir = os.scandir
-
-    def denied(path: Any) -> Any:
-        if str(path).endswith("deep"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", denied)
-    report = build(notes, tiny_model)
-    assert (report.removed, report.documents) == (0, 4)
-    assert [group.reason for group in report.skipped] == ["unreadable folder"]
-
-
 def test_of_two_equal_files_one_is_renamed_and_one_removed(
     notes: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
