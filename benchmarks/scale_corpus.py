@@ -190,7 +190,7 @@ def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Bui
     taken, last = taken or Build(), _Clock()
     commit, renew = run.Run._commit, sampling.renew_baseline
 
-    def timed_commit(self: run.Run, batch: run.HandedOut) -> None:
+    def timed_commit(self: run.Run, batch: run.Batch) -> None:
         nonlocal last
         begun = _Clock()
         commit(self, batch)

@@ -6,7 +6,6 @@ tokenizer, so a model keeps its fingerprint wherever it is loaded from.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields
 
 from search.errors import FingerprintMismatch, IndexDamaged
@@ -70,9 +69,6 @@ class Fingerprint:
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if mine == theirs or field.name in ("model", "revision"):
                 continue
-            if field.name == "passages":
-                found += _of_settings(mine, theirs)
-                continue
             if field.name in ("weights", "tokenizer", "config"):
                 mine, theirs = f"{self.model} ({mine[:12]})", f"{other.model} ({theirs[:12]})"
             found.append((field.name.replace("_", " "), mine, theirs))
@@ -83,13 +79,3 @@ class Fingerprint:
         found = self.differences(other)
         if found:
             raise FingerprintMismatch(found)
-
-
-def _of_settings(mine: str, theirs: str) -> list[tuple[str, str, str]]:
-    """(what, mine, theirs) of settings of passages."""
-    one, two = json.loads(mine or "{}"), json.loads(theirs or "{}")
-    return [
-        (name.replace("_", " "), str(one.get(name, "none")), str(two.get(name, "none")))
-        for name in dict.fromkeys([*one, *two])
-        if one.get(name) != two.get(name)
-    ]

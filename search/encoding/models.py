@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from search.errors import ModelError
-from search.files import read_file, sha256_of
+from search.files import sha256_of
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
@@ -34,7 +34,6 @@ _NOT_COMPUTATION = frozenset(
 )
 _COMPUTATION = ("do_lower_case", "model_args", "model_kwargs", "config_args", "config_kwargs")
 _TOKENIZERS = (("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt"))
-_MOST_OF_JSON = 16 << 20  # bytes
 _PICKLES = ("*.bin", "*.pt", "*.ckpt")
 
 
@@ -114,8 +113,8 @@ def model_files(files: ModelFiles) -> dict[str, bytes]:
 def read_json(path: Path, name: str, kind: type = dict) -> Any:
     """What a file of the model `name` holds, an object or, by `kind`, a list; ModelError if it does not."""
     try:
-        content = json.loads(read_file(path, _MOST_OF_JSON))
-    except (OSError, ValueError, RecursionError) as error:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise ModelError(f"the model '{name}' is damaged: {path.name} cannot be read ({error}).") from None
     if not isinstance(content, kind):
         what = "a JSON object" if kind is dict else "a list"
@@ -204,21 +203,12 @@ def _config_sha256(folder: Path, config: dict[str, Any], modules: list[tuple[str
     if computing and computing[-1][0] == "Normalize":  # every embedding is scaled to length 1 in the end
         computing.pop()
     after = [[kind, optional_json(folder / path / "config.json", name)] for kind, path in computing]
-    try:
-        return hashlib.sha256(json.dumps([said, after], sort_keys=True).encode()).hexdigest()
-    except RecursionError:
-        raise ModelError(f"the model '{name}' is damaged: its configuration is nested too deeply.") from None
+    return hashlib.sha256(json.dumps([said, after], sort_keys=True).encode()).hexdigest()
 
 
 def split_revision(name: str) -> tuple[str, str]:
-    """A hub name without its revision, and the revision, "" where none is given.
-
-    Raises:
-        ModelError: an @ with nothing after it.
-    """
-    plain, at, revision = name.partition("@")
-    if at and not revision:
-        raise ModelError(f"the model '{name}' names no revision after the @. Give one, or leave the @ out.")
+    """A hub name without its revision, and the revision, "" where none is given."""
+    plain, _, revision = name.partition("@")
     return plain, revision
 
 

@@ -20,7 +20,7 @@ from search.errors import InputError
 from search.indexing.batches import batches_ahead, cutter_for, room_for
 from search.indexing.plan import Plan, compare, nothing_to_index
 from search.indexing.sampling import renew_baseline
-from search.records.documents import Passage
+from search.records.documents import Document, Passage
 from search.records.reports import Progress, Report
 from search.store import segments
 from search.store.database import all_meta, one_meta
@@ -43,26 +43,33 @@ if TYPE_CHECKING:
 _REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "encoded_tokens", "reused")
 
 
-@dataclass(frozen=True)
-class HandedOut:
-    """A batch whose new texts are being encoded, or are about to be.
+@dataclass
+class Batch:
+    """Files that were read and cut, and their new texts, which are being encoded or are about to be.
 
     Attributes:
-        passages: of each content one, by its key.
+        works: the files, or pieces of them.
+        passages: one passage of each content, with its document, by the key of the content.
         vectors: of the contents that were encoded before.
         new: the keys of the others, but for those that are new in a batch before it.
-        encoding: what workers will have made of these; None where this process is to encode them, or there is none.
+        encoding: the result of workers; None where this process encodes, or nothing is new.
     """
 
-    batch: Sequence[Work]
-    passages: dict[bytes, Passage]
+    works: Sequence[Work]
+    passages: dict[bytes, tuple[Document, Passage]]
     vectors: dict[bytes, bytes]
     new: list[bytes]
-    encoding: Future[NDArray[np.float32]] | None
+    encoding: Future[NDArray[np.float32]] | None = None
 
     @property
     def texts(self) -> list[str]:
-        return [self.passages[key].encoded for key in self.new]
+        return [self.passages[key][1].encoded for key in self.new]
+
+    def name(self, position: int) -> str:
+        """The place of a new text, for an error about it."""
+        document, passage = self.passages[self.new[position]]
+        first, last = document.lines.span(passage.start, passage.end)
+        return f"the passage in lines {first} to {last} of '{document.name}'"
 
 
 @dataclass
@@ -92,7 +99,7 @@ class Run:
     def __post_init__(self) -> None:
         self.folder, self.connection = self.folder.resolve(), self.writer.connection
         self.folders = Folders(self.folder, self.source.folders)
-        self.max_tokens = room_for(self.encoder)
+        self.max_tokens, self._begun = room_for(self.encoder), 0
 
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
@@ -105,8 +112,8 @@ class Run:
             cutter = cutter_for(self.encoder, self.settings, self._boilerplate(plan))
             batches = batches_ahead(self.database, plan, cutter, self.source)
             with closing(batches):  # at once, also when this is left by Ctrl-C
-                for handed in self._handed_out(batches):
-                    self._commit(handed)
+                for batch in self._in_order(batches):
+                    self._commit(batch)
         if removed := [path for path in plan.gone if path not in self.renamed]:
             self.counts["removed"] = len(removed)
             self.counts["removed_documents"] = self.writer.remove(removed)
@@ -159,81 +166,82 @@ class Run:
             self.writer.note(boilerplate=sorted(known | found)[:MOST_BOILERPLATE])
         return known | found
 
-    def _handed_out(self, batches: Iterable[Sequence[Work]]) -> Iterator[HandedOut]:
-        """Each batch, in order; with workers, the next ones are with them when it is stored."""
-        waiting: deque[HandedOut] = deque()
-        for batch in batches:
-            coming = {key for handed in waiting for key in handed.new if not self.writer.streams}
-            waiting.append(self._hand_out(batch, coming))
+    def _in_order(self, batches: Iterable[Sequence[Work]]) -> Iterator[Batch]:
+        """Each batch; with workers, the next ones are with them when it is stored."""
+        waiting: deque[Batch] = deque()
+        for works in batches:
+            coming = {key for batch in waiting for key in batch.new if not self.writer.streams}
+            waiting.append(self._begin(works, coming))
             while len(waiting) > (self.workers.ahead if self.workers else 0):
                 yield waiting.popleft()
         yield from waiting
 
-    def _hand_out(self, batch: Sequence[Work], coming: Set[bytes]) -> HandedOut:
-        found = [(document, p) for work in batch for document, cut in work.documents for p in cut]
-        by_key = {content_key(p.context, p.shown): (document, p) for document, p in found}
-        vectors = self.writer.stored_embeddings(by_key)
-        new = [key for key in by_key if key not in vectors and key not in coming]
-        handed = HandedOut(batch, {key: p for key, (_, p) in by_key.items()}, vectors, new, None)
-        if not self.workers or not new:
-            return handed
+    def _begin(self, works: Sequence[Work], coming: Set[bytes]) -> Batch:
+        passages = {
+            content_key(passage.context, passage.shown): (document, passage)
+            for work in works
+            for document, cut in work.documents
+            for passage in cut
+        }
+        vectors = self.writer.stored_embeddings(passages)
+        batch = Batch(
+            works, passages, vectors, [key for key in passages if key not in vectors.keys() | coming]
+        )
+        if self.workers and batch.new:
+            batch.encoding = self.workers.submit(batch.texts, batch.name)
+        return batch
 
-        def named(position: int) -> str:
-            document, passage = by_key[new[position]]
-            first, last = document.lines.span(passage.start, passage.end)
-            return f"the passage in lines {first} to {last} of '{document.name}'"
-
-        return replace(handed, encoding=self.workers.submit(handed.texts, named))
-
-    def _encoded(self, handed: HandedOut, tell: Callable[[int, int], None]) -> NDArray[np.float32]:
+    def _encoded(self, batch: Batch, tell: Callable[[int, int], None]) -> NDArray[np.float32]:
         """The embeddings of what is new in a batch."""
-        if not handed.encoding:
-            return self.encoder.encode(handed.texts, role="document", progress=tell)
-        while wait([handed.encoding], 1).not_done:  # a wait without end could not be interrupted on Windows
+        if not batch.encoding:
+            return self.encoder.encode(batch.texts, role="document", progress=tell)
+        while wait([batch.encoding], 1).not_done:  # a wait without end could not be interrupted on Windows
             pass
-        return handed.encoding.result()
+        return batch.encoding.result()
 
-    def _commit(self, handed: HandedOut) -> None:
+    def _commit(self, batch: Batch) -> None:
         """Wait for what is new in a batch, store it, count it."""
-        everything, passages, new = handed.batch, handed.passages, handed.new
-        same = [work for work in everything if work.outcome == "same bytes"]
-        batch = [work for work in everything if work.outcome != "same bytes"]
-        self.counts["unchanged"] += sum(bool(work.records) for work in same)
-        if same:
+        works = [work for work in batch.works if work.outcome != "same bytes"]
+        if same := [work for work in batch.works if work.outcome == "same bytes"]:
+            self.counts["unchanged"] += sum(bool(work.records) for work in same)
             self.writer.touch(work.file for work in same)
-        n_passages = sum(work.n_passages for work in batch)
-        n_tokens = sum(passages[key].n_tokens for key in new)
-        # A file that goes on in the next batch counts by the characters of its documents up to there.
-        last, before = everything[-1], self.counts["bytes_ahead"]
-        ahead = sum(len(document.text) for document, _ in last.documents) + before * (len(everything) == 1)
-        ahead = 0 if last.last else min(ahead, last.file.size)
-        size = sum(max(work.file.size, 0) for work in everything if work.last) + ahead - before
+        n_passages = sum(work.n_passages for work in works)
+        n_tokens = sum(batch.passages[key][1].n_tokens for key in batch.new)
+        size = self._bytes_of(batch)
 
         def tell(done: int, total: int) -> None:
             share = done / total
-            self._tell("encoding", size * share, int(n_tokens * share), int(len(new) * share))
+            self._tell("encoding", size * share, int(n_tokens * share), int(len(batch.new) * share))
 
-        vectors = dict(handed.vectors)
-        if new:
-            encoded = self._encoded(handed, tell)
-            vectors |= {key: as_blob(vector) for key, vector in zip(new, encoded, strict=True)}
+        vectors = batch.vectors
+        if batch.new:
+            encoded = self._encoded(batch, tell)
+            vectors |= {key: as_blob(vector) for key, vector in zip(batch.new, encoded, strict=True)}
         # What was new in a batch before this one is stored by now.
-        vectors |= self.writer.stored_embeddings(passages.keys() - vectors.keys())
-        if batch:
-            self.writer.store(batch, vectors)
+        vectors |= self.writer.stored_embeddings(batch.passages.keys() - vectors.keys())
+        if works:
+            self.writer.store(works, vectors)
             segments.seal_if_full(self.writer, self.index, self.encoder.dimension)
-        self.renamed.update(work.renamed_from for work in batch if work.renamed_from is not None)
+        self.renamed.update(work.renamed_from for work in works if work.renamed_from is not None)
         self.counts.update(
-            encoded=len(new),
+            encoded=len(batch.new),
             encoded_tokens=n_tokens,
-            reused=n_passages - len(new),
-            documents=sum(len(work.documents) for work in batch),
+            reused=n_passages - len(batch.new),
+            documents=sum(len(work.documents) for work in works),
             passages=n_passages,
             done_bytes=size,
-            bytes_ahead=ahead - before,
         )
-        self.counts.update(work.outcome for work in batch)
+        self.counts.update(work.outcome for work in works)
         self._tell("reading")
+
+    def _bytes_of(self, batch: Batch) -> int:
+        """How many bytes of files a batch is, for progress; a file that goes on counts by its characters so far."""
+        last, before = batch.works[-1], self._begun
+        characters = before * (len(batch.works) == 1) + sum(
+            len(document.text) for document, _ in last.documents
+        )
+        self._begun = 0 if last.last else min(characters, last.file.size)
+        return sum(max(work.file.size, 0) for work in batch.works if work.last) + self._begun - before
 
     def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
         if self.progress:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from search import Encoder
-from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import FingerprintMismatch, ModelError
 from tests.conftest import save_tiny_bert
 
@@ -17,7 +16,7 @@ def test_default_model_comes_from_the_offline_package(real: Encoder) -> None:
     assert files.source == "offline package"
     assert files.weights_sha256 == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     assert (real.pooling, real.max_tokens, real.dimension) == ("mean", 256, 384)
-    assert find_model("sentence-transformers/all-MiniLM-L6-v2", offline=True).folder == files.folder
+    assert Encoder("sentence-transformers/all-MiniLM-L6-v2", offline=True).files.folder == files.folder
 
 
 def test_a_damaged_offline_package_is_refused(
@@ -31,45 +30,45 @@ def test_a_damaged_offline_package_is_refused(
         stream.write(b"\x01")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModelError, match="not those that were published"):
-        find_model(offline=True)
+        Encoder(offline=True)
 
 
 @pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model"])
 def test_no_such_model(name: str) -> None:
     with pytest.raises(ModelError, match=f"no model '{name}'.*--offline.*[Cc]heck the spelling") as error:
-        find_model(name, offline=True)
-    assert DEFAULT_MODEL not in str(error.value)  # it may lack the head that is needed
+        Encoder(name, offline=True)
+    assert "all-MiniLM" not in str(error.value)  # it may lack the head that is needed
     with pytest.raises(ModelError, match=f"no model '{name}'.*cannot be reached"):
-        find_model(name)
+        Encoder(name)
 
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"holds no model: it has no config.json"):
-        find_model(str(tmp_path))
+        Encoder(str(tmp_path))
 
 
 def test_pickle_weights_are_refused(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(ModelError, match="pickle files only"):
-        find_model(str(folder))
+        Encoder(str(folder))
 
 
 def test_no_weights_and_no_tokenizer(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match="no tokenizer"):
-        find_model(str(folder))
+        Encoder(str(folder))
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match="no weights"):
-        find_model(str(folder))
+        Encoder(str(folder))
 
 
 def test_damaged_configuration(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(ModelError, match=r"damaged: config.json"):
-        find_model(str(folder))
+        Encoder(str(folder))
 
 
 def test_unsupported_module_and_pooling(tmp_path: Path) -> None:
@@ -85,7 +84,7 @@ def test_unsupported_module_and_pooling(tmp_path: Path) -> None:
     modules[2]["type"] = "sentence_transformers.models.CNN"
     (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
     with pytest.raises(ModelError, match="module 'CNN'"):
-        find_model(str(folder))
+        Encoder(str(folder))
 
 
 def test_incomplete_weights(tmp_path: Path) -> None:
@@ -164,7 +163,7 @@ def test_modules_made_to_do_harm(tmp_path: Path, which: str) -> None:
     text, said = MODULES[which]
     (folder / "modules.json").write_text(text, encoding="utf-8")
     with pytest.raises(ModelError, match=said) as caught:
-        find_model(str(folder))
+        Encoder(str(folder))
     assert "\n" not in str(caught.value)
 
 
@@ -199,7 +198,7 @@ def test_pickled_weights_of_a_module_are_refused(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "1_Pooling" / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(ModelError, match="pickle files only"):
-        find_model(str(folder))
+        Encoder(str(folder))
 
 
 def test_an_adapter_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from search import Encoder
-from search.encoding.pooling import POOLINGS, pool, unit
 from search.errors import InputError, ModelError
 from tests.conftest import save_modules, save_tiny_bert
 
@@ -76,7 +75,7 @@ def test_pooler_without_pooler_weights_is_refused(tmp_path: Path) -> None:
         Encoder(str(folder), pooling="pooler").encode(["water"])
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler", "max", "mean_sqrt_len"])
 def test_padding_and_companions_change_nothing(tiny_model: Path, pooling: str) -> None:
     encoder = Encoder(str(tiny_model), pooling=pooling)
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
@@ -84,22 +83,6 @@ def test_padding_and_companions_change_nothing(tiny_model: Path, pooling: str) -
     np.testing.assert_allclose(encoder.encode(TEXTS[::-1]), alone[::-1], atol=1e-6)
     small = Encoder(str(tiny_model), pooling=pooling, batch_tokens=1)
     np.testing.assert_allclose(small.encode(TEXTS), alone, atol=1e-6)
-
-
-def test_pool_by_hand() -> None:
-    hidden = np.array([[[1, -2], [3, -4], [99, 99]]], dtype=np.float32)  # the last token is padding
-    mask = np.array([[1, 1, 0]])
-    assert pool(hidden, mask, "mean", None).tolist() == [[2, -3]]
-    assert pool(hidden, mask, "max", None).tolist() == [[3, -2]]  # a padded 0 would beat -2
-    assert pool(hidden, mask, "cls", None).tolist() == [[1, -2]]
-    np.testing.assert_allclose(pool(hidden, mask, "mean_sqrt_len", None), [[4 / 2**0.5, -6 / 2**0.5]])
-    np.testing.assert_allclose(unit(np.array([[3, 4]], dtype=np.float32), "model"), [[0.6, 0.8]])
-
-
-@pytest.mark.parametrize(("value", "word"), [(0.0, "zeros"), (np.nan, "NaN"), (np.inf, "infinity")])
-def test_a_vector_without_direction_is_an_error(value: float, word: str) -> None:
-    with pytest.raises(ModelError, match=word):
-        unit(np.array([[1, 2], [value, value]], dtype=np.float32), "my/model")
 
 
 def test_unknown_pooling_and_limit(tiny_model: Path) -> None:

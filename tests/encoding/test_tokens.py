@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from search import Encoder
-from search.encoding.engine import batches
 from search.errors import InputError, TextTooLong
 from tests.conftest import REFERENCE
 
@@ -81,14 +80,6 @@ def test_offsets_of_any_text(tiny: Encoder, text: str, context: str) -> None:
         assert 0 <= token.start <= token.end <= len(source) or token.special
     spans = [(t.start, t.end) for t in found.tokens if t.part == "text"]
     assert spans == sorted(spans)
-
-
-@given(st.lists(st.integers(1, 300)), st.integers(1, 600))
-def test_batches_hold_everything_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    found = list(batches(lengths, budget))
-    assert sorted(i for batch in found for i in batch) == list(range(len(lengths)))
-    for batch in found:
-        assert len(batch) == 1 or max(lengths[i] for i in batch) * len(batch) <= budget
 
 
 def test_published_token_ids(real: Encoder) -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from search import Encoder
-from search.encoding import cache
 from tests.conftest import REPOSITORY, WORDS, Run
 
 pytestmark = pytest.mark.skipif(
@@ -146,7 +145,7 @@ def test_stopped_while_the_model_is_loaded(
     assert (code, out) == (130, ""), err
     assert "the same command goes on from there" in err
     assert "Traceback" not in err
-    assert not any(model.problem for model in cache.listed())
+    assert "Not used" not in run("lab", "models")[1]
 
     for path in sorted(long_work.iterdir())[1:]:  # enough is left to do
         path.unlink()

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from search import IndexNotFound, SearchError
-from search.render import reports
 from tests.faults import oracle, steps
 from tests.faults.kill import SCENARIOS, Scenario, scenario
 from tests.faults.readers import against_a_writer
@@ -44,7 +43,7 @@ def asked_at_every_step(made: Scenario) -> list[str]:
         try:
             reader = oracle.opened(made.index)
             held = reader.status()
-            assert held.complete or "A run is under way" in reports.status(held)
+            assert held.complete or held.running
             hits = reader.query(oracle.QUERIES[0], 3)
             empty = any("holds no passages" in note for note in reader.notes)
             wrong = "" if empty else oracle.wrong_answer(reader, made.index, oracle.QUERIES[0], 3)
