@@ -8,12 +8,11 @@ tokenizer.py    text -> WordPiece tokens with character offsets
 engine.py       what engines have in common; openvino_engine.py, which converts, and torch_engine.py: batches of
                 token ids -> hidden states of every layer; engines.py chooses
 pooling.py      hidden states -> one vector for each text, and what each token adds to it
-fingerprint.py  what must be equal for two embeddings to be comparable
 encoder.py      all of these together: the public `Encoder`
 workers.py      other processes that encode, or actors of a Ray cluster
 """
 
 from search.encoding.encoder import Encoder
-from search.encoding.fingerprint import Fingerprint
+from search.records.fingerprint import Fingerprint
 
 __all__ = ["Encoder", "Fingerprint"]

@@ -50,9 +50,10 @@ def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None
 
 def name_here(weights: str, tokenizer: str, config: str) -> str:
     """The name by which the model of these hashes was asked for here, converted or not; "" if it never was."""
-    with suppress(*DAMAGE):
+    try:
         return str(_manifest(entry_folder(weights, tokenizer, config))["files"]["name"])
-    return ""
+    except DAMAGE:
+        return ""
 
 
 def listed() -> list[ConvertedModel]:

@@ -17,11 +17,11 @@ from search.encoding.cache import cached_model, name_here
 from search.encoding.description import KnownModel, describe
 from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process
 from search.encoding.engines import open_engine
-from search.encoding.fingerprint import Fingerprint
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
 from search.encoding.tokenizer import Encoded, Role, encode_ids, load_tokenizer, strings, with_context
 from search.errors import InputError, ModelError, quoted
+from search.records.fingerprint import Fingerprint
 from search.records.shown import Shown, Spans
 from search.records.tokens import TokenVectors
 
@@ -96,7 +96,6 @@ class Encoder:
         self._choice, self._device, self._offline, self._many = engine, device, offline, True
         self._batch_tokens = batch_tokens
         self._engine: Engine | None = None
-        self._instead = ""
         self._loading = threading.Lock()
 
     @classmethod
@@ -176,13 +175,14 @@ class Encoder:
     @property
     def remarks(self) -> tuple[str, ...]:
         """That PyTorch encodes instead of OpenVINO, and why."""
-        return (f"PyTorch encodes {self._instead}",) if self._instead else ()
+        instead = self._engine.instead if self._engine else ""
+        return (f"PyTorch encodes {instead}",) if instead else ()
 
     @property
     def runs_on(self) -> str:
         """What computes, for people to read: "openvino on cpu, fp32"."""
         engine = self.engine
-        why = f" ({self._instead})" if self._instead else ""
+        why = f" ({engine.instead})" if engine.instead else ""
         return f"{engine.name} on {engine.device}, {self.precision}{why}"
 
     @cached_property
@@ -219,7 +219,7 @@ class Encoder:
                         f"'{self.files.name}' has no pooler weights, so pooling 'pooler' would give random "
                         "numbers. Choose another pooling, 'mean' for instance."
                     )
-                self._engine, self._instead = engine, engine.instead
+                self._engine = engine
             return self._engine
 
     @property

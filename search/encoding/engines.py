@@ -58,7 +58,10 @@ def open_engine(
         try:
             return _openvino(known, precision)
         except OSError as error:
-            reason = _of_cache(error)
+            reason = (
+                f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). Free space there, "
+                "or let SEEWHY_CACHE name a folder that can be written to"
+            )
         except (ModelError, RuntimeError) as error:
             again = f"seewhy lab models --remove {quoted(known.files.name)}"
             reason = f"{first_line(error).rstrip('.')}. To try again, run: {again}"
@@ -93,13 +96,6 @@ def _openvino(known: KnownModel, precision: str) -> Engine:
         if is_of_memory(error):  # which says nothing of the model
             raise MemoryError from error
         raise
-
-
-def _of_cache(error: OSError) -> str:
-    return (
-        f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). Free space there, or let "
-        "SEEWHY_CACHE name a folder that can be written to"
-    )
 
 
 def _may_have_gpu() -> bool:

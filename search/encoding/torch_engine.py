@@ -53,32 +53,25 @@ class TorchEngine:
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
         """Hidden states of the asked layers for each batch, in order."""
+        torch, last_only = self._torch, list(layers) == [self.n_layers]
         for batch in batches:
-            yield self._run(batch, layers)
-
-    def _run(self, batch: Sequence[Encoded], layers: Sequence[int]) -> Hidden:
-        torch = self._torch
-        ids, types, mask = padded(batch, self.pad)
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        if self.takes_types:
-            inputs["token_type_ids"] = types
-        last_only = list(layers) == [self.n_layers]
-        with torch.inference_mode():
-            output = self.model(
-                **{name: torch.from_numpy(value).to(self.device) for name, value in inputs.items()},
-                output_hidden_states=not last_only,
+            ids, types, mask = padded(batch, self.pad)
+            inputs = {"input_ids": ids, "attention_mask": mask}
+            if self.takes_types:
+                inputs["token_type_ids"] = types
+            with torch.inference_mode():
+                output = self.model(
+                    **{name: torch.from_numpy(value).to(self.device) for name, value in inputs.items()},
+                    output_hidden_states=not last_only,
+                )
+            # The last entry of hidden_states lacks a final norm in some architectures; this one never does.
+            states = (*(output.hidden_states or ())[:-1], output.last_hidden_state)
+            chosen = {layer: states[-1 if layer == self.n_layers else layer] for layer in layers}
+            yield Hidden(
+                layers={layer: state.float().cpu().numpy() for layer, state in chosen.items()},
+                mask=mask,
+                pooler=output.pooler_output.float().cpu().numpy() if self.has_pooler else None,
             )
-        # The last entry of hidden_states lacks a final norm in some architectures; this one never does.
-        states = (*(output.hidden_states or ())[:-1], output.last_hidden_state)
-        pooler = output.pooler_output if self.has_pooler else None
-        return Hidden(
-            layers={
-                layer: states[-1 if layer == self.n_layers else layer].float().cpu().numpy()
-                for layer in layers
-            },
-            mask=mask,
-            pooler=None if pooler is None else pooler.float().cpu().numpy(),
-        )
 
     def embed(self, states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
         """What the model's own modules make of token vectors.

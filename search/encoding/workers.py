@@ -33,7 +33,7 @@ from search.errors import InputError, ModelError, OptionalDependency, first_line
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.encoding.fingerprint import Fingerprint
+    from search.records.fingerprint import Fingerprint
 
     Embeddings: TypeAlias = NDArray[np.float32]
 

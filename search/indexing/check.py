@@ -21,9 +21,9 @@ import numpy as np
 
 from search.corpus import SourceFile, load
 from search.encoding.encoder import Encoder, with_context
-from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError, ModelError, ReadError, SearchError, quoted
 from search.indexing.plan import compare, listed
+from search.records.fingerprint import Fingerprint
 from search.records.reports import CheckReport, Finding, Progress, Severity
 from search.store import checking
 from search.store.database import Connection, DatabaseError, meta_of, one_meta, reading

@@ -15,12 +15,12 @@ from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import common
 from search.corpus.walk import FOLDER_FILE
 from search.encoding.encoder import Encoder
-from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.indexing.batches import batches_ahead, cutter_for, room_for
 from search.indexing.plan import Plan, compare, nothing_to_index
 from search.indexing.sampling import renew_baseline
 from search.records.documents import Document, Passage
+from search.records.fingerprint import Fingerprint
 from search.records.reports import Progress, Report
 from search.store import segments
 from search.store.database import all_meta, one_meta

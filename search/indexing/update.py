@@ -158,7 +158,8 @@ def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
 
 
 _TOGETHER_MS = 300  # changes that follow each other so quickly are one
-_LOOK_ANYWAY_MS = 60_000  # because a network drive tells nothing
+_LOOK_UP_MS = 1000
+_LOOK_ANYWAY_SECONDS = 60.0  # because a network drive tells nothing
 
 
 def changes(folders: Folders, index: Path, stop: threading.Event | None = None) -> Iterator[None]:
@@ -173,18 +174,20 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
     """
     from watchfiles import DefaultFilter, watch
 
-    yield
+    looked = -_LOOK_ANYWAY_SECONDS
     try:
-        for _ in watch(
+        for changed in watch(
             *filter(Path.is_dir, folders.paths),
             watch_filter=DefaultFilter(ignore_paths=[index]),
             debounce=_TOGETHER_MS,
-            rust_timeout=_LOOK_ANYWAY_MS,
+            rust_timeout=_LOOK_UP_MS,
             yield_on_timeout=True,
             stop_event=stop,
             ignore_permission_denied=True,
         ):
-            yield
+            if changed or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:
+                yield
+                looked = time.monotonic()
     except OSError as error:
         raise SearchError(
             f"{as_text(folders.paths)} cannot be watched ({error}). Run `seewhy index` now and then instead, or allow "

@@ -1,7 +1,7 @@
 """What one stage hands to the next: small frozen records, no behaviour that needs a model or a disk.
 
 documents.py     Document, Passage and where they stand; Annotation, Annotator, Mention
-tokens.py        Token, TokenVectors, Word, WordMatrices
+tokens.py        Token, TokenVectors, Word, WordMatrices           fingerprint.py   Fingerprint of embeddings
 hits.py          Hit, Cluster, Surroundings
 contents.py      DocumentText, PassageText, Gap; Facet
 explanations.py  Explanation and what it is made of

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.records.contents import StoredPassage
 from search.records.documents import BUILT_IN_FIELDS, Annotation, Annotator
+from search.records.fingerprint import Fingerprint
 from search.store.conditions import folded
 from search.store.database import as_json, connect_to_write, meta_of, one_meta, reading, translated
 from search.store.files import writer_lock

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from search.encoding.fingerprint import Fingerprint
 from search.errors import AccessDenied, IndexDamaged, ModelError, SearchError
 from search.records.contents import StoredPassage
+from search.records.fingerprint import Fingerprint
 from search.store.database import Connection, connect_to_read, meta_of, one_meta, translated
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
 from search.store.passages import Rows

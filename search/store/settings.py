@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from search.encoding.fingerprint import Fingerprint
+from search.records.fingerprint import Fingerprint
 from search.store.folders import Folders
 
 if TYPE_CHECKING:

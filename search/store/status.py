@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search.encoding.fingerprint import Fingerprint
 from search.files import bytes_in
+from search.records.fingerprint import Fingerprint
 from search.records.reports import SkippedGroup, Status
 from search.store.calibration import read_baseline
 from search.store.database import meta_of
