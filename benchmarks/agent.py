@@ -34,7 +34,7 @@ from pydantic import BaseModel
 
 from search import Index
 from search.serving.mcp import asked
-from search.serving.mcp.budget import written
+from search.serving.mcp.answers import written
 from search.serving.mcp.fetching import fetch
 from search.serving.mcp.tools import search
 from search.serving.served import Served

@@ -27,14 +27,12 @@ from search.records.options import (
 from search.render import json
 from search.render.inspection import facts
 from search.serving import parameters
-from search.serving.answers import LINES, Lines, answer
-from search.serving.asked import LARGEST, DeskHere, OfIndex, Parameters, ServedHere
+from search.serving.answers import LINES, Lines, answer, cursor, place_of
 from search.serving.desk import Desk
 from search.serving.fields import LAST_HIT
-from search.serving.generations import in_one_generation
-from search.serving.paging import cursor, place_of
+from search.serving.parameters import LARGEST, DeskHere, OfIndex, Parameters, ServedHere
 from search.serving.problems import Problem
-from search.serving.served import Served
+from search.serving.served import Served, in_one_generation
 
 router = APIRouter(prefix="/api/v1")
 

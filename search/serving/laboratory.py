@@ -19,9 +19,8 @@ from search.render.page import laboratory
 from search.render.page.document import Page
 from search.render.page.laboratory import LONGEST, Given, in_contexts, inspection
 from search.render.units import units
-from search.serving.asked import DeskHere, IndexName, ServedHere
 from search.serving.pages import answered
-from search.serving.parameters import MOST_TEXTS
+from search.serving.parameters import MOST_TEXTS, DeskHere, IndexName, ServedHere
 from search.serving.served import Served
 from search.texts import compare, explain
 

@@ -16,9 +16,9 @@ from search.records.options import RankingOptions, RankOptions
 from search.render.page import reading as drawn
 from search.render.page.document import Page
 from search.render.page.hits import Marked
-from search.serving.asked import Asked, DeskHere, Id, ServedHere
-from search.serving.generations import in_one_generation
 from search.serving.pages import answered
+from search.serving.parameters import Asked, DeskHere, Id, ServedHere
+from search.serving.served import in_one_generation
 
 router = APIRouter()
 

@@ -1,20 +1,101 @@
-"""The indexes that a server answers from."""
+"""The indexes that a server answers from: opened once, their facets, and answers of one generation."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import nullcontext, suppress
 from copy import copy
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from search.errors import IndexNotFound, SearchError, first_line
 from search.index import Index
+from search.records.contents import Facet
 from search.serving.encoding import Encoders
-from search.serving.faceting import Faceting
-from search.several import name_of
+from search.several import Indexes, name_of
 from search.store.layout import all_indexes, is_own
+
+Answered = TypeVar("Answered")
+
+_TRIES = 5  # of an index that is written to all the time
+
+
+class GenerationGone(SearchError):
+    """The index is not the one of the generation that is wanted any more."""
+
+
+class IndexBusy(SearchError):
+    """There was no generation that lasted as long as a question."""
+
+
+def in_one_generation(
+    index: Index | Indexes, wanted: int | None, work: Callable[[], Answered]
+) -> tuple[int, Answered]:
+    """What is found in one generation of an index, and its number; asked anew where the index changes meanwhile.
+
+    Raises:
+        GenerationGone: another generation is wanted.
+        IndexBusy: there was none that lasted.
+    """
+    generation = index.generation
+    for _ in range(_TRIES):
+        if wanted not in (None, generation):
+            raise GenerationGone(
+                f"the index has changed: it is not the one of generation {wanted} any more, but of {generation}. "
+                "Ask anew, without generation and next."
+            )
+        found, before = work(), generation
+        generation = index.generation
+        if generation == before:
+            return generation, found
+    raise IndexBusy("the index is being written to. Ask again in a moment.")
+
+
+Found = Future[tuple[Facet, ...]]
+
+
+class Faceting:
+    """The facets of an index, looked for once in each of its states, and in one at a time. Safe between threads."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._lock = threading.Lock()
+        self._generation, self._found = -1, Found()
+        self._found.set_result(())
+
+    def facets(self, seconds: float | None = None) -> tuple[Facet, ...] | None:
+        """Those of the index as it is; None if they are not there in that time.
+
+        Raises:
+            SearchError: as `Index.facets`.
+        """
+        while True:
+            found, is_now = self._looked_for()
+            wait([found], seconds)
+            if found.done() and is_now:
+                return found.result()
+            if seconds is not None:
+                return None
+
+    def _looked_for(self) -> tuple[Found, bool]:
+        """What is or was looked for last, and whether that is of the index as it is."""
+        with self._lock:
+            generation = self._index.generation
+            outdated = generation != self._generation or (self._found.done() and self._found.exception())
+            if outdated and self._found.done():
+                self._generation, self._found = generation, Found()
+                threading.Thread(target=self._find, args=(self._found,), daemon=True).start()
+            return self._found, generation == self._generation
+
+    def _find(self, found: Found) -> None:
+        try:
+            found.set_result(self._index.facets())
+        except BaseException as error:
+            found.set_exception(error)
+
 
 _SECONDS_BETWEEN_TRIES = 30.0
 

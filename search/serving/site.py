@@ -26,10 +26,9 @@ from search.render import json
 from search.render.page import hits as draw
 from search.render.page import search as drawn
 from search.render.page.document import Page
-from search.serving.asked import Asked, DeskHere, Id, ServedHere
-from search.serving.faceting import Faceting
-from search.serving.generations import in_one_generation
 from search.serving.pages import answered, is_part
+from search.serving.parameters import Asked, DeskHere, Id, ServedHere
+from search.serving.served import Faceting, in_one_generation
 
 router = APIRouter()
 

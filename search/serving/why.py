@@ -22,9 +22,9 @@ from search.records.options import (
 from search.render.page import why as drawn
 from search.render.page.document import Page
 from search.render.page.why import why
-from search.serving.asked import Asked, DeskHere, Id, ServedHere
-from search.serving.generations import in_one_generation
 from search.serving.pages import answered
+from search.serving.parameters import Asked, DeskHere, Id, ServedHere
+from search.serving.served import in_one_generation
 
 MOST_NAMES = 50
 

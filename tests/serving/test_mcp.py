@@ -24,7 +24,7 @@ from search.index import Index
 from search.serving.app import _asked_for, application
 from search.serving.desk import Desk
 from search.serving.mcp import asked
-from search.serving.mcp.places import PassageId
+from search.serving.mcp.answers import PassageId
 from search.serving.mcp.server import TOOLS, instructions_of, server
 from search.serving.problems import Problem
 from search.serving.served import Served

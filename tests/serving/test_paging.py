@@ -9,12 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from search.index import Index
+from search.serving.answers import cursor
 from search.serving.fields import LAST_HIT
-from search.serving.generations import IndexBusy, in_one_generation
-from search.serving.paging import cursor
 from search.serving.parameters import Search
 from search.serving.problems import problem_of
-from search.serving.served import Served
+from search.serving.served import IndexBusy, Served, in_one_generation
 from search.store.writer import put_choice
 from tests.conftest import Run
 

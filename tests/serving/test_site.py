@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 from search.index import Index
 from search.records.contents import Facet
 from search.records.hits import Hits
-from search.serving.faceting import Faceting
-from search.serving.served import Served
+from search.serving.served import Faceting, Served
 from search.store.writer import put_choice
 
 PAGE = {"accept": "text/html"}

@@ -1,10 +1,115 @@
-"""What tools answer. A field that has nothing to say is left out."""
+"""What tools answer, within how many tokens, and what answers name. A field that has nothing to say is left out."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
+from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, Field
+
+from search.errors import InputError, quoted
+from search.render import json
+
+SCHEME = "seewhy"
+
+_ID = re.compile(r"(?P<index>.+)@(?P<generation>[0-9]{1,16})/p(?P<passage>[0-9]{1,16})", re.DOTALL)
+_NEXT = re.compile(r"([0-9]{1,16})-([0-9]{1,5})")
+
+
+@dataclass(frozen=True)
+class PassageId:
+    """A passage, the index that it is of, and the generation in which it was found. No id is given twice."""
+
+    index: str
+    generation: int
+    passage: int
+
+    def __str__(self) -> str:
+        return f"{self.index}@{self.generation}/p{self.passage}"
+
+    @classmethod
+    def of(cls, said: str) -> PassageId:
+        """
+        Raises:
+            InputError: it is no id.
+        """
+        found = _ID.fullmatch(said)
+        if found is None:
+            raise InputError(f"{quoted(said[:80])} is no id of a passage. Take it as search gave it, whole.")
+        return cls(found["index"], int(found["generation"]), int(found["passage"]))
+
+
+def as_next(generation: int, offset: int) -> str:
+    """What asks for the hits behind the first `offset`."""
+    return f"{generation}-{offset}"
+
+
+def of_next(said: str) -> tuple[int, int]:
+    """The generation and the offset.
+
+    Raises:
+        InputError: it is nothing that `search` gave.
+    """
+    found = _NEXT.fullmatch(said)
+    if found is None:
+        raise InputError(
+            f"{quoted(said[:80])} is no value of next. Take it from an answer to the same query, or leave it out."
+        )
+    return int(found[1]), int(found[2])
+
+
+def uri_of(index: str, document: str) -> str:
+    """The address of a document, by its name."""
+    return f"{SCHEME}://{quote(index, safe='')}/{quote(document)}"
+
+
+def of_uri(uri: str) -> tuple[str, str]:
+    """The index and the document that an address means.
+
+    Raises:
+        InputError: it is none.
+    """
+    scheme, _, rest = uri.partition("://")
+    index, _, document = rest.partition("/")
+    if scheme != SCHEME or not index or not document:
+        raise InputError(f"{quoted(uri[:80])} is no address of a document. It begins with: {SCHEME}://INDEX/")
+    return unquote(index), unquote(document)
+
+
+_CHARACTERS = 4  # of English and of JSON; to count by a tokenizer takes longer, and each model has its own
+_SNIPPETS = (1_200, 900, 700, 550, 400, 300, 200, 100)  # characters
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+def written(answer: BaseModel) -> str:
+    """An answer as it is sent, on one line."""
+    return json.compact(answer.model_dump(exclude_none=True))
+
+
+def tokens(answer: BaseModel) -> int:
+    return -(-len(written(answer)) // _CHARACTERS)
+
+
+def listed(most: int, count: int, make: Callable[[int, int], Answer]) -> Answer:
+    """As many items as fit, each with as long a text as fits: rather all of them with shorter texts.
+
+    Args:
+        most: tokens.
+        count: how many items there are.
+        make: an answer with so many of them, with texts of so many characters.
+    """
+    while count > 1 and tokens(make(count, _SNIPPETS[-1])) > most:
+        count -= 1
+    for characters in _SNIPPETS:
+        answer = make(count, characters)
+        if tokens(answer) <= most:
+            break
+    return answer
+
 
 Place = Annotated[str, Field(description="path:line-line, within the indexed folder.")]
 Changed = Literal["moved", "changed", "gone"]

@@ -13,11 +13,10 @@ from search.errors import InputError
 from search.index import Index
 from search.ranking.reading import LINES_OF_THEIR_OWN
 from search.records.contents import DocumentText, StoredPassage
-from search.serving.generations import in_one_generation
 from search.serving.mcp import answers, asked
-from search.serving.mcp.budget import tokens
+from search.serving.mcp.answers import tokens
 from search.serving.mcp.tools import passage_of, place
-from search.serving.served import Served
+from search.serving.served import Served, in_one_generation
 
 
 @dataclass(frozen=True)

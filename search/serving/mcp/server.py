@@ -17,10 +17,9 @@ import search
 from search.errors import InputError, SearchError, is_of_memory
 from search.serving.fields import Given
 from search.serving.mcp import answers, asked, tools
-from search.serving.mcp.budget import written
+from search.serving.mcp.answers import SCHEME, PassageId, of_uri, uri_of, written
 from search.serving.mcp.fetching import document_of, fetch, readable
-from search.serving.mcp.places import SCHEME, PassageId, of_uri, uri_of
-from search.serving.sentences import about_parameters
+from search.serving.problems import about_parameters
 from search.serving.served import Served
 
 Answer = TypeVar("Answer")

@@ -14,11 +14,9 @@ from search.records.comparisons import WhyNot
 from search.records.explanations import Explanation, Highlight, Share
 from search.records.options import QueryOptions, RankOptions, RerankOptions
 from search.render.passage import cut
-from search.serving.generations import GenerationGone, in_one_generation
 from search.serving.mcp import answers, asked
-from search.serving.mcp.budget import listed
-from search.serving.mcp.places import PassageId, as_next, of_next
-from search.serving.served import Served
+from search.serving.mcp.answers import PassageId, as_next, listed, of_next
+from search.serving.served import GenerationGone, Served, in_one_generation
 from search.several import Indexes, name_of
 
 _STRONGEST = 3
