@@ -389,13 +389,14 @@ class Index:
         ranking_options, selection_options, filter_options, matrix_options = parts_of(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
-        where, question = self._filter(**filter_options), as_question(text)
+        where, question = self._filter(**filter_options) if filter_options else None, as_question(text)
         selection, ranking = Selection.of(k, **selection_options), self.ranking(question, **ranking_options)
         explained = matrix_options.pop("explain", False)
         require_matrices(explained, matrix_options.get("layer"))
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self._encoded(question, ranking)
-        hits = ranked(self._store, query, ranking, selection, where, self._reranker(query, ranking))
+        reranker = self._reranker(query, ranking) if ranking.rerank else None
+        hits = ranked(self._store, query, ranking, selection, where, reranker)
         if explainer:
             whys = explainer.explain(hits)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]

@@ -34,10 +34,12 @@ def as_of_now(hits: Sequence[Hit], source: Source) -> list[Hit]:
         source: how records are read.
     """
     seen: dict[str, _File] = {}
+    told: list[Hit] = []
     for hit in hits:
         if hit.path not in seen:
             seen[hit.path] = _File(hit, source)
-    return [seen[hit.path].told(hit) for hit in hits]
+        told.append(seen[hit.path].told(hit))
+    return told
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ class _File:
     """A file of some hits, as it is now."""
 
     def __init__(self, hit: Hit, source: Source) -> None:
-        self._name = hit.document.rpartition("#")[0] if hit.kind in RECORDS else hit.document
-        self._kind, self._source = hit.kind, source
+        self._name = hit.document.rpartition("#")[0] if hit.file.kind in RECORDS else hit.document
+        self._kind, self._source = hit.file.kind, source
         self._since = since_indexed(hit.path, hit.file)
 
     def told(self, hit: Hit) -> Hit:

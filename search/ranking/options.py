@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,6 +73,9 @@ class Selection:
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
 
 
+_PASSAGE = attrgetter("passage")
+
+
 def selected(
     best: Sequence[Scored],
     whole: bool,
@@ -87,17 +92,20 @@ def selected(
     Returns:
         At most `wanted.last`; None where more of the ranking has to be looked at.
     """
-    worth = [item for item in best if wanted.min_score is None or item.score >= wanted.min_score]
+    worth = list(best)
+    if wanted.min_score is not None:
+        worth = [item for item in best if item.score >= wanted.min_score]
     whole = whole or len(worth) < len(best)  # what is behind scores even less
     if not wanted.all_copies:
-        worth = _once(worth, copies_of([item.passage for item in worth]))
-    groups = [[item] for item in worth]
+        copies = copies_of(list(map(_PASSAGE, worth)))
+        worth = _once(worth, copies) if copies else worth
+    groups = list(map(list, zip(worth, strict=True)))
     if wanted.group:
-        groups = _by_document(worth, document_of([item.passage for item in worth]))
+        groups = _by_document(worth, document_of(list(map(_PASSAGE, worth))))
     elif wanted.per_document:
-        documents = document_of([item.passage for item in worth])
+        documents = document_of(list(map(_PASSAGE, worth)))
         within, others = _within(wanted.per_document, worth, documents)
-        groups = [[item] for item in (within + others if whole else within)]
+        groups = list(map(list, zip(within + others if whole else within, strict=True)))
     return groups[: wanted.last] if whole or len(groups) >= wanted.last else None
 
 
@@ -131,9 +139,9 @@ def completed(
 
 def numbered(groups: Sequence[Sequence[Scored]], wanted: Selection) -> list[tuple[int, Scored]]:
     """The hits that are wanted, with their ranks, of what `selected` gave."""
-    shown = [group[: wanted.per_document or None] for group in groups]
+    shown = list(map(itemgetter(slice(wanted.per_document or None)), groups))
     before = sum(map(len, shown[: wanted.offset]))
-    return list(enumerate((item for group in shown[wanted.offset :] for item in group), before + 1))
+    return list(enumerate(chain(*shown[wanted.offset :]), before + 1))
 
 
 def _within(
@@ -144,7 +152,7 @@ def _within(
     kept: list[Scored] = []
     others: list[Scored] = []
     for item in best:
-        document = _document(item, document_of)
+        document = document_of.get(item.passage, ("of", item.passage))
         seen[document] += 1
         (kept if seen[document] <= most else others).append(item)
     return kept, others

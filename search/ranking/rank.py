@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,13 +122,13 @@ def _hits(
     if wanted.group and not snapshot.approximate:  # of a server, the candidates alone
         groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
     chosen = numbered(groups, wanted)
-    stored = _stored(snapshot, [item for _, item in chosen])
+    stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
     scale = Scale(snapshot.random_pairs(), ranking)
     copies = snapshot.copies(stored)
-    hits = [
-        as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage), said)
-        for rank, item in chosen
-    ]
+    hits = []
+    for rank, item in chosen:
+        copied = copies.get(item.passage)
+        hits.append(as_hit(rank, stored[item.passage], item, ranking, scale, copied, said))
     return [replace(hit, approximate=True) for hit in hits] if snapshot.approximate else hits
 
 
@@ -139,10 +140,11 @@ def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:
 
 def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassage]:
     """The passages of a ranking, in its order."""
-    stored = snapshot.stored([item.passage for item in best])
-    if missing := [item.passage for item in best if item.passage not in stored]:
-        raise IndexDamaged(f"passage {missing[0]} cannot be found. To fix this, run: seewhy check --repair")
-    return {item.passage: stored[item.passage] for item in best}
+    ids = dict.fromkeys(map(attrgetter("passage"), best))
+    stored = snapshot.stored(ids)
+    if missing := ids.keys() - stored.keys():
+        raise IndexDamaged(f"passage {min(missing)} cannot be found. To fix this, run: seewhy check --repair")
+    return dict(zip(ids, map(stored.__getitem__, ids), strict=True))
 
 
 def scored(

@@ -12,6 +12,8 @@ with the default model: other rankings and models have other scores, and no verd
 from __future__ import annotations
 
 import math
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +40,10 @@ def verdict(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, fusion: Fusion, best: Sequence[Scored]
 ) -> Verdict | None:
     """Whether the best passages, best first, seem to answer a query; None where that cannot be told."""
-    if not best or ranking != Ranking.of() or query.parts or not _fitted_for(snapshot):
+    if not best or ranking != Ranking.of() or query.parts:
+        return None
+    made = snapshot.facts.fingerprint
+    if (made.weights, made.pooling, made.layer) != (DEFAULT_WEIGHTS, "mean", "-1"):
         return None
     score, found = best[0].score, _found(snapshot, fusion, best[:SEEN])
     probability = 1 / (1 + math.exp(-(CONSTANT + SCORE * score + FOUND * found)))
@@ -47,18 +52,17 @@ def verdict(
     return Verdict("perhaps" if probability >= NOTHING else "nothing", probability, score, found)
 
 
-def _fitted_for(snapshot: Snapshot) -> bool:
-    made = snapshot.facts.fingerprint
-    return (made.weights, made.pooling, made.layer) == (DEFAULT_WEIGHTS, "mean", "-1")
-
-
 def _found(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
     """The most of the query's words that passages of one document have between them, in [0, 1]."""
-    passages, n = [item.passage for item in best], snapshot.facts.passages
-    idf = {term: weight(count, n) for term, count in zip(fusion.typed, fusion.counts, strict=True)}
+    passages, weights = (
+        list(map(attrgetter("passage"), best)),
+        partial(weight, passages=snapshot.facts.passages),
+    )
+    idf = dict(zip(fusion.typed, map(weights, fusion.counts), strict=True))
     has = fusion.matches.addends(np.array(passages, dtype=np.int64)) > 0
     document_of = snapshot.documents(passages)
-    documents = np.array([document_of[passage] for passage in passages])
-    worth = np.array([idf[term] for term in fusion.terms])
-    most = max(float(has[documents == document].any(axis=0) @ worth) for document in set(documents.tolist()))
+    documents = np.array(list(map(document_of.__getitem__, passages)))
+    worth, most = np.array(list(map(idf.__getitem__, fusion.terms))), 0.0
+    for document in set(documents.tolist()):
+        most = max(most, float(has[documents == document].any(axis=0) @ worth))
     return most / (sum(idf.values()) or 1.0)

@@ -9,7 +9,10 @@ docstrings are made from the same declarations.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from inspect import cleandoc
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, TypeVar, get_args, get_origin
 
 from search.errors import InputError
@@ -365,11 +368,13 @@ T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+@cache
 def declared(kind: type) -> dict[str, tuple[Any, Option]]:
     """Name -> (type, option), in the order of declaration."""
     return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in kind.__annotations__.items()}
 
 
+@cache
 def defaults(kind: type) -> dict[str, Any]:
     return {name: option.default for name, (_, option) in declared(kind).items()}
 
@@ -394,7 +399,8 @@ def documented(kind: type) -> Callable[[Function], Function]:
 
 def part_of(options: Mapping[str, Any], kind: type[T]) -> T:
     """Those of the options that are of a kind."""
-    return {name: value for name, value in options.items() if name in kind.__annotations__}  # type: ignore[return-value]
+    names = list(filter(kind.__annotations__.__contains__, options))
+    return dict(zip(names, map(options.__getitem__, names), strict=True))  # type: ignore[return-value]
 
 
 def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
@@ -403,11 +409,10 @@ def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
     Raises:
         TypeError: one is of no kind, as Python says it of a function's own keywords.
     """
-    for name in options:
-        if not any(name in kind.__annotations__ for kind in kinds):
-            known = ", ".join(name for kind in kinds for name in kind.__annotations__)
-            raise TypeError(f"there is no option '{name}'; there are {known}")
-    return [part_of(options, kind) for kind in kinds]
+    known = dict.fromkeys(chain(*map(attrgetter("__annotations__"), kinds)))
+    if unknown := options.keys() - known.keys():
+        raise TypeError(f"there is no option '{min(unknown)}'; there are {', '.join(known)}")
+    return list(map(partial(part_of, options), kinds))
 
 
 def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:

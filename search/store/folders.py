@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from search.errors import InputError, quoted
@@ -108,10 +108,3 @@ def _require_folder(typed: str | Path) -> None:
         else "does not exist. Check the spelling"
     )
     raise InputError(f"the folder '{typed}' {what}.")
-
-
-def stays_inside(name: str) -> bool:
-    """Whether a stored path is relative and leads nowhere out of its folder."""
-    if os.name == "nt" and (PureWindowsPath(name).drive or "\\" in name):
-        return False
-    return name != "" and not name.startswith("/") and ".." not in name.split("/") and "\0" not in name

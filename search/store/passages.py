@@ -17,7 +17,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from search.errors import IdMissing, IndexDamaged, quoted
@@ -25,7 +25,6 @@ from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention, NamedDocument
 from search.records.shown import Spans
 from search.store.database import all_meta, one_meta
-from search.store.folders import stays_inside
 from search.store.places import near_names, placed
 from search.store.protocol import Copied, Place, StoredDocument
 from search.store.settings import Facts
@@ -50,6 +49,13 @@ _STORED = f"""SELECT {", ".join(f'passages."{column}"' for column in _PASSAGE)},
 def name_of(path: bytes, record: int | None = 0) -> str:
     """`path` or `path#record` of a document, given its path as it is stored."""
     return os.fsdecode(path) + (f"#{record}" if record else "")
+
+
+def stays_inside(name: str) -> bool:
+    """Whether a stored path is relative and leads nowhere out of its folder."""
+    if os.name == "nt" and (PureWindowsPath(name).drive or "\\" in name):
+        return False
+    return name != "" and not name.startswith("/") and ".." not in name.split("/") and "\0" not in name
 
 
 def content_key(context: str, text: str) -> bytes:

@@ -417,9 +417,11 @@ class Snapshot(Rows):
     def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
         """The passages that have any of the terms but those that are left out, by BM25; on the scale of all."""
         every = self._found(terms)
-        counted = [found for term, found in zip(terms, every, strict=True) if term not in without]
+        counted = every
+        if without:
+            counted = [found for term, found in zip(terms, every, strict=True) if term not in without]
         assert self._state.words is not None
-        return Matches(self._state.words, every, counted if without else every)
+        return Matches(self._state.words, every, counted)
 
     def _found(self, terms: Sequence[Term]) -> list[Found]:
         """Where each term is.

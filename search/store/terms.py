@@ -14,7 +14,8 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, starmap
+from operator import itemgetter, methodcaller
 from typing import NamedTuple
 
 from search.errors import SearchError
@@ -89,7 +90,7 @@ def words(text: str) -> Iterator[tuple[int, int]]:
         runs = (list(places) for found, places in groupby(range(len(text)), kind) if found >= 0)
         spans: Iterable[tuple[int, int]] = ((run[0], run[-1] + 1) for run in runs)
     else:
-        spans = (found.span() for found in _LETTERS.finditer(text))
+        spans = map(methodcaller("span"), _LETTERS.finditer(text))
     for start, end in spans:
         yield start, end
         yield from _parts(text, start, end)
@@ -99,7 +100,9 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The spans of the parts of a name; none where it has one."""
     cuts = [start, *(start + hump.start() for hump in _HUMP.finditer(text[start:end])), end]
     if len(cuts) > 2:
-        yield from ((first, last) for first, last in pairwise(cuts) if last - first > 1)
+        for first, last in pairwise(cuts):
+            if last - first > 1:
+                yield first, last
 
 
 class Stemmer:
@@ -177,7 +180,7 @@ class Stemmer:
             rest = _QUOTED.sub(lambda found: " " * len(found[0]), query)
         spans += words(rest)
         terms: dict[tuple[str, ...], Term] = {}
-        for term in sorted(self.at(query, spans), key=lambda term: (term.start, term.end)):
+        for term in sorted(self.at(query, spans), key=itemgetter(1, 2)):
             if term.stems:
                 terms.setdefault(term.stems, term)
         return list(terms.values())
@@ -208,9 +211,10 @@ class Stemmer:
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[Term]:
         """What stands at some places of a text, in their order, each as a term."""
         places = list(spans)
-        said = [text[start:end] for start, end in places]
+        said = list(map(text.__getitem__, starmap(slice, places)))
         known, _ = self._stems_of(said)
-        return [Term(word, *place, known[word]) for word, place in zip(said, places, strict=True)]
+        starts, ends = map(itemgetter(0), places), map(itemgetter(1), places)
+        return list(map(Term, said, starts, ends, map(known.__getitem__, said)))
 
     def _stems_of(self, said: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], set[str]]:
         """Stems by word, of these words at least; and which words have no stem, or parts."""

@@ -1,0 +1,36 @@
+"""How much code a query passes through, of a process that has asked before."""
+
+import sys
+from pathlib import Path
+from types import FrameType
+
+import search
+
+ROOT = Path(search.__file__).parent
+FUNCTIONS, FILES, DEPTH = 109, 20, 10  # may only fall
+
+
+def test_a_warm_query_calls_few_functions_in_few_files(notes: Path, tiny_model: Path) -> None:
+    index = search.Index.build(notes, model=str(tiny_model))
+    index.query("open the water door")
+    called, deepest = set(), 0
+
+    def note(frame: FrameType | None, event: str, _: object) -> None:
+        nonlocal deepest
+        depth = 0
+        if event == "call" and frame and ROOT in Path(frame.f_code.co_filename).parents:
+            called.add((frame.f_code.co_filename, frame.f_code.co_firstlineno, frame.f_code.co_name))
+            while frame:
+                depth += ROOT in Path(frame.f_code.co_filename).parents
+                frame = frame.f_back
+            deepest = max(deepest, depth)
+
+    sys.setprofile(note)
+    try:
+        hits = index.query("open the water door")
+    finally:
+        sys.setprofile(None)
+    assert hits
+    assert len(called) <= FUNCTIONS
+    assert len({file for file, _, _ in called}) <= FILES
+    assert deepest <= DEPTH
