@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import search
+from search import Encoder
 from search.bert import LinearHead, label, label_index
-from search.encoding import Encoder
 from search.errors import HeadMismatch, InputError
 from tests.bert.conftest import save_tiny_head
 from tests.bert.test_labelling import LONG, MOODS, head_for, with_config

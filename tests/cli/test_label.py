@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from importlib import util
 from pathlib import Path
@@ -34,9 +35,10 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def head(examples: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A head on embeddings of the tiny model."""
     from search.bert import train_labels
-    from search.evaluating.formats import read_examples
 
-    trained = train_labels(read_examples(examples), model=str(tiny_model), name="topic", folds=2)
+    with examples.open(encoding="utf-8", newline="") as rows:
+        pairs = [(row["text"], row["label"]) for row in csv.DictReader(rows)]
+    trained = train_labels(pairs, model=str(tiny_model), name="topic", folds=2)
     return trained.head.save(tmp_path_factory.mktemp("heads") / "topic")
 
 
