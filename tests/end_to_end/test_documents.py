@@ -111,9 +111,7 @@ def test_once_the_extra_is_installed_the_files_are_read(
         before = search.Index.build(papers, model=str(tiny_model))
     assert before.report is not None
     assert before.report.documents == 2  # the book needs no package
-    assert [(group.reason, group.count) for group in before.report.skipped] == [
-        ("needs seewhy[documents]", 8)
-    ]
+    assert ("needs seewhy[documents]", 8) in [(group.reason, group.count) for group in before.report.skipped]
     after = search.Index.build(papers)
     assert after.report is not None
     assert after.report.documents == 6

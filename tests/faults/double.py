@@ -59,7 +59,7 @@ class WordEncoder(Encoder):
 
     @property
     def engine(self) -> Any:
-        return SimpleNamespace(name="words", device="cpu")
+        return SimpleNamespace(name="words", device="cpu", instead="")
 
     def encode(
         self,
