@@ -83,7 +83,7 @@ def ask(
     if not servers:
         return None
     from search.errors import SearchError
-    from search.store.opening import known_as
+    from search.store.milvus.address import known_as
 
     with suppress(SearchError):
         name = known_as(index)

@@ -15,6 +15,9 @@ from starlette.responses import Response
 from search.errors import InputError, SearchError
 from search.index import Index
 from search.ranking.options import RERANKED
+from search.records.comparisons import Contrast, Similarities, WhyNot
+from search.records.contents import DocumentText, StoredPassage
+from search.records.explanations import Explanation
 from search.records.hits import Hits
 from search.records.options import (
     CandidateOptions,
@@ -24,17 +27,23 @@ from search.records.options import (
     RerankOptions,
     SimilarOptions,
 )
+from search.records.reports import Status
+from search.records.whatif import Candidates
 from search.render import json
 from search.render.inspection import facts
-from search.serving import parameters
+from search.serving import models, parameters
 from search.serving.answers import LINES, Lines, answer, cursor, place_of
 from search.serving.desk import Desk
 from search.serving.fields import LAST_HIT
 from search.serving.parameters import LARGEST, DeskHere, OfIndex, Parameters, ServedHere
-from search.serving.problems import Problem
+from search.serving.problems import MEDIA_TYPE, Problem
 from search.serving.served import Served, in_one_generation
 
-router = APIRouter(prefix="/api/v1")
+_FAILED = {
+    "description": "A problem.",
+    "content": {MEDIA_TYPE: {"schema": models.Problem.model_json_schema()}},
+}
+router = APIRouter(prefix="/api/v1", responses={"default": _FAILED})
 
 MOST_DOCUMENTS = 50
 
@@ -42,10 +51,19 @@ Given = TypeVar("Given", bound=Parameters)
 Work = Callable[[Request, Served, Given], Response]
 
 
-def _asked(path: str, given: type[Given], /, *, lines: bool = False) -> Callable[[Work[Given]], None]:
+def _responses(answered: Any = None) -> dict[int | str, dict[str, Any]]:
+    """The responses of an operation; `answered`, the model of its answer."""
+    ok = {"description": "The answer.", **({"model": answered} if answered else {})}
+    return {200: ok, 304: {"description": "The answer has not changed since the ETag of If-None-Match."}}
+
+
+def _asked(
+    path: str, given: type[Given], answered: Any, /, *, lines: bool = False
+) -> Callable[[Work[Given]], None]:
     """Let a function answer GET with parameters, and POST with the same names as JSON.
 
     Args:
+        answered: the model of its answer.
         lines: also from PATH.ndjson, one record a line.
     """
     body = type(
@@ -76,6 +94,7 @@ def _asked(path: str, given: type[Given], /, *, lines: bool = False) -> Callable
                 methods=[handler.__name__.upper()],
                 operation_id=f"{work.__name__}_{handler.__name__}",
                 description=work.__doc__,
+                responses=_responses(answered),
             )
         if lines:
             router.add_api_route(
@@ -84,6 +103,7 @@ def _asked(path: str, given: type[Given], /, *, lines: bool = False) -> Callable
                 operation_id=f"{work.__name__}_lines",
                 description=f"{work.__doc__}\n\nOne record a line.",
                 response_class=Lines,
+                responses=_responses(),
             )
 
     return register
@@ -154,7 +174,7 @@ def _reranked(asked: parameters.Listed, offset: int) -> int:
     return (offset + asked.k) * of_each
 
 
-@_asked("/search", parameters.Search, lines=True)
+@_asked("/search", parameters.Search, models.Found, lines=True)
 def search(request: Request, served: Served, asked: parameters.Search) -> Response:
     """The passages that answer a query best, best first.
 
@@ -184,7 +204,7 @@ def search(request: Request, served: Served, asked: parameters.Search) -> Respon
     return _hits(request, served, asked, find)
 
 
-@_asked("/explain", parameters.Explain)
+@_asked("/explain", parameters.Explain, models.Explained)
 def explain(request: Request, served: Served, asked: parameters.Explain) -> Response:
     """Why a passage has its score for a query: tokens, both matrices, every addend."""
 
@@ -197,7 +217,7 @@ def explain(request: Request, served: Served, asked: parameters.Explain) -> Resp
     return _found(request, served, asked, find)
 
 
-@_asked("/contrast", parameters.Contrast)
+@_asked("/contrast", parameters.Contrast, models.model_of(Contrast))
 def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Response:
     """Why one passage stands above another for a query, by word of the query."""
     return _found(
@@ -208,7 +228,7 @@ def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Re
     )
 
 
-@_asked("/why-not", parameters.WhyNot)
+@_asked("/why-not", parameters.WhyNot, models.model_of(WhyNot))
 def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Response:
     """Where a passage or document stands for a query, and why it is not among the hits."""
     return _found(
@@ -219,14 +239,14 @@ def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Respo
     )
 
 
-@_asked("/candidates", parameters.Weighed)
+@_asked("/candidates", parameters.Weighed, models.model_of(Candidates))
 def candidates(request: Request, served: Served, asked: parameters.Weighed) -> Response:
     """What can be best by another weight or without some words: the parts of scores, and a bound on all others."""
     how = asked.of(CandidateOptions)
     return _found(request, served, asked, lambda index: index.candidates(asked.q, asked.n, **how))
 
 
-@_asked("/similar", parameters.Similar, lines=True)
+@_asked("/similar", parameters.Similar, models.Found, lines=True)
 def similar(request: Request, served: Served, asked: parameters.Similar) -> Response:
     """The passages that are most like a passage or document, the most like first."""
 
@@ -237,7 +257,7 @@ def similar(request: Request, served: Served, asked: parameters.Similar) -> Resp
     return _hits(request, served, asked, find)
 
 
-@_asked("/similarity", parameters.Similarity)
+@_asked("/similarity", parameters.Similarity, models.model_of(Similarities) | models.model_of(Explanation))
 def similarity(request: Request, served: Served, asked: parameters.Similarity) -> Response:
     """How like each other texts are; or of two, token by token."""
     from search.texts import compare, explain
@@ -256,7 +276,7 @@ def similarity(request: Request, served: Served, asked: parameters.Similarity) -
     return answer(request, compare(asked.text, asked.against or None, model=encoder))
 
 
-@_asked("/inspect", parameters.Inspect)
+@_asked("/inspect", parameters.Inspect, models.Inspected)
 def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Response:
     """A look inside the model of an index while it reads a text: tokens, the embedding layer, hidden states, pooler."""
     from search.bert import inspect
@@ -267,7 +287,7 @@ def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Resp
     )
 
 
-@_asked("/documents", parameters.Named, lines=True)
+@_asked("/documents", parameters.Named, models.Documents, lines=True)
 def documents(request: Request, served: Served, asked: parameters.Named) -> Response:
     """Documents of an index by a part of their name, in parts of 50."""
     index, name = served.index(asked.index), asked.index or served.first
@@ -282,7 +302,7 @@ def documents(request: Request, served: Served, asked: parameters.Named) -> Resp
     return answer(request, content, shown, _following(request, asked, more))
 
 
-@_asked("/facets", parameters.Faceted)
+@_asked("/facets", parameters.Faceted, models.Facets)
 def facets(request: Request, served: Served, asked: parameters.Faceted) -> Response:
     """By which fields documents can be told apart: the most frequent values of each, with their filters."""
     index, name = served.index(asked.index), asked.index or served.first
@@ -290,13 +310,13 @@ def facets(request: Request, served: Served, asked: parameters.Faceted) -> Respo
     return answer(request, {"index": name, "generation": generation, "facets": found})
 
 
-@_asked("/status", OfIndex)
+@_asked("/status", OfIndex, models.model_of(Status))
 def status(request: Request, served: Served, asked: OfIndex) -> Response:
     """What an index is and holds."""
     return _found(request, served, asked, lambda index: index.status())
 
 
-@_asked("/indexes", Parameters)
+@_asked("/indexes", Parameters, models.Indexes)
 def indexes(request: Request, served: Served, asked: Parameters) -> Response:
     """The indexes that can be asked, first the one that is asked where none is named."""
 
@@ -310,9 +330,7 @@ def indexes(request: Request, served: Served, asked: Parameters) -> Response:
     return answer(request, {"indexes": list(map(each, served.indexes)), "notes": served.notes})
 
 
-@router.get(
-    "/documents/{id}",
-)
+@router.get("/documents/{id}", responses=_responses(models.model_of(DocumentText)))
 async def document(
     request: Request,
     id: Annotated[parameters.IdInPath, Path(description="`document_id` of a hit, of the same generation.")],
@@ -330,9 +348,7 @@ async def document(
     return await _done(request, asked, desk, find)
 
 
-@router.get(
-    "/passages/{id}",
-)
+@router.get("/passages/{id}", responses=_responses(models.model_of(StoredPassage)))
 async def passage(
     request: Request,
     id: Annotated[parameters.IdInPath, Path(description="`passage_id` of a hit.")],

@@ -46,16 +46,3 @@ def store_at(place: Path) -> Store:
 def is_trusted(store: Store) -> bool:
     """Whether what an index says of its model may be followed: it was made by this user, in the usual place."""
     return store.local and is_own(store.path)
-
-
-def known_as(what: str | Path | None = None) -> str:
-    """What tells an index apart from any other on this machine: its path without links, or its address.
-
-    Raises:
-        IndexNotFound: there is no such index on this machine.
-        InputError: an address that is none.
-    """
-    named = what or variable()
-    if not is_address(named):
-        return str(find_place(what).resolve())
-    return str(Address.parse(str(named)))

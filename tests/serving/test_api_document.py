@@ -18,6 +18,8 @@ def test_each_address_and_parameter_is_described(served: Served) -> None:
     for path, operations in document["paths"].items():
         for operation in operations.values():
             assert operation["description"], path
+            content = operation["responses"]["200"]["content"]
+            assert "$ref" in str(content["application/json"]) or path.endswith(".ndjson"), path
             for parameter in operation.get("parameters", ()):
                 assert parameter.get("description") or "$ref" in str(parameter) or parameter["in"] == "path", (
                     path, parameter["name"],

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from search.errors import InputError
-from search.store.layout import SCHEMES
+from search.store.layout import SCHEMES, find_place, is_address, variable
 
 TOKEN, DATABASE = "SEEWHY_MILVUS_TOKEN", "SEEWHY_MILVUS_DATABASE"  # variables of the environment
 _ADDRESS = re.compile(
@@ -54,3 +55,16 @@ class Address:
     def __str__(self) -> str:
         scheme, _, rest = self.uri.partition("://")
         return f"{'milvus+tls' if scheme == 'https' else 'milvus'}://{rest}/{self.name}"
+
+
+def known_as(what: str | Path | None = None) -> str:
+    """What tells an index apart from any other on this machine: its path without links, or its address.
+
+    Raises:
+        IndexNotFound: there is no such index on this machine.
+        InputError: an address that is none.
+    """
+    named = what or variable()
+    if not is_address(named):
+        return str(find_place(what).resolve())
+    return str(Address.parse(str(named)))
