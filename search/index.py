@@ -883,7 +883,7 @@ class Index:
 
     def _encoded(self, question: str | Question, ranking: Ranking) -> EncodedQuery:
         """A query as it is searched for; no model is looked for where only words count."""
-        if isinstance(question, str) and not ranking.by_meaning and not ranking.rerank:
+        if isinstance(question, str) and not ranking.weight and not ranking.rerank:
             return EncodedQuery(question, None)
         return encoded(question, ranking, self.encoder, self._store)
 

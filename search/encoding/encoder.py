@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -268,13 +269,13 @@ class Encoder:
             ModelError: the model returned NaN, infinity or zeros.
             InputError: `texts` is one string, or holds something that is no string.
         """
-        encoded = self._encoded([self.prompt(role) + text for text in strings(texts)], truncate)
+        encoded = self._encoded(list(map(self.prompt(role).__add__, strings(texts))), truncate)
         found = np.empty((len(encoded), self.dimension), dtype=np.float32)
-        lengths = [len(text.ids) for text in encoded]
+        lengths = list(map(len, map(attrgetter("ids"), encoded)))
         done, total = 0, sum(lengths)
         for batch, hidden in self._run(encoded, pooled_layers(self.layer, self.n_layers)):
             found[batch] = self._embed(hidden)
-            done += sum(lengths[i] for i in batch)
+            done += sum(map(lengths.__getitem__, batch))
             if progress:
                 progress(done, total)
         return found
@@ -330,9 +331,11 @@ class Encoder:
     ) -> Iterator[tuple[list[int], Hidden]]:
         """(positions of a batch's texts, its hidden states), batch by batch; by a plan, or one of little padding."""
         engine = self.engine
-        budget = self._batch_tokens or engine.batch_tokens
-        plan = plan or list(batches([len(text.ids) for text in encoded], budget))
-        return zip(plan, engine.run(([encoded[i] for i in batch] for batch in plan), layers), strict=True)
+        if plan is None:
+            lengths = list(map(len, map(attrgetter("ids"), encoded)))
+            plan = list(batches(lengths, self._batch_tokens or engine.batch_tokens))
+        texts = map(list, map(partial(map, encoded.__getitem__), plan))
+        return zip(plan, engine.run(texts, layers), strict=True)
 
     def _encoded(self, texts: list[str], truncate: bool) -> list[Encoded]:
         claim_process()
@@ -349,7 +352,7 @@ class Encoder:
             vectors = poolings.pool(states, hidden.mask, self.pooling, hidden.pooler)
             for dense in self.dense:
                 vectors = dense(vectors)
-        return poolings.unit(vectors[:, : self.dimension], self.model)
+        return poolings.unit(vectors[:, : self.dimension], self.files.name)
 
     def _addends(self, states: NDArray[np.float32]) -> NDArray[np.float32] | None:
         if self.description.only_torch:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +52,7 @@ def padded(
     batch: Sequence[Encoded], pad: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """(ids, types, mask), each (b, t), of a batch whose longest text has t tokens."""
-    longest = max(len(text.ids) for text in batch)
+    longest = max(map(len, map(attrgetter("ids"), batch)))
     ids = np.full((len(batch), longest), pad, dtype=np.int64)
     types = np.zeros_like(ids)
     mask = np.zeros_like(ids)
@@ -73,7 +74,7 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """
     batch: list[int] = []
     longest = 0
-    for position in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
         if batch and longest * (len(batch) + 1) > budget:
             yield batch
             batch = []

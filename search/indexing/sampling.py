@@ -20,13 +20,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.encoding.encoder import Encoder
-from search.store.bm25 import scale, telling
+from search.store.bm25 import scale, telling, weight
 from search.store.calibration import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.sqlite import Snapshot
 from search.store.tables import Tables
@@ -134,5 +135,5 @@ def _word_parts(snapshot: Snapshot, asked: _Asked) -> NDArray[np.float64]:
     matches = snapshot.matches(terms)
     ids, parts = matches.best(1 + len(asked.own))
     best = float(parts[~np.isin(ids, asked.own)].max(initial=0.0)) * matches.scale
-    whole = scale(best, snapshot.counts(terms), snapshot.facts.passages)
-    return matches.parts(asked.pairs) * matches.scale / whole
+    weights = map(partial(weight, passages=snapshot.facts.passages), snapshot.counts(terms))
+    return matches.parts(asked.pairs) * matches.scale / scale(best, weights)

@@ -33,13 +33,17 @@ def as_of_now(hits: Sequence[Hit], source: Source) -> list[Hit]:
     Args:
         source: how records are read.
     """
-    seen: dict[str, _File] = {}
-    told: list[Hit] = []
-    for hit in hits:
-        if hit.path not in seen:
-            seen[hit.path] = _File(hit, source)
-        told.append(seen[hit.path].told(hit))
-    return told
+    seen: dict[str, Since] = {}
+    files: dict[str, _File] = {}
+    now = list(hits)
+    for place, hit in enumerate(hits):
+        since = seen.get(hit.path) or seen.setdefault(hit.path, since_indexed(hit.path, hit.file))
+        if since.changed == "gone":
+            now[place] = replace(hit, changed="gone")
+        elif since.changed:
+            file = files.setdefault(hit.path, _File(hit, source, since))
+            now[place] = file.told(hit)
+    return now
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,14 @@ def since_indexed(path: str | Path, stored: StoredFile) -> Since:
 
 
 class _File:
-    """A file of some hits, as it is now."""
+    """A file of some hits that has changed, as it is now."""
 
-    def __init__(self, hit: Hit, source: Source) -> None:
+    def __init__(self, hit: Hit, source: Source, since: Since) -> None:
         self._name = hit.document.rpartition("#")[0] if hit.file.kind in RECORDS else hit.document
-        self._kind, self._source = hit.file.kind, source
-        self._since = since_indexed(hit.path, hit.file)
+        self._kind, self._source, self._since = hit.file.kind, source, since
 
     def told(self, hit: Hit) -> Hit:
         """A hit of it, as it stands now."""
-        if self._since.changed != "changed":
-            return replace(hit, changed=self._since.changed) if self._since.changed else hit
         try:
             lines = self._lines(hit)
         except (SearchError, OSError, ValueError, RecursionError, MemoryError):

@@ -61,11 +61,6 @@ class Selection:
         """How many hits (documents) there are up to the last that is wanted."""
         return self.offset + self.k
 
-    @property
-    def depth(self) -> int:
-        """How much of the ranking to look at first."""
-        return 4 * self.last if self.per_document or self.group or not self.all_copies else self.last
-
     def pools(self) -> tuple[Selection, ...]:
         """What a reranker looks at: the best 30 passages, or so many as are wanted; and so many documents."""
         limit = 0 if self.group else self.per_document

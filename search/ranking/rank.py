@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -69,7 +69,8 @@ def listed(
 
 def _head(snapshot: Snapshot, fusion: Fusion, wanted: Selection) -> tuple[list[Scored], list[list[Scored]]]:
     """The beginning of a ranking, and what is selected of it."""
-    depth = max(wanted.depth, SEEN)
+    some = wanted.per_document or wanted.group or not wanted.all_copies
+    depth = max(4 * wanted.last if some else wanted.last, SEEN)
     while True:
         best = fusion.top(depth)
         head = selected(best, len(best) < depth, wanted, snapshot.documents, snapshot.copies)
@@ -182,26 +183,18 @@ class Scale:
     """The sample of random pairs of an index, as scores of one ranking.
 
     Attributes:
-        pairs: how many scores there are; 0 where nothing can be said.
+        scores: lowest first; none where nothing can be said.
+        hubs: of how many of the queries a hub is among the nearest, by its passage id.
+        queries: how many there were.
     """
 
     def __init__(self, baseline: Baseline | None, ranking: Ranking) -> None:
-        self._baseline, self._ranking = baseline, ranking
-        known = baseline is not None and not ranking.without  # the pairs were measured with all their words
-        self._scores = baseline.scores(ranking.weight) if baseline and known else None
-        self.pairs = 0 if self._scores is None else len(self._scores)
-
-    def percentile(self, score: float) -> float | None:
-        """How many in a hundred random pairs score less."""
-        if self._scores is None or not self.pairs:
-            return None
-        return 100 * int(np.searchsorted(self._scores, score, side="left")) / self.pairs
-
-    def hub(self, passage: int) -> float | None:
-        """For how many in a hundred random queries a hub is among the nearest; None for any other passage."""
-        if self._baseline is None or not self._ranking.by_meaning or passage not in self._baseline.hubs:
-            return None
-        return 100 * self._baseline.hubs[passage] / self._baseline.queries
+        self.scores, self.queries = np.empty(0), 0
+        self.hubs: Mapping[int, int] = {}
+        if baseline and not ranking.without:  # the pairs were measured with all their words
+            self.scores = baseline.scores(ranking.weight)
+        if baseline and ranking.weight:
+            self.hubs, self.queries = baseline.hubs, baseline.queries
 
 
 def as_hit(
@@ -214,6 +207,8 @@ def as_hit(
     said: Verdict | None = None,
 ) -> Hit:
     """A stored passage with its score."""
+    below, pairs = int(np.searchsorted(scale.scores, item.score)), len(scale.scores)
+    near = scale.hubs.get(passage.passage_id)
     return Hit(
         **vars(passage),
         rank=rank,
@@ -223,9 +218,9 @@ def as_hit(
         ranking=ranking,
         reranked=item.reranked,
         rank_before=item.before,
-        percentile=scale.percentile(item.score),
-        random_pairs=scale.pairs,
-        hub=scale.hub(passage.passage_id),
+        percentile=100 * below / pairs if pairs else None,
+        random_pairs=pairs,
+        hub=None if near is None else 100 * near / scale.queries,
         copies=copied.documents - 1 if copied else 0,
         verdict=said,
     )

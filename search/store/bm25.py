@@ -14,7 +14,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,7 @@ def weight(count: int, passages: int) -> float:
     return max(_LEAST_WEIGHT, math.log((max(passages - count, 0) + 0.5) / (count + 0.5)))
 
 
-def scale(best: float, counts: Iterable[int], passages: int) -> float:
+def scale(best: float, weights: Iterable[float]) -> float:
     """The BM25 that is a word part of 1: what the three most telling terms could reach, or the best if that is more.
 
     A term adds at most its weight times k1 + 1, to a passage that says nothing else. So a word part means the same in
@@ -59,10 +59,8 @@ def scale(best: float, counts: Iterable[int], passages: int) -> float:
 
     Args:
         best: the highest BM25 of all passages.
-        counts: in how many passages each term is.
-        passages: how many there are.
+        weights: of the terms.
     """
-    weights = map(partial(weight, passages=passages), counts)
     return max(best, (_K1 + 1) * sum(heapq.nlargest(CARRYING, weights)))
 
 
@@ -237,8 +235,8 @@ class Matches:
         """
         self._words, self._terms = words, terms
         sums = words.sums(every)
-        best, counts = float(sums.max(initial=0.0)), map(attrgetter("count"), every)
-        self.scale = scale(best, counts, words.passages) if every else 1.0
+        weights = map(attrgetter("weight"), every)
+        self.scale = scale(float(sums.max(initial=0.0)), weights) if every else 1.0
         if len(terms) < len(every):
             sums = words.sums(terms)
         sums /= self.scale

@@ -268,11 +268,11 @@ def nearest_of(
         query: (d,) unit length.
         known: passage id -> cosine of what is in no piece; what is found is added.
     """
-    rough, found = RoughQuery(query), list[Piece]()
-    for piece in pieces:
-        if piece.count:
+    found = list(filter(attrgetter("count"), pieces))
+    if found:
+        rough = RoughQuery(query)
+        for piece in found:
             piece.look(rough, _AT_FIRST * k // len(pieces) + _FEWEST)
-            found.append(piece)
     unsure = bool(found)
     while unsure:
         ids = np.concatenate(list(map(attrgetter("ids"), found)))

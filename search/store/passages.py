@@ -14,10 +14,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import islice
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 from search.errors import IdMissing, IndexDamaged, quoted
@@ -36,6 +38,9 @@ COMMAND = "command"
 CALLED = "called"  # the name of what made them, which may be a folder that was moved
 NOT_COMPARED = (COMMAND, CALLED)
 
+# A stored path that leads out of the indexed folder, or is none.
+_OUTSIDE = re.compile(r"^/|^$|\0|(^|/)\.\.(/|$)" + (r"|\\|^.:" if os.name == "nt" else ""))
+
 _PASSAGE = (
     "id", "context", "heading", "text", "start", "end", "line_start", "line_end", "page",
 )  # fmt: skip
@@ -49,13 +54,6 @@ _STORED = f"""SELECT {", ".join(f'passages."{column}"' for column in _PASSAGE)},
 def name_of(path: bytes, record: int | None = 0) -> str:
     """`path` or `path#record` of a document, given its path as it is stored."""
     return os.fsdecode(path) + (f"#{record}" if record else "")
-
-
-def stays_inside(name: str) -> bool:
-    """Whether a stored path is relative and leads nowhere out of its folder."""
-    if os.name == "nt" and (PureWindowsPath(name).drive or "\\" in name):
-        return False
-    return name != "" and not name.startswith("/") and ".." not in name.split("/") and "\0" not in name
 
 
 def content_key(context: str, text: str) -> bytes:
@@ -74,7 +72,7 @@ class Rows:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
-    @property
+    @cached_property
     def facts(self) -> Facts:
         """What the index says of itself."""
         return Facts.of(all_meta(self.connection))
@@ -93,7 +91,7 @@ class Rows:
         for row in self.connection.execute(_STORED, (ids,)):
             hidden, document, record, title, metadata, kind, path, *file = row[len(_PASSAGE) :]
             name = os.fsdecode(path)
-            if not stays_inside(name):
+            if _OUTSIDE.search(name):
                 raise IndexDamaged(
                     f"passage {row[0]} names '{name}', which is outside of the indexed folder."
                 )

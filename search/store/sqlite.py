@@ -88,6 +88,7 @@ class Store:
         searches: how often passages were looked for by their embeddings.
         problem: what is wrong with a file though queries are answered; "" for nothing.
         known: the facts of the newest state that was read; None before the first.
+        mine: what a thread keeps: its connection, and what is to be known of its last filter.
         local: the passages are on this machine.
     """
 
@@ -99,7 +100,7 @@ class Store:
         self.state: State | None = None
         self._codes: dict[str, Codes] = {}
         self._blocks: dict[str, Block] = {}
-        self._mine = threading.local()
+        self.mine = threading.local()
         self._seen: tuple[int, ...] = ()
         self.known: Facts | None = None
 
@@ -132,11 +133,7 @@ class Store:
 
         Sentences, each of which ends with the command that helps.
         """
-        return (*filter(None, [self.problem]), *getattr(self._mine, "remarks", ()))
-
-    def remark(self, remarks: Sequence[str]) -> None:
-        """What is to be known of the answer to this thread's query."""
-        self._mine.remarks = remarks
+        return (*filter(None, [self.problem]), *getattr(self.mine, "remarks", ()))
 
     def remove(self) -> None:
         """Delete the index, also on its server."""
@@ -165,7 +162,7 @@ class Store:
 
     def _begun(self) -> sqlite3.Connection:
         """A connection of this thread, in a transaction that has taken its snapshot."""
-        mine = self._mine
+        mine = self.mine
         try:
             found = (self.path / DATABASE).stat()
             now = (found.st_dev, found.st_ino, os.getpid())
@@ -257,10 +254,7 @@ class Snapshot(Rows):
                 store.keep(State(store.path / DATABASE, key, meta, segments))
             assert store.state is not None
             self._state = store.state
-
-    @property
-    def facts(self) -> Facts:
-        return self._state.facts
+        self.facts = self._state.facts
 
     def status(self, weight: float) -> Status:
         """What the index is and holds, as `Index.status` says it.
@@ -473,7 +467,7 @@ class Snapshot(Rows):
         ids, remarks = (None, ()) if where is None else self._filtered(where)
         if not self._state.facts.passages:
             remarks = (*remarks, self._nothing_yet())
-        self._store.remark(remarks)
+        self._store.mine.remarks = remarks
         if among is not None:
             ids = np.unique(among) if ids is None else np.intersect1d(among, ids)
         if without:

@@ -93,16 +93,16 @@ def words(text: str) -> Iterator[tuple[int, int]]:
         spans = map(methodcaller("span"), _LETTERS.finditer(text))
     for start, end in spans:
         yield start, end
-        yield from _parts(text, start, end)
+        if _HUMP.search(text[start:end]):
+            yield from _parts(text, start, end)
 
 
 def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The spans of the parts of a name; none where it has one."""
     cuts = [start, *(start + hump.start() for hump in _HUMP.finditer(text[start:end])), end]
-    if len(cuts) > 2:
-        for first, last in pairwise(cuts):
-            if last - first > 1:
-                yield first, last
+    for first, last in pairwise(cuts):
+        if len(cuts) > 2 and last - first > 1:
+            yield first, last
 
 
 class Stemmer:

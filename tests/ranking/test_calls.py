@@ -1,5 +1,6 @@
 """How much code a query passes through, of a process that has asked before."""
 
+import os
 import sys
 from pathlib import Path
 from types import FrameType
@@ -7,10 +8,12 @@ from types import FrameType
 import search
 
 ROOT = Path(search.__file__).parent
-FUNCTIONS, FILES, DEPTH = 109, 20, 10  # may only fall
+FUNCTIONS, FILES, DEPTH = 90, 20, 10  # may only fall
 
 
 def test_a_warm_query_calls_few_functions_in_few_files(notes: Path, tiny_model: Path) -> None:
+    for file in notes.rglob("*.*"):  # of one that has just changed the content is compared
+        os.utime(file, (1e9, 1e9))
     index = search.Index.build(notes, model=str(tiny_model))
     index.query("open the water door")
     called, deepest = set(), 0

@@ -16,7 +16,7 @@ from search import Hit, Index
 from search.encoding import Encoder
 from search.indexing import run, sampling
 from search.indexing.sampling import hubs, sampled
-from search.store.bm25 import scale, telling
+from search.store.bm25 import scale, telling, weight
 from search.store.calibration import PAIRS_NEEDED
 from search.store.database import connect_to_read
 from search.store.sqlite import Snapshot, Store
@@ -96,7 +96,7 @@ def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
             terms = telling(typed, snapshot.counts(typed), snapshot.facts.passages)
             of_all, counts = snapshot.matches(terms).scale, snapshot.counts(terms)
         best = max(hit.lexical or 0.0 for hit in others) * of_all
-        whole = scale(best, counts, 60)
+        whole = scale(best, [weight(count, 60) for count in counts])
         parts = np.array([(hit.cosine, (hit.lexical or 0.0) * of_all / whole) for hit in others])
         away = np.abs(parts[None] - of_query[:, None]).max(axis=2)
         assert away.min(axis=1).max() < 1e-5  # each pair is with one of the others

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from search.store.bm25 import Matches, Words, scale
+from search.store.bm25 import Matches, Words, scale, weight
 from search.store.postings import Block, merged, written
 from search.store.terms import TOKENIZER, Stemmer, Term, indexable
 
@@ -106,8 +106,8 @@ def test_scores_are_those_of_fts5(case: Case, query: str) -> None:
     matches = matching(case, terms)
     np.testing.assert_allclose(matches.addends(case.ids), each, rtol=1e-12, atol=0)
     np.testing.assert_allclose(matches.parts(case.ids) * matches.scale, each.sum(axis=1), rtol=1e-12, atol=0)
-    counts = (each > 0).sum(axis=0).tolist()
-    expected = scale(each.sum(axis=1).max(), counts, len(case.ids)) if terms else 1.0
+    weights = [weight(count, len(case.ids)) for count in (each > 0).sum(axis=0).tolist()]
+    expected = scale(each.sum(axis=1).max(), weights) if terms else 1.0
     assert matches.scale == pytest.approx(expected, rel=1e-12)
 
 

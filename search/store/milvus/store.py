@@ -134,7 +134,7 @@ class MilvusSnapshot(Snapshot):
             self._fetch_counts([])
         return self._about
 
-    @property
+    @cached_property
     def facts(self) -> Facts:
         return _facts(self.about)
 
@@ -332,7 +332,7 @@ class MilvusMatches(Matches):
         if len(self._every) > 3:
             first = self._snapshot.candidates(self._every, 0, None)[:_SCALING]
             best = float(self._sums(first, self._every).sum(axis=1).max(initial=0.0))
-        return scale(best, self._snapshot.counts(self._every), self._snapshot.facts.passages)
+        return scale(best, self._weights.values())
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         ids, parts = self.at_least(0.0, among, n)
