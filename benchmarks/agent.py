@@ -33,7 +33,6 @@ from machine import headline
 from pydantic import BaseModel
 
 from search import Index
-from search.serving.mcp import asked
 from search.serving.mcp.answers import written
 from search.serving.mcp.fetching import fetch
 from search.serving.mcp.tools import search
@@ -124,24 +123,23 @@ def by_search(served: Served, query: str) -> Iterator[Call]:
     read: dict[str, list[range]] = {}
     more: str | None = None
     while True:
-        given = asked.Search(query=query, next=more)
-        found = search(served, given)
+        given = {"query": query, "next": more} if more else {"query": query}
+        found = search(served, query, next=more)
         yield Call(cost(given, found))
         for hit in found.results:
             document, lines = lines_of(hit.place)
             if any(lines[0] in known and lines[-1] in known for known in read.get(document, ())):
                 continue
-            wanted = asked.Fetch(id=hit.id)
-            fetched = fetch(served, wanted)
+            fetched = fetch(served, hit.id)
             read.setdefault(document, []).append(lines_of(fetched.place)[1])
-            yield Call(cost(wanted, fetched), document, fetched.text)
+            yield Call(cost({"id": hit.id}, fetched), document, fetched.text)
         more = found.next
         if not more:
             return
 
 
-def cost(given: BaseModel, answer: BaseModel) -> int:
-    return len(given.model_dump_json(exclude_defaults=True)) + len(written(answer))
+def cost(given: dict[str, str], answer: BaseModel) -> int:
+    return len(json.dumps(given, ensure_ascii=False)) + len(written(answer))
 
 
 def lines_of(place: str) -> tuple[str, range]:

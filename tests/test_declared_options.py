@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import anyio
 from starlette.testclient import TestClient
 
 import search
 from search.cli.app import commands
 from search.records.options import CandidateOptions, QueryOptions, SimilarOptions, declared
 from search.serving.app import application
-from search.serving.mcp import asked
+from search.serving.mcp.server import server
 from search.serving.served import Served
 from search.serving.settings import Settings
 from tests.conftest import Run
@@ -25,7 +26,8 @@ def test_an_option_has_one_help_text_everywhere(run: Run, notes: Path, tiny_mode
     client = TestClient(application(with_index, Settings()), "http://localhost")
     operation = client.get("/openapi.json").json()["paths"]["/api/v1/search"]["get"]
     api = {parameter["name"]: parameter["description"] for parameter in operation["parameters"]}
-    tool = asked.Search.model_json_schema()["properties"]
+    tools = {tool.name: tool for tool in anyio.run(server(with_index).list_tools)}
+    tool = tools["search"].input_schema["properties"]
     for name, (_, option) in declared(QueryOptions).items():
         assert api[name] == option.help
         assert f"    {name}: {option.help}" in (search.Index.query.__doc__ or "")

@@ -25,7 +25,7 @@ def mcp(
     """
     if find_spec("mcp") is None:
         raise OptionalDependency("mcp", "mcp", "answering agents")
-    from search.serving.mcp.stdio import answer
+    from search.serving.mcp.server import answer
 
     if sys.stdin.isatty():
         note("Agents speak here, by the Model Context Protocol; Ctrl-D ends it.")

@@ -12,7 +12,6 @@ from typing import Any
 
 import anyio
 import pytest
-from anyio.to_thread import run_sync
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from starlette.testclient import TestClient
@@ -23,15 +22,16 @@ from search.errors import SearchError
 from search.index import Index
 from search.serving.app import _asked_for, application
 from search.serving.desk import Desk
-from search.serving.mcp import asked
 from search.serving.mcp.answers import PassageId
-from search.serving.mcp.server import TOOLS, instructions_of, server
+from search.serving.mcp.server import instructions_of, server
 from search.serving.problems import Problem
 from search.serving.served import Served
 from search.serving.settings import Settings
 from tests.conftest import Run
 
 QUERY = "turn the key"
+
+FEWEST_TOKENS = 300
 
 Call = Callable[..., Any]
 
@@ -53,7 +53,7 @@ def call(served: Served) -> Call:
 
 
 def caller(served: Served) -> Call:
-    made = server(served, run_sync)
+    made = server(served)
 
     def called(tool: str, **arguments: Any) -> Any:
         answer = spoken(made, lambda client: client.call_tool(tool, arguments))
@@ -73,11 +73,12 @@ def id_(call: Call) -> str:
 
 
 def test_tools_stand_in_one_order_and_only_read(served: Served) -> None:
-    listed = [spoken(server(served, run_sync), lambda c: c.list_tools(), mode) for mode in ("auto", "legacy")]
+    listed = [spoken(server(served), lambda c: c.list_tools(), mode) for mode in ("auto", "legacy")]
     assert listed[0].tools == listed[1].tools
     tools = listed[0].tools
-    assert [tool.name for tool in tools] == ["search", "fetch", "explain", "why_not", "status"]
+    assert [tool.name for tool in tools] == ["search", "explain", "why_not", "status", "fetch"]
     assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools)
+    assert all(field["description"] for tool in tools for field in tool.input_schema["properties"].values())
     assert sum(len(tool.model_dump_json()) for tool in tools) < 16_000
 
 
@@ -109,12 +110,12 @@ def test_an_answer_is_as_long_as_may_be(notes: Path, run: Run, call: Call) -> No
             "\n\n".join(f"Turn the key {n} of door {i}" for i in range(40)), encoding="utf-8"
         )
     run("index", notes)
-    for most in (asked.FEWEST_TOKENS, 500, 1_500):
+    for most in (FEWEST_TOKENS, 500, 1_500):
         found = call("search", query=QUERY, max_tokens=most, k=20)
         assert 0 < len(json.dumps(found, ensure_ascii=False)) <= 4 * most
         assert found["next"]
     id_ = call("search", query=QUERY, where="name:long0.md")["results"][0]["id"]
-    for most in range(asked.FEWEST_TOKENS, asked.FEWEST_TOKENS + 8):
+    for most in range(FEWEST_TOKENS, FEWEST_TOKENS + 8):
         fetched = call("fetch", id=id_, around=1_000, max_tokens=most)
         assert len(json.dumps(fetched, ensure_ascii=False)) <= 4 * most
     assert "longer than max_tokens" in fetched["cut"]
@@ -149,12 +150,27 @@ def test_lines_that_are_too_long_are_gone_on_with(notes: Path, run: Run, call: C
     (notes / "many.txt").write_text(written, encoding="utf-8")
     run("index", notes)
     id_ = call("search", query="line key door", where="name:many.txt")["results"][0]["id"]
-    text, lines = "", "1-199"
-    while lines:
-        fetched = call("fetch", id=id_, lines=lines, max_tokens=600)
-        text += fetched["text"]
-        lines = fetched.get("cut", "").rpartition("lines=")[2].rstrip(".")
-    assert text == written
+    assert in_parts(call, id_, "1-199", 600) == written
+
+
+def test_a_line_that_is_too_long_comes_in_parts(notes: Path, run: Run, call: Call) -> None:
+    written = f"Turn the key. {'Open the door with it. ' * 600}\nThe end."
+    (notes / "long.txt").write_text(written, encoding="utf-8")
+    run("index", notes)
+    id_ = call("search", query=QUERY, where="name:long.txt")["results"][0]["id"]
+    assert in_parts(call, id_, "1-2", FEWEST_TOKENS) == written
+    assert "nothing behind offset" in call("fetch", id=id_, lines="1-2", offset=len(written))
+
+
+def in_parts(call: Call, id_: str, lines: str, max_tokens: int) -> str:
+    """Lines of a document, put together."""
+    text, cut = "", "offset=0"
+    while cut:
+        offset = int(cut.rpartition("offset=")[2].rstrip("."))
+        fetched = call("fetch", id=id_, lines=lines, offset=offset, max_tokens=max_tokens)
+        assert len(json.dumps(fetched, ensure_ascii=False)) <= 4 * max_tokens
+        text, cut = text + fetched["text"], fetched.get("cut", "")
+    return text
 
 
 SOURCE = {
@@ -173,12 +189,7 @@ def test_all_lines_of_a_text_file_are_the_file(name: str, notes: Path, run: Run,
     (notes / name).write_bytes(SOURCE[name].encode())
     run("index", notes)
     id_ = call("search", query=QUERY, where=f"name:{name}")["results"][0]["id"]
-    text, lines = "", "1-10000"
-    while lines:
-        fetched = call("fetch", id=id_, lines=lines, max_tokens=500)
-        text += fetched["text"]
-        lines = fetched.get("cut", "").rpartition("lines=")[2].rstrip(".")
-    assert text == SOURCE[name].removeprefix("\ufeff")
+    assert in_parts(call, id_, "1-10000", 500) == SOURCE[name].removeprefix("\ufeff")
 
 
 def test_a_source_file_that_is_gone_keeps_its_indentation(notes: Path, run: Run, call: Call) -> None:
@@ -293,8 +304,8 @@ def test_an_index_with_other_scores_is_left_out_with_a_note(
 
 
 def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
-    assert call("search", query="a", k=0) == "k must be 1 or more."
-    assert "there is no colour" in call("search", query="a", colour=1)
+    assert "k\n  Input should be greater than or equal to 1" in call("search", query="a", k=0)
+    assert "colour\n  Extra inputs are not permitted" in call("search", query="a", colour=1)
     assert "Choose one of" in call("search", query="a", index="elsewhere")
     assert "Take it as search gave it" in call("fetch", id="p12")
     assert "passage" in call("fetch", id=f"{index.path.name}@{index.generation}/p999999")
@@ -305,7 +316,7 @@ def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
 
 def test_a_document_is_a_resource(served: Served, index: Index, notes: Path) -> None:
     name, document = index.path.name, index.query(QUERY, 1)[0].document
-    made = server(served, run_sync)
+    made = server(served)
 
     async def speak(client: Client) -> Any:
         found = await client.call_tool("search", {"query": QUERY})
@@ -314,8 +325,9 @@ def test_a_document_is_a_resource(served: Served, index: Index, notes: Path) -> 
         link = fetched.content[1]
         templates = (await client.list_resource_templates()).resource_templates
         assert [one.uri_template for one in templates] == ["seewhy://{index}/{+path}"]
-        with pytest.raises(MCPError, match="has no document"):
-            await client.read_resource(f"seewhy://{name}/../secret")
+        for path, said in (("secret", "has no document"), ("../secret", "Unknown resource")):
+            with pytest.raises(MCPError, match=said):
+                await client.read_resource(f"seewhy://{name}/{path}")
         return link.uri, (await client.read_resource(link.uri)).contents[0].text
 
     uri, text = spoken(made, speak)
@@ -327,14 +339,8 @@ def test_instructions_tell_the_indexes(served: Served, notes: Path) -> None:
     async def told(client: Client) -> Any:
         return client.instructions
 
-    said = spoken(server(served, run_sync), told)
+    said = spoken(server(served), told)
     assert f"4 documents of {notes}" in said
-
-
-def test_every_tool_is_documented() -> None:
-    for tool in TOOLS:
-        fields = tool.asked.model_fields.values()
-        assert all(field.description for field in fields), tool.name
 
 
 def test_over_http_each_request_stands_for_itself(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""What tools answer, within how many tokens, and what answers name. A field that has nothing to say is left out."""
+"""Answers of the tools, their length in tokens, and the ids and addresses in them. Empty fields are left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
@@ -64,19 +64,6 @@ def of_next(said: str) -> tuple[int, int]:
 def uri_of(index: str, document: str) -> str:
     """The address of a document, by its name."""
     return f"{SCHEME}://{quote(index, safe='')}/{quote(document)}"
-
-
-def of_uri(uri: str) -> tuple[str, str]:
-    """The index and the document that an address means.
-
-    Raises:
-        InputError: it is none.
-    """
-    scheme, _, rest = uri.partition("://")
-    index, _, document = rest.partition("/")
-    if scheme != SCHEME or not index or not document:
-        raise InputError(f"{quoted(uri[:80])} is no address of a document. It begins with: {SCHEME}://INDEX/")
-    return unquote(index), unquote(document)
 
 
 _CHARACTERS = 4  # of English and of JSON; to count by a tokenizer takes longer, and each model has its own

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from search.errors import InputError
 from search.index import Index
 from search.ranking.reading import LINES_OF_THEIR_OWN
 from search.records.contents import DocumentText, StoredPassage
-from search.serving.mcp import answers, asked
-from search.serving.mcp.answers import tokens
-from search.serving.mcp.tools import passage_of, place
+from search.serving.mcp.answers import Fetched, PassageId, tokens
+from search.serving.mcp.tools import Id, Tokens, passage_of, place, tool
 from search.serving.served import Served, in_one_generation
+
+LINES = r"^([0-9]{1,9})-([0-9]{1,9})$"
 
 
 @dataclass(frozen=True)
@@ -42,30 +46,35 @@ class _Read:
         """The line in which a character stands."""
         return max(0, bisect_right(self.starts, offset, hi=self.lines) - 1)
 
-    def around(self, lines: int) -> tuple[int, int]:
-        """The span of the passage, and so many lines before and behind it."""
-        if not lines:
-            return self.passage.start, self.passage.end
-        first, last = self.at(self.passage.start) - lines, self.at(self.passage.end - 1) + lines
-        return self.starts[max(0, first)], self.starts[min(self.lines, last + 1)]
+    def around(self, lines: int) -> list[tuple[int, int]]:
+        """The span of the passage, then with one line before and behind it, with two, up to so many."""
+        first, last = self.at(self.passage.start), self.at(self.passage.end - 1)
+        wider = range(1, min(lines, self.lines) + 1)
+        return [
+            (self.passage.start, self.passage.end),
+            *((self.starts[max(0, first - n)], self.starts[min(self.lines, last + n + 1)]) for n in wider),
+        ]
 
-    def of_lines(self, first: int, last: int) -> tuple[int, int]:
+    def of_lines(self, lines: str) -> tuple[int, int]:
         """The span of lines as the file has them, counted from 1; of a format with others, of passages in these.
 
         Raises:
             InputError: there are none.
         """
+        numbers = re.fullmatch(LINES, lines)
+        if numbers is None:
+            raise InputError("lines are two numbers, the first and the last, as in 120-180.")
+        first, last = int(numbers[1]), int(numbers[2])
+        passages = self.document.passages
         if self.document.kind in LINES_OF_THEIR_OWN:
-            there = [
-                one for one in self.document.passages if one.line_start <= last and one.line_end >= first
-            ]
-            if there:
-                return there[0].start, there[-1].end
+            those = [one for one in passages if one.line_start <= last and one.line_end >= first]
+            if those:
+                return those[0].start, those[-1].end
         elif 1 <= first <= min(last, self.lines):
             return self.starts[first - 1], self.starts[min(last, self.lines)]
-        known = max((one.line_end for one in self.document.passages), default=0)
+        known = max((one.line_end for one in passages), default=0)
         raise InputError(
-            f"there are no lines {first}-{last} in '{self.document.document}'. Name some of 1-{known}, the first "
+            f"there are no lines {lines} in '{self.document.document}'. Name some of 1-{known}, the first "
             "before the last."
         )
 
@@ -78,9 +87,27 @@ class _Read:
         return self.at(start) + 1, max(self.at(start), bisect_left(self.starts, end) - 1) + 1
 
 
-def fetch(served: Served, given: asked.Fetch) -> answers.Fetched:
-    """A passage with lines around it, or other lines of its document."""
-    index, id_ = passage_of(served, given.id)
+@tool("Read a passage or lines")
+def fetch(
+    served: Served,
+    id: Id,
+    around: Annotated[
+        int, Field(ge=0, le=10_000, description="How many lines before the passage and behind it, too.")
+    ] = 20,
+    lines: Annotated[
+        str | None,
+        Field(
+            max_length=30,
+            description="Instead, these lines of its document, first and last: 120-180",
+            json_schema_extra={"pattern": LINES},
+        ),
+    ] = None,
+    offset: Annotated[int, Field(ge=0, description="Characters to skip, as `cut` of an answer says.")] = 0,
+    max_tokens: Tokens = 2_000,
+) -> Fetched:
+    """Read a passage that search found with the lines around it, or any lines of its document. If the document is right
+    but the answer does not stand here, read on there with `lines`. Answer from this, and cite `place`."""
+    index, id_ = passage_of(served, id)
 
     def find() -> _Read:
         passage = index.passage(id_.passage)
@@ -91,51 +118,33 @@ def fetch(served: Served, given: asked.Fetch) -> answers.Fetched:
     if generation != id_.generation:
         notes.append("The index has changed since this id was given; this is what the passage is now.")
 
-    def made(start: int, end: int, cut: str) -> answers.Fetched:
-        return _fetched(read, given.id, id_.index, (start, end), cut, notes)
+    def make(span: tuple[int, int], cut: str = "") -> Fetched:
+        return _fetched(read, id_, span, cut, notes)
 
-    spans, rest = _lines(read, given.lines) if given.lines else _around(read, given.around)
+    def fitting(spans: Sequence[tuple[int, int]]) -> int:
+        """How many of the spans, each longer than the one before, fit."""
+        return bisect_left(spans, True, key=lambda span: tokens(make(span, _CUT + 70 * ".")) > max_tokens)
 
-    def some(n: int) -> answers.Fetched:
-        return made(*spans[n], _TOO_LONG.format(rest(n)) if n < len(spans) - 1 else "")
-
-    if answer := _longest(len(spans) - 1, some, given.max_tokens):
-        return answer
-    (start, end), cut = spans[0], _TOO_LONG.format("ask with a larger max_tokens")
-    answer = _longest(end - start, lambda length: made(start, start + length, cut), given.max_tokens)
-    return answer or made(start, start, cut)
-
-
-_TOO_LONG = "All of it is longer than max_tokens; {}."
-Spans = tuple[Sequence[tuple[int, int]], Callable[[int], str]]
-"""Spans, each longer than the one before; and what to say of the n-th, if it is not the last."""
-
-
-def _around(read: _Read, lines: int) -> Spans:
-    """A passage with 0 to `lines` lines before and behind it."""
-    spans = [read.around(n) for n in range(min(lines, read.lines) + 1)]
-    return spans, "only {} lines around are here".format
-
-
-def _lines(read: _Read, lines: str) -> Spans:
-    """The first line of some, the first two, and so on."""
-    numbers = re.fullmatch(asked.LINES, lines)
-    if numbers is None:
-        raise InputError("lines are two numbers, the first and the last, as in 120-180.")
-    first, last = int(numbers[1]), int(numbers[2])
-    start, end = read.of_lines(first, last)
-    ends = read.starts[read.at(start) + 1 : bisect_right(read.starts, end)] or [end]
-    return [
-        (start, stop) for stop in ends
-    ], lambda n: f"go on with lines={read.named(start, ends[n])[1] + 1}-{last}"
+    spans = [read.of_lines(lines)] if lines else read.around(around)
+    count = fitting(spans)
+    if count and not offset:
+        rest = f"{_CUT}only {count - 1} lines around are here." if count < len(spans) else ""
+        return make(spans[count - 1], rest)
+    start, end = spans[0][0] + offset, spans[0][1]
+    if start >= end:
+        raise InputError(
+            f"there is nothing behind offset {offset}. Leave it out to begin with the first part."
+        )
+    longest = min(end, start + 4 * max_tokens)
+    stop = start + max(1, fitting([(start, stop) for stop in range(start + 1, longest + 1)]))
+    if stop == end:
+        return make((start, end))
+    stop = read.document.text.rfind("\n", start, stop) + 1 or stop
+    same = f"lines={lines}" if lines else "around=0"
+    return make((start, stop), f"{_CUT}go on with {same} and offset={offset + stop - start}.")
 
 
-def _longest(high: int, make: Callable[[int], answers.Fetched], most: int) -> answers.Fetched | None:
-    """Of the answers 0 to `high`, each longer than the one before, the longest with so many tokens; None for none."""
-    if tokens(make(high)) <= most:
-        return make(high)
-    found = bisect_right(range(high), False, key=lambda n: tokens(make(n)) > most) - 1
-    return make(found) if found >= 0 else None
+_CUT = "All of it is longer than max_tokens: "
 
 
 def document_of(index: Index, id_: int) -> DocumentText:
@@ -154,15 +163,13 @@ def readable(document: DocumentText, start: int, end: int) -> str:
     return "".join((*pieces, document.text[at:end]))
 
 
-def _fetched(
-    read: _Read, id_: str, index: str, span: tuple[int, int], cut: str, notes: list[str]
-) -> answers.Fetched:
+def _fetched(read: _Read, id_: PassageId, span: tuple[int, int], cut: str, notes: list[str]) -> Fetched:
     document, passage = read.document, read.passage
     first, last = read.named(*span)
     page = {"page": str(passage.page)} if passage.page else {}
     about = {str(name): str(value) for name, value in document.metadata.items()}
-    return answers.Fetched(
-        id=id_,
+    return Fetched(
+        id=str(id_),
         title=document.title or document.document,
         text=readable(document, *span),
         url=f"{Path(document.path).as_uri()}#L{first}-L{last}",
@@ -171,5 +178,5 @@ def _fetched(
         cut=cut or None,
         changed=document.changed or None,
         notes=notes or None,
-        metadata={**about, "index": index, "kind": document.kind, "lines": str(read.lines), **page},
+        metadata={**about, "index": id_.index, "kind": document.kind, "lines": str(read.lines), **page},
     )

@@ -1,46 +1,117 @@
-"""What each tool answers: the library's records, as short as a model needs them."""
+"""The tools `search`, `explain`, `why_not` and `status`: the library's records, as short as a model needs them."""
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Field
 
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.explanations import Explanation, Highlight, Share
-from search.records.options import QueryOptions, RankOptions, RerankOptions
+from search.records.options import FilterOptions, ModeOptions, part_of
 from search.render.passage import cut
-from search.serving.mcp import answers, asked
+from search.serving.fields import LONGEST_QUERY, fields_of
+from search.serving.mcp import answers
 from search.serving.mcp.answers import PassageId, as_next, listed, of_next
 from search.serving.served import GenerationGone, Served, in_one_generation
 from search.several import Indexes, name_of
 
+FEWEST_TOKENS, MOST_TOKENS = 300, 8_000
 _STRONGEST = 3
 _SHARES = 20
 
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
+IndexName = Annotated[Text | None, Field(description="Name of an index; all where none is named.")]
+Id = Annotated[str, Field(max_length=4_500, description="The id of a hit of search.")]
+Query = Annotated[Text, Field(description="What to look for, in your own words.")]
+Tokens = Annotated[
+    int,
+    Field(
+        ge=FEWEST_TOKENS,
+        le=MOST_TOKENS,
+        description="How long the answer may be; four characters count as a token.",
+    ),
+]
 
-def search(served: Served, given: asked.Search) -> answers.Found:
-    """The best passages for a query."""
-    index = _comparable(served, given)
-    wanted, offset = of_next(given.next) if given.next else (None, 0)
 
-    def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]], list[str]]:
-        options = given.of(QueryOptions)
-        options["offset"] = offset
-        hits = index.query(given.query, given.k, **options)
-        ids = [str(PassageId(hit.index, index.of(hit).generation, hit.passage_id)) for hit in hits]
-        return hits, index.highlights(given.query, hits) if hits else (), ids
+@dataclass(frozen=True)
+class Tool:
+    """A function that agents call.
 
-    generation, (hits, marks, ids) = in_one_generation(index, wanted, find)
-    notes = [*index.notes, *(_no_hits(given) if not hits else ())]
-    total = sum(one.status().passages for one in index.all)
+    Attributes:
+        signature: its arguments as agents give them.
+    """
+
+    function: Callable[..., BaseModel]
+    title: str
+    signature: inspect.Signature
+
+
+TOOLS: list[Tool] = []
+Function = TypeVar("Function", bound=Callable[..., BaseModel])
+
+
+def tool(title: str, *kinds: type) -> Callable[[Function], Function]:
+    """Offer a function to agents; its docstring tells a model what it is for.
+
+    Args:
+        kinds: of declared options, which the function takes as keywords.
+    """
+
+    def register(function: Function) -> Function:
+        signature = inspect.signature(function, eval_str=True)
+        _, *parameters = (one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD)
+        for kind in kinds:
+            for name, field in fields_of(kind).model_fields.items():
+                type_: Any = Annotated[field.annotation, field]
+                option = inspect.Parameter(
+                    name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=type_
+                )
+                parameters.append(option)
+        TOOLS.append(Tool(function, title, signature.replace(parameters=parameters)))
+        return function
+
+    return register
+
+
+@tool("Search by meaning and words", FilterOptions, ModeOptions)
+def search(
+    served: Served,
+    query: Query,
+    index: IndexName = None,
+    k: Annotated[int, Field(ge=1, le=20, description="How many hits.")] = 5,
+    next: Annotated[
+        Text | None, Field(description="What an answer said as `next`; with the same query, the hits behind.")
+    ] = None,
+    max_tokens: Tokens = 1_500,
+    **options: Any,
+) -> answers.Found:
+    """Find the passages of the indexed documents that answer a question best, asked in your own words. Better than grep
+    where the wording is not known; for an exact name or string grep is better. Read `verdict` first: 'nothing' means
+    that probably nothing here answers this, so say that or ask otherwise. `text` is a part of a passage: fetch it
+    before you answer from it."""
+    asked = _comparable(served, query, index, options)
+    wanted, offset = of_next(next) if next else (None, 0)
+
+    def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]]]:
+        hits = asked.query(query, k, offset=offset, **options)
+        return hits, asked.highlights(query, hits) if hits else ()
+
+    generation, (hits, marks) = in_one_generation(asked, wanted, find)
+    notes = [*asked.notes, *(_no_hits(next, options) if not hits else ())]
+    total = sum(one.status().passages for one in asked.all)
+    ids = [str(PassageId(hit.index, asked.of(hit).generation, hit.passage_id)) for hit in hits]
 
     def make(count: int, characters: int) -> answers.Found:
-        there_is_more = count < len(hits) or len(hits) == given.k
+        there_is_more = count < len(hits) or len(hits) == k
         return answers.Found(
             verdict=_verdict(hits),
             results=[
@@ -49,24 +120,24 @@ def search(served: Served, given: asked.Search) -> answers.Found:
             ],
             next=as_next(generation, offset + count) if hits and there_is_more else None,
             total=total,
-            index=", ".join(map(name_of, index.all)),
+            index=", ".join(map(name_of, asked.all)),
             generation=generation,
             changed=any(hit.changed for hit in hits[:count]),
             notes=notes or None,
         )
 
-    return listed(given.max_tokens, len(hits), make)
+    return listed(max_tokens, len(hits), make)
 
 
-def _comparable(served: Served, given: asked.Search) -> Indexes:
+def _comparable(served: Served, query: str, name: str | None, options: dict[str, Any]) -> Indexes:
     """The index that is named; else the first that can be asked, and all whose scores compare with its."""
-    named = served.named(given.index)
+    named = served.named(name)
     if len(named) == 1:
         return Indexes(list(named.values()))
     first, alike, notes = None, [], []
     for name, index in named.items():
         try:
-            ranking, made = index.ranking(given.query, **given.of(RerankOptions)), index.fingerprint
+            ranking, made = index.ranking(query, **part_of(options, ModeOptions)), index.fingerprint
         except SearchError as error:
             notes.append(f"the index '{name}' is left out: {first_line(error)}")
             continue
@@ -82,12 +153,12 @@ def _comparable(served: Served, given: asked.Search) -> Indexes:
     return Indexes(alike, notes, whatever_there_is=True)
 
 
-def _no_hits(given: asked.Search) -> list[str]:
-    if given.next:
+def _no_hits(next: str | None, options: dict[str, Any]) -> list[str]:
+    if next:
         return ["There are no more hits."]
-    if given.where or given.since:
+    if options.get("where") or options.get("since"):
         return ["No passage passes the filter. Ask without where and since."]
-    return ["No passage has a word of the query."] if given.mode == "lexical" else []
+    return ["No passage has a word of the query."] if options.get("mode") == "lexical" else []
 
 
 def _verdict(hits: Sequence[records.Hit]) -> answers.Verdict | None:
@@ -153,20 +224,22 @@ def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
     return index, id_
 
 
-def explain(served: Served, given: asked.Explain) -> answers.Explained:
-    """Why a passage has its score."""
+@tool("Why a passage has its score", ModeOptions)
+def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.Explained:
+    """Say why a passage has its score for a query: what each word of the query added, by its meaning and because it
+    stands there. The addends sum to the score."""
     from search.render.why import sentence
 
-    index, id_ = passage_of(served, given.id)
+    index, id_ = passage_of(served, id)
 
     def find() -> tuple[records.Hit, Explanation]:
-        hit = index.hit(given.query, id_.passage, **given.of(RerankOptions))
-        return hit, index.explain(given.query, hit)
+        hit = index.hit(query, id_.passage, **options)
+        return hit, index.explain(query, hit)
 
     generation, (hit, why) = in_one_generation(index, None, find)
     shares = sorted(why.shares(), key=lambda share: -abs(share.contribution))
     return answers.Explained(
-        id=given.id,
+        id=id,
         place=place(hit.document, hit.line_start, hit.line_end),
         said=sentence(why) or _no_words(why),
         score=round(why.score, 6),
@@ -190,11 +263,28 @@ def _share(share: Share) -> answers.Share:
     return answers.Share(word=share.text, kind=share.kind, adds=round(share.contribution, 6), by=by)
 
 
-def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
-    """Where a document stands, and why it is not among the hits."""
+@tool("Why a document was not found", FilterOptions, ModeOptions)
+def why_not(
+    served: Served,
+    query: Query,
+    document: Annotated[
+        Text,
+        Field(
+            description="Path of a file within the indexed folder, maybe with a line (keys.md:31); or an id."
+        ),
+    ],
+    index: IndexName = None,
+    k: Annotated[int, Field(ge=1, le=100, description="How many hits there were to be.")] = 5,
+    **options: Any,
+) -> answers.Why:
+    """Say where a document stands for a query and why it is not among the hits: others score higher, it is not indexed,
+    its file has changed, a filter leaves it out."""
     from search.render.why import WAYS_OUT, answer
 
-    name, generation, standing = _standing(served, given)
+    def stand(name: str, asked: library.Index, what: Path | int) -> tuple[str, int, WhyNot]:
+        return name, *in_one_generation(asked, None, lambda: asked.why_not(query, what, k, **options))
+
+    name, generation, standing = _standing(served, document, index, stand)
     hit, last, contrast = standing.hit, standing.last, standing.contrast
     return answers.Why(
         index=name,
@@ -213,27 +303,24 @@ def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
     )
 
 
-def _standing(served: Served, given: asked.WhyNot) -> tuple[str, int, WhyNot]:
-    """Where a document stands in its index, with name and generation; of several, in the one that knows most of it."""
+Stand = Callable[[str, library.Index, Path | int], tuple[str, int, WhyNot]]
 
-    def standing(name: str, index: library.Index, what: Path | int) -> tuple[str, int, WhyNot]:
-        return name, *in_one_generation(
-            index, None, lambda: index.why_not(given.query, what, given.k, **given.of(RankOptions))
-        )
 
+def _standing(served: Served, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
+    """Where a document stands in its index; of several, in the one that knows most of it."""
     try:
-        index, id_ = passage_of(served, given.document)
+        index, id_ = passage_of(served, document)
     except InputError:
         standings, problem = [], None
-        for name, index in served.named(given.index).items():
+        for each, index in served.named(name).items():
             try:
-                standings.append(standing(name, index, _within(index, given.document)))
+                standings.append(stand(each, index, _within(index, document)))
             except SearchError as error:
                 problem = problem or error
         if problem and not standings:
             raise problem from None
         return min(standings, key=lambda one: (one[2].cause == "not indexed", one[2].reason == "not there"))
-    return standing(id_.index, index, id_.passage)
+    return stand(id_.index, index, id_.passage)
 
 
 def _within(index: library.Index, document: str) -> Path:
@@ -262,9 +349,10 @@ def _differences(standing: WhyNot) -> list[answers.Addend]:
     ]
 
 
-def status(served: Served, given: asked.Status) -> answers.Indexes:
-    """What indexes are and hold."""
-    indexes = [_status(name, index) for name, index in served.named(given.index).items()]
+@tool("What the indexes hold")
+def status(served: Served, index: IndexName = None) -> answers.Indexes:
+    """List the indexes: their folders, how much they hold, when they were brought up to date."""
+    indexes = [_status(name, index) for name, index in served.named(index).items()]
     return answers.Indexes(indexes=indexes, notes=list(served.notes) or None)
 
 
