@@ -183,6 +183,7 @@ class Store:
         mine.connection, mine.process = connect_to_read(self.path / DATABASE), os.getpid()
         mine.connection.execute("BEGIN")
         if mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+            mine.connection.close()  # in a transaction it would keep the writer from committing
             raise unfilled(self.path / DATABASE)
         mine.of = now
         return mine.connection
