@@ -25,7 +25,15 @@ from search.encoding.description import Description, KnownModel
 from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import load_tokenizer
 from search.errors import first_line
-from search.files import bytes_in, cache_folder, cache_home, read_sealed, sha256_of, write_sealed
+from search.files import (
+    PRIVATE_FOLDER,
+    bytes_in,
+    cache_folder,
+    cache_home,
+    read_sealed,
+    sha256_of,
+    write_sealed,
+)
 from search.records.tokens import ConvertedModel
 
 _FORMAT = 6  # raise it when the conversion or the description changes
@@ -195,7 +203,7 @@ def _replacing(place: Path) -> Iterator[Path]:
     """A new folder that takes the place of an entry in the end."""
     folder = place.with_suffix(".new")
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    folder.mkdir(PRIVATE_FOLDER)
     try:
         yield folder
         shutil.rmtree(place, ignore_errors=True)
