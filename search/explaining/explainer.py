@@ -23,7 +23,7 @@ from search.indexing.plan import listed as walked
 from search.ranking.freshness import as_of_now, since_indexed
 from search.ranking.fusion import Fusion
 from search.ranking.options import Selection
-from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, meant, query_fits
+from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
 from search.ranking.rank import hit_of, listed
 from search.ranking.rerank import LATE_SHARE
 from search.records.comparisons import Contrast, Difference, WhyNot
@@ -62,7 +62,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
     if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):
         if os.path.lexists(place.location):
             return OUTSIDE, f"the index is of {folders}"
-        return NOT_THERE, meant(place)
+        return NOT_THERE, ""
     files, skipped = walked(root, index, source)
     for file in files:
         if file.path == place.name:
@@ -72,7 +72,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
             return skip.reason, skip.detail
         if skip.is_folder and place.name.startswith(f"{skip.path}/") and os.path.lexists(place.location):
             return skip.reason, f"its folder {skip.path} is" + (f"; {skip.detail}" if skip.detail else "")
-    return NOT_THERE, meant(place)
+    return NOT_THERE, ""
 
 
 def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from search.encoding.tokenizer import require_characters
-from search.errors import InputError, TextTooLong, quoted
+from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from search.encoding.tokenizer import Role
     from search.records.options import Ranking
     from search.records.tokens import TokenVectors
-    from search.store.protocol import Place
     from search.store.sqlite import Snapshot, Store
 
 Example: TypeAlias = str | Path | int  # a path as `Index.why_not` takes it, or a passage id
@@ -265,14 +264,10 @@ def _passages_of(snapshot: Snapshot, what: Example) -> tuple[int, ...]:
         return (snapshot.passage(what).passage_id,)
     place = snapshot.place(what)
     if not place.passages:
-        way_out = meant(place) or "Name a file or a passage that is, as hits are listed."
-        raise InputError(f"'{what}' is not in the index. {way_out}")
+        raise InputError(
+            f"'{what}' is not in the index. Name a file or a passage that is, as hits are listed."
+        )
     return place.passages
-
-
-def meant(place: Place) -> str:
-    """What may have been meant by a path that leads nowhere, as a question; "" where nothing is like it."""
-    return f"Did you mean {' or '.join(map(quoted, place.near))}?" if place.near else ""
 
 
 def _weighted(what: Example | tuple[Example, float], default: float) -> tuple[Any, float]:

@@ -59,9 +59,8 @@ def occurrences(
         ("context", Shown(passage.context, ())),
     )
     stems = {term.stems for term in terms}
-    alone = stems if all(len(one) == 1 for one in stems) else ()
     for part, source in parts:
-        runs = _runs_of(stems, snapshot.words(source.text, alone) if terms else [])
+        runs = _runs_of(stems, snapshot.words(source.text) if terms else [])
         for term, mine in zip(terms, places, strict=True):
             mine += (Occurrence(part, *source.span(*run)) for run in runs[term.stems])
     return [tuple(mine) for mine in places]

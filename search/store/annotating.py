@@ -7,9 +7,9 @@ on where it was, and annotations of different making are never mixed.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from search.store.conditions import folded
 from search.store.database import as_json, connect_to_write, meta_of, one_meta, reading, translated
 from search.store.files import writer_lock
 from search.store.layout import DATABASE
-from search.store.passages import COMMAND, NOT_COMPARED, Rows
+from search.store.passages import NOT_COMPARED, Rows
 from search.store.vectors import embeddings
 from search.store.writer import Writer
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _AT_ONCE = 64
-_SHA256 = 64  # digits
 
 
 def annotators_of(index: Path) -> list[Annotator]:
@@ -60,7 +59,6 @@ class Annotating:
         self,
         writer: Writer,
         annotator: str,
-        fields: Sequence[str],
         replaced: Annotator | None,
     ) -> None:
         self.connection = connection = writer.connection
@@ -68,7 +66,7 @@ class Annotating:
         self.rows = Rows(connection)
         self.todo = self.rows.lacking(annotator)
         self.total = int(one_meta(connection, "passages"))
-        self._writer, self._annotator, self._fields = writer, annotator, frozenset(fields)
+        self._writer, self._annotator = writer, annotator
 
     def batches(self, size: int = _AT_ONCE) -> Iterator[list[StoredPassage]]:
         """The passages in `todo`, in order, as they are stored; no transaction is open between two batches.
@@ -87,22 +85,12 @@ class Annotating:
         return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
     def put(self, found: Sequence[Annotation]) -> None:
-        """Store annotations, one for each passage that was looked at, with values or without: one transaction.
-
-        Raises:
-            ValueError: a field that was not announced, a value that JSON has no form for, or a passage twice.
-        """
+        """Store annotations, one for each passage that was looked at, with values or without: one transaction."""
         rows = [self._row(annotation) for annotation in found]
         with self._writer.transaction():
-            try:
-                self._writer.insert("annotations", rows)
-            except sqlite3.IntegrityError as error:
-                raise ValueError(f"a passage has an annotation already, or is not there: {error}") from None
+            self._writer.insert("annotations", rows)
 
     def _row(self, annotation: Annotation) -> dict[str, Any]:
-        named = {*annotation.values, *(span.field for span in annotation.spans)}
-        if strange := named - self._fields:
-            raise ValueError(f"'{min(strange)}' is not among the fields of '{self._annotator}'")
         return {
             "passage": annotation.passage_id,
             "annotator": self._annotator,
@@ -142,14 +130,18 @@ def annotating(
         replaced = None
         if before and not _same(before, json.loads(made), fields):
             if not replace:
-                raise InputError(_made_otherwise(before, index))
+                raise InputError(
+                    f"the index '{index.name}' has annotations '{before.name}' that were made otherwise "
+                    f"({before.progress}). Put the new ones in their place with --replace, or give these another "
+                    "name with --name."
+                )
             replaced = before
         if before is None or replaced:
             with writer.transaction():
                 writer.delete("annotators", "name = ?", annotator)
                 row = {"name": annotator, "made_with": made, "fields": as_json(list(fields))}
                 writer.insert("annotators", [row])
-        yield Annotating(writer, annotator, fields, replaced)
+        yield Annotating(writer, annotator, replaced)
 
 
 def remove_annotator(index: Path, annotator: str) -> Annotator:
@@ -184,40 +176,14 @@ def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]
     return old == new and before.fields == tuple(fields)
 
 
-def _made_otherwise(before: Annotator, index: Path) -> str:
-    made = ", ".join(
-        f"{key} {value[:12] if len(value) == _SHA256 else value}"
-        for key, value in before.made_with.items()
-        if key != COMMAND and isinstance(value, str) and value
-    )
-    return (
-        f"the index '{index.name}' has annotations '{before.name}' that were made otherwise ({made[:200]}; "
-        f"{before.progress}). Put the new ones in their place with --replace, or give these another "
-        f"name with --name."
-    )
-
-
 def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Annotator]) -> None:
     """Raise InputError for a name that a filter would take for something else."""
-    if not annotator.strip() or not annotator.isprintable():
-        raise InputError(f"{annotator!r} cannot be the name of annotations. Give one such as: ner")
-    taken = {
-        folded(field): f"of the annotations '{one.name}'"
-        for one in known.values()
-        if one.name != annotator
-        for field in one.fields
-    }
-    taken |= dict.fromkeys((*BUILT_IN_FIELDS, "metadata"), "of every index")
-    seen: set[str] = set()
+    for name in (annotator, *fields):
+        if not name.strip() or not name.isprintable():
+            raise InputError(f"{name!r} cannot be the name of annotations or a field. Give one such as: ner")
+    others = (one.fields for one in known.values() if one.name != annotator)
+    taken = {"metadata", *BUILT_IN_FIELDS, *map(folded, chain(*others))}
     for field in fields:
-        if not field.strip() or not field.isprintable():
-            raise InputError(f"{field!r} cannot be the name of a field.")
-        if (key := folded(field)).startswith("metadata."):
-            raise InputError(
-                f"'{field}' cannot be the name of a field: filters take 'metadata.' for a prefix."
-            )
-        if key in taken:
-            raise InputError(f"'{field}' is already a field {taken[key]}. Give another --name.")
-        if key in seen:
-            raise InputError(f"the field '{field}' is there twice.")
-        seen.add(key)
+        if (key := folded(field)) in taken or key.startswith("metadata."):
+            raise InputError(f"there is a field '{field}' already. Give another --name.")
+        taken.add(key)

@@ -20,7 +20,6 @@ from search.store.database import Connection, connect_to_read, meta_of, one_meta
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
 from search.store.passages import Rows
 from search.store.segments import blocks_of_tail, named_files, read_segments, seal_anew, tombstones
-from search.store.settings import Source
 from search.store.status import stored_files
 from search.store.vectors import embeddings
 from search.store.writer import writing
@@ -61,14 +60,11 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
     for (message,) in connection.execute("PRAGMA quick_check(20)"):
         if message != "ok":
             yield message
-    for table, row, *_ in connection.execute("PRAGMA foreign_key_check"):
-        yield f"row {row} of {table} belongs to nothing"
     expected = one_meta(connection, "passages")
     for table in ("passages", "embeddings"):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         if count != expected:
             yield f"table {table} has {count:,} rows, and should have {expected:,}"
-    Source.from_dict(one_meta(connection, "source"))
 
 
 def postings(connection: Connection, index: Path) -> Iterator[str]:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.errors import IndexDamaged, SearchError
+from search.errors import IndexDamaged
 from search.store.files import content_of, damaged
 from search.store.vectors import cosines_of, load_faiss
 
@@ -127,11 +127,6 @@ def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> t
     except RuntimeError as error:  # what FAISS raises when a disk is full
         raise OSError(errno.EIO, str(error), str(path)) from None
     content = path.read_bytes()
-    if len(content) != size_of(*vectors.shape):
-        raise SearchError(
-            f"FAISS {faiss.__version__} writes another format than seewhy reads. Install another version of it with: "
-            "pip install 'faiss-cpu<2'"
-        )
     return scale, checksum(content)
 
 
@@ -215,28 +210,20 @@ class Codes:
         factor, slack = query.against(self.scale)
         return found * factor + slack
 
-    def give_back(self) -> None:
-        """Let the system have the memory of a mapped file; it is read again where it is needed."""
-        if hasattr(self._content, "madvise"):
-            self._content.madvise(mmap.MADV_DONTNEED)
-
 
 class Piece:
     """What of a segment is looked at in one search.
 
     Args:
         chosen: (n,) which of its passages; None for all.
-        sparing: give the memory of the codes back at once, as who asks once does not need them again.
 
     Attributes:
         wanted, ids, highest: how many were looked for at last, and what was found, with the highest cosines that these
             can have; `rest`, the highest one that any other passage can have.
     """
 
-    def __init__(
-        self, codes: Codes, chosen: NDArray[np.bool_] | None = None, *, sparing: bool = False
-    ) -> None:
-        self.codes, self._chosen, self._sparing = codes, chosen, sparing
+    def __init__(self, codes: Codes, chosen: NDArray[np.bool_] | None = None) -> None:
+        self.codes, self._chosen = codes, chosen
         self.count = len(codes.ids) if chosen is None else int(np.count_nonzero(chosen))
 
     @property
@@ -249,8 +236,6 @@ class Piece:
         self.wanted = wanted if 2 * wanted < self.count else self.count
         rows, rough = self.codes.nearest(query, self.wanted, self._chosen)
         self.ids, self.highest = self.codes.ids[rows], rough + query.against(self.codes.scale)[1]
-        if self._sparing:
-            self.codes.give_back()
         self.rest = float(self.highest[-1]) if self.wanted < self.count else -np.inf
 
 

@@ -99,13 +99,8 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
 def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
     """Key-value pairs of an index that this program can read; else it raises as `read_meta` does."""
     require_format(meta, database)
-    if "fingerprint" not in meta and "root" not in meta:
+    if "fingerprint" not in meta:
         raise unfilled(database)
-    for key in ("root", "fingerprint", "source"):
-        if key not in meta:
-            raise IndexDamaged(
-                f"the index lacks the setting '{key}'. To fix this, run: seewhy index FOLDER --rebuild"
-            )
     return meta
 
 
@@ -153,16 +148,8 @@ def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
 
 
 def one_meta(connection: sqlite3.Connection, key: str, default: Any = None) -> Any:
-    """The value of a key; `default` if it has none.
-
-    Raises:
-        IndexDamaged: it has none, and there is no default.
-    """
+    """The value of a key; `default` if it has none."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    if row is None and default is None:
-        raise IndexDamaged(
-            f"the index lacks the setting '{key}'. To fix this, run: seewhy index FOLDER --rebuild"
-        )
     return default if row is None else json.loads(row[0])
 
 

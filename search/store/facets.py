@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from search.records.contents import Facet, FacetValue
 from search.records.documents import BUILT_IN_FIELDS, field_in_filter
 from search.store.conditions import Scalar, as_date, as_number, as_text, folded
+from search.store.filters import flat
 from search.store.passages import Rows, name_of
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def counted(documents: Iterable[Said]) -> tuple[Facet, ...]:
         kinds[kind] += 1
         folders[unicodedata.normalize("NFC", path).rpartition("/")[0]] += 1
         here: dict[str, list[Scalar]] = {}
-        for name, value in chain(_flat(metadata), said_of_it):
+        for name, value in chain(flat(metadata), said_of_it):
             key = _key(name)
             here.setdefault(key, []).append(value)
             if key not in fields:
@@ -116,18 +117,6 @@ def annotated(names: Collection[str], values: Mapping[str, Any]) -> Iterator[tup
         for one in value if isinstance(value, list) else [value]:
             if folded(name) in names and isinstance(one, str | int | float):
                 yield name, one
-
-
-def _flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
-    """Every scalar of metadata with the name of its field, as `filters` finds it under that."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _flat(item, name)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat(inner, key if name is None else f"{name}.{key}")
-    elif value is not None and name is not None:
-        yield name, value
 
 
 _key = lru_cache(maxsize=1024)(folded)  # of a field

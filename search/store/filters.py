@@ -20,7 +20,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +37,6 @@ from search.store.conditions import (
     Scalar,
     Test,
     Where,
-    as_text,
     comparable,
     comparing,
     comparisons,
@@ -69,7 +67,6 @@ _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
                         WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
 
 _LISTED, _LONGEST = 20, 40  # of fields and values that an error names
-EXAMPLES, LOOKED_AT = 3, 100  # of a field's values, for an error
 
 
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
@@ -206,6 +203,18 @@ def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
                     yield from values_under(inner, parts[length:])
 
 
+def flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
+    """Every scalar of metadata with the name of its field."""
+    if isinstance(value, list):
+        for item in value:
+            yield from flat(item, name)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from flat(inner, key if name is None else f"{name}.{key}")
+    elif value is not None and name is not None:
+        yield name, value
+
+
 def annotators_asked(known: Iterable[Annotator], where: Where) -> dict[str, Annotator]:
     """Those that a filter asks, by the names of their fields."""
     wanted = {
@@ -265,34 +274,16 @@ def _require_comparable(
     """Raise InputError if no value of a field can be more or less than what was typed."""
     (value,) = leaf.values
     scalars = filter(is_scalar, _stored_values(connection, leaf.field, annotator))
-    if any(comparable(stored, value) for stored in scalars):
-        return
-    scalars = filter(is_scalar, _stored_values(connection, leaf.field, annotator))
-    raise incomparable(where, leaf, annotator, examples(scalars))
-
-
-def examples(scalars: Iterable[Scalar]) -> list[Scalar]:
-    """What an error names of the values of a field."""
-    return list(islice(dict.fromkeys(islice(scalars, LOOKED_AT)), EXAMPLES))
-
-
-def incomparable(
-    where: Where, leaf: Comparison, annotator: Annotator | None, such_as: Iterable[Scalar]
-) -> InputError:
-    """The error of a condition that no value of a field can be more or less than; some of these are named."""
-    (value,) = leaf.values
-    shown = ", ".join(f"'{_short(as_text(example))}'" for example in such_as)
-    kinds = {"number": value.number, "date": value.date}
-    wanted = " or ".join(kind for kind, read in kinds.items() if read is not None) or "text"
-    is_ = f"it is such as {shown}" if shown else "it holds other fields"
-    who = "nothing" if annotator else "no document"
-    problem = f"{who} has a {wanted} in the field '{leaf.field.name}'; {is_}"
-    return wrong(where.text, value.at, problem, FieldMissing)
+    if not any(comparable(stored, value) for stored in scalars):
+        kinds = {"number": value.number, "date": value.date}
+        wanted = " or ".join(kind for kind, read in kinds.items() if read is not None) or "text"
+        problem = f"no value of the field '{leaf.field.name}' is a {wanted}"
+        raise wrong(where.text, value.at, problem, FieldMissing)
 
 
 def _names_of_documents(connection: sqlite3.Connection) -> Iterator[str]:
     for (metadata,) in connection.execute("SELECT metadata FROM documents"):
-        yield from names_in(_loaded(metadata))
+        yield from (name for name, _ in flat(_loaded(metadata)))
 
 
 def unknown(
@@ -317,18 +308,6 @@ def unknown(
         hint = "there are " + ", ".join(_short(name) for name in listed[:_LISTED]) + more
     problem = f"no document{' and no annotator' if given else ''} has a field '{_short(field.name)}'; {hint}"
     return wrong(where.text, field.at, problem, FieldMissing)
-
-
-def names_in(value: Any, before: str = "") -> Iterator[str]:
-    """The names of all fields in metadata."""
-    if isinstance(value, list):
-        for item in value:
-            yield from names_in(item, before)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            name = f"{before}.{key}" if before else key
-            yield name
-            yield from names_in(inner, name)
 
 
 def _short(text: str) -> str:

@@ -27,7 +27,7 @@ from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention, NamedDocument
 from search.records.shown import Spans
 from search.store.database import all_meta, one_meta
-from search.store.places import near_names, placed
+from search.store.places import placed
 from search.store.protocol import Copied, Place, StoredDocument
 from search.store.settings import Facts
 
@@ -190,11 +190,7 @@ class Rows:
                 (os.fsencode(place.name or ""), place.record, place.record),
             ).fetchall()
 
-        def near(name: str) -> tuple[str, ...]:
-            paths = self.connection.execute("SELECT path FROM files ORDER BY path")
-            return near_names((name_of(path) for (path,) in paths), name)
-
-        return placed(self.facts.root, what, rows, near)
+        return placed(self.facts.root, what, rows)
 
     def annotators(self) -> list[Annotator]:
         """Those that the index has, by name."""

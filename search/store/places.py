@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,7 +17,7 @@ PassagesOf: TypeAlias = Callable[[Place], list[tuple[int, int, int]]]
 """Id, first and last line of each passage that is stored of a place."""
 
 
-def placed(root: Path, what: str | Path, rows: PassagesOf, near: Callable[[str], tuple[str, ...]]) -> Place:
+def placed(root: Path, what: str | Path, rows: PassagesOf) -> Place:
     """What a path means.
 
     What is indexed is preferred to what is only there, and a whole string to one that is taken apart.
@@ -27,7 +25,6 @@ def placed(root: Path, what: str | Path, rows: PassagesOf, near: Callable[[str],
     Args:
         what: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
         rows: tells what is stored.
-        near: tells names of files that may have been meant by the last part of a path.
 
     Raises:
         InputError: it is a folder; or the index holds no passage at that line.
@@ -41,19 +38,8 @@ def placed(root: Path, what: str | Path, rows: PassagesOf, near: Callable[[str],
     if place in there and not stored and place.location.is_dir() and not place.location.is_symlink():
         raise InputError(f"'{what}' is a folder. Name a file in it.")
     if not stored:
-        return place if place in there else replace(place, near=near(place.location.name))
+        return place
     return Place(place.name, place.record, place.line, place.location, _passages(place, rows))
-
-
-def near_names(paths: Iterable[str], name: str, most: int = 3) -> tuple[str, ...]:
-    """Those of some files with that last part, in any folder and any case of letters; else those with one like it."""
-    from difflib import get_close_matches
-
-    by_name = defaultdict[str, list[str]](list)
-    for path in paths:
-        by_name[path.rpartition("/")[2].lower()].append(path)
-    names = [name.lower()] if name.lower() in by_name else get_close_matches(name.lower(), by_name, most, 0.7)
-    return tuple(path for near in names for path in by_name[near])[:most]
 
 
 def _meanings(root: Path, what: str) -> Iterator[Place]:

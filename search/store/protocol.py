@@ -41,7 +41,6 @@ class Place:
         line: 1-based line of the file, None for all of it.
         location: where the file is, or would be.
         passages: ids of the passages that are stored for it.
-        near: names of indexed files that may have been meant, where nothing is stored or found under this one.
     """
 
     name: str | None
@@ -49,7 +48,6 @@ class Place:
     line: int | None
     location: Path
     passages: tuple[int, ...] = ()
-    near: tuple[str, ...] = ()
 
     @property
     def document(self) -> str:

@@ -48,7 +48,7 @@ from search.store.postings import Block
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import Facts
 from search.store.status import status_of
-from search.store.terms import Stemmer, Term
+from search.store.terms import Stemmer, Term, words
 from search.store.token_vectors import token_vectors_of
 from search.store.vectors import best, cosines_of, embeddings
 
@@ -361,7 +361,7 @@ class Snapshot(Rows):
             else:
                 chosen = np.zeros(len(codes.ids), dtype=bool)
                 chosen[_places(codes.ids, among)] = True
-            found[segment] = Piece(codes, chosen, sparing=self._store.searches == 1)
+            found[segment] = Piece(codes, chosen)
         return found
 
     def _tail(self, dimension: int) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
@@ -397,13 +397,9 @@ class Snapshot(Rows):
         """The words of a query, each once, in order; with `phrases` what stands in double quotes is one term."""
         return self._store.stemmer.terms(query, phrases=phrases)
 
-    def words(self, text: str, among: Collection[tuple[str, ...]] = ()) -> list[Term]:
-        """All words of a text, in order; one that is never looked for has no stems.
-
-        Args:
-            among: words that have none of these stems, each of which is one, may be left out, if any are named.
-        """
-        return self._store.stemmer.words(text, among)
+    def words(self, text: str) -> list[Term]:
+        """All words of a text, in order; one that is never looked for has no stems."""
+        return self._store.stemmer.at(text, words(text))
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
         """In how many passages each term is."""

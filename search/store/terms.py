@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise, starmap
 from operator import itemgetter, methodcaller
 from typing import NamedTuple
@@ -110,8 +110,7 @@ class Stemmer:
 
     def __init__(self) -> None:
         self._kept = threading.local()
-        # Of words; and of these, those that have no stem, or parts.
-        self._known: tuple[dict[str, tuple[str, ...]], set[str]] = {}, set()
+        self._known: dict[str, tuple[str, ...]] = {}  # the stems of words
 
     def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The tokens of each text, in order."""
@@ -185,47 +184,17 @@ class Stemmer:
                 terms.setdefault(term.stems, term)
         return list(terms.values())
 
-    def words(self, text: str, among: Collection[tuple[str, ...]] = ()) -> list[Term]:
-        """All words of a text, in order; one that says nothing to FTS5 has no stems.
-
-        Args:
-            among: words that have none of these stems, each of which is one, may be left out, if any are named.
-        """
-        spans = self._spans(text, among) if among and not _FAR.search(text) else None
-        return self.at(text, words(text) if spans is None else spans)
-
-    def _spans(self, text: str, among: Collection[tuple[str, ...]]) -> list[tuple[int, int]] | None:
-        """Where words may stand that have one of some stems; None where one has none, as it joins its neighbours."""
-        said = set(_LETTERS.findall(text))
-        known, all_odd = self._stems_of(said)
-        odd = said & all_odd
-        if not all(known[word] for word in odd):
-            return None
-        may_have = {word for word in said if known[word] in among} | odd
-        spans = []
-        for run in _LETTERS.finditer(text) if may_have else ():
-            if run[0] in may_have:
-                spans += [run.span(), *_parts(text, *run.span())]
-        return spans
-
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[Term]:
-        """What stands at some places of a text, in their order, each as a term."""
+        """What stands at some places of a text, in their order, each as a term; what says nothing has no stems."""
         places = list(spans)
         said = list(map(text.__getitem__, starmap(slice, places)))
-        known, _ = self._stems_of(said)
+        if len(self._known) > _MOST_KNOWN:
+            self._known = {}
+        known = self._known
+        if new := set(said).difference(known):
+            known |= dict(zip(new, self.stems(new), strict=True))
         starts, ends = map(itemgetter(0), places), map(itemgetter(1), places)
         return list(map(Term, said, starts, ends, map(known.__getitem__, said)))
-
-    def _stems_of(self, said: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], set[str]]:
-        """Stems by word, of these words at least; and which words have no stem, or parts."""
-        if len(self._known[0]) > _MOST_KNOWN:
-            self._known = {}, set()
-        known, odd = self._known
-        if new := set(said).difference(known):
-            stems = dict(zip(new, self.stems(new), strict=True))
-            odd |= {word for word, has in stems.items() if not has or _HUMP.search(word)}
-            known |= stems
-        return known, odd
 
     def _connection(self) -> sqlite3.Connection:
         found: sqlite3.Connection | None = getattr(self._kept, "connection", None)

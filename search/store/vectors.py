@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,26 +30,8 @@ _VECTORS = "SELECT passage, vector FROM embeddings WHERE passage"
 _MOST_PAIRS = 1 << 25
 
 
-# Bytes of address space that FAISS and its BLAS take when they are loaded, and for each core of the machine besides.
-_FAISS_TAKES, _FAISS_TAKES_A_CORE = 300 << 20, 50 << 20
-
-
 def load_faiss() -> Any:
-    """The module `faiss`.
-
-    Raises:
-        MemoryError: there is not the room for it; it does not look, and would end the process.
-    """
-    if "faiss" not in sys.modules and os.name == "posix":
-        import resource
-
-        most, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if most != resource.RLIM_INFINITY:
-            import psutil
-
-            needed = _FAISS_TAKES + _FAISS_TAKES_A_CORE * (os.cpu_count() or 1)
-            if psutil.Process().memory_info().vms + needed > most:
-                raise MemoryError
+    """The module `faiss`."""
     import faiss
 
     return faiss

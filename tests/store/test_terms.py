@@ -2,8 +2,7 @@
 
 import random
 
-from search.ranking.words import _runs
-from search.store.terms import Stemmer, words
+from search.store.terms import words
 
 FAR = "\u05d0"  # a word that only the careful way looks for
 
@@ -22,19 +21,3 @@ def test_words_of_latin_texts_are_those_that_are_found_letter_by_letter() -> Non
 
 def test_marks_and_ideographs_are_found_in_others() -> None:
     assert list(words("e\u0301a 中文b")) == [(0, 3), (4, 5), (5, 6), (6, 7)]
-
-
-def test_words_with_some_stems_stand_where_they_stand_among_all() -> None:
-    drawn, stemmer, found = random.Random(0), Stemmer(), 0
-    plain = "rotate Rotating keys HTTPServer snake_case camelCase A1Bc flies fly YAML ab12CD - .".split()
-    odd = "éa naïve iOS x² aßb ½ ’ Ж ٣ 中文".split()
-    for i in range(1000):
-        pieces = plain if i % 2 else plain + odd
-        text, query = (" ".join(drawn.choices(pieces, k=8)) for _ in range(2))
-        stems = {term.stems for term in stemmer.terms(query) if len(term.stems) == 1}
-        few, every = stemmer.words(text, stems), stemmer.words(text)
-        for wanted in stems:
-            places = _runs(wanted, few)
-            assert places == _runs(wanted, every), (text, wanted)
-            found += len(places)
-    assert found > 500

@@ -292,7 +292,7 @@ class MilvusSnapshot(Snapshot):
                 if place.record is None or one.document == place.document
             )
 
-        return placed(self.facts.root, what, rows, lambda name: ())
+        return placed(self.facts.root, what, rows)
 
     def random_pairs(self) -> None:
         """Nobody measured them."""
