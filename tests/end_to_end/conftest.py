@@ -62,12 +62,11 @@ def serving(served: Served) -> Iterator[str]:
     import uvicorn
 
     from search.serving.app import application
-    from search.serving.settings import Settings
 
     listening = socket.create_server(("127.0.0.1", 0))
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as `seewhy serve` does
     port = listening.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(application(served, Settings(port=port)), log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(application(served), log_level="warning"))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

@@ -178,10 +178,10 @@ def running(served: Served) -> Iterator[tuple[str, int]]:
 def status(address: tuple[str, int], sent: bytes) -> int:
     """The status of the one answer to some bytes; 0 where the connection was cut while they were sent."""
     with socket.create_connection(address, 10) as client:
-        client.sendall(sent)
-        client.shutdown(socket.SHUT_WR)
         received = b""
         try:
+            client.sendall(sent)
+            client.shutdown(socket.SHUT_WR)
             while block := client.recv(1 << 16):
                 received += block
         except OSError:
