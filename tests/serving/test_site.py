@@ -68,7 +68,7 @@ def test_what_a_filter_could_not_know_is_said(client: TestClient, monkeypatch: p
 
     def query(self: Index, *args: Any, **options: Any) -> Hits:
         hits = really(self, *args, **options)
-        self._store.remark(("what the filter could not know",))
+        self._store.mine.remarks = ("what the filter could not know",)
         return hits
 
     monkeypatch.setattr(Index, "query", query)
