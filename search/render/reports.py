@@ -48,7 +48,9 @@ def report(canvas: Canvas, done: Report) -> None:
     )
     canvas.line(f"{did}.", style="bold", whole=True)
     rate = f", {done.encoded_tokens / done.seconds:,.0f} tokens/s" if done.encoded and done.seconds else ""
-    reused = f", {done.reused:,} known already" if done.reused else ""
+    before = done.changed or done.renamed or done.removed or done.unchanged
+    known = "known already" if before else "with the text of another"
+    reused = f", {done.reused:,} {known}" if done.reused else ""
     work = "" if done.nothing_changed else f" ({done.encoded:,} encoded{reused})"
     canvas.facts(
         (
