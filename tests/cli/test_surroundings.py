@@ -139,13 +139,9 @@ def test_an_argument_that_makes_no_sense_is_repeated_harmless(run: Run) -> None:
     assert err.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("megabytes", [250, 500, 700, 900])
+@pytest.mark.parametrize("megabytes", [150, 250, 350])
 def test_little_memory(run: Run, indexed: Path, megabytes: int) -> None:
-    """900 is enough on some machines."""
     code, out, err = shell(f"ulimit -c 0; ulimit -v {megabytes * 1024} && seewhy query key")
-    if megabytes == 900 and code == 0:
-        assert "time.txt" in out
-        return
     assert (code, out) == (1, ""), err
     assert "seewhy: there is not enough memory. Close other programs, or allow this one more" in err
     assert err.count("\n") == 1
