@@ -28,6 +28,7 @@ JOURNAL = f"{DATABASE}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK = "ann", "tmp"
 _LONGEST_NOTE = 1 << 16  # bytes, of who holds the lock
+_PROBED = 0.5  # seconds to wait for the lock: `is_being_written` takes it for a moment
 _MOST_READ = 64 << 20  # bytes of all files of segments
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # errors that say nothing of a file
@@ -198,7 +199,7 @@ def writer_lock(index: Path) -> Iterator[None]:
 
     require_own_names(index)
 
-    lock = FileLock(index / LOCK, timeout=0, mode=PRIVATE_FILE)
+    lock = FileLock(index / LOCK, timeout=_PROBED, mode=PRIVATE_FILE)
     try:
         with permitted(index):
             lock.acquire()

@@ -57,8 +57,10 @@ def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2) -> Out
             _look_at_disk(history, folder)
             found = _sorted_out(index, history, outcome)
             if rng.random() < 0.5:
-                found += finished(folder, index)
-                history.now(oracle.on_disk(folder))
+                unfinished = finished(folder, index)
+                found += unfinished
+                if not unfinished:
+                    history.now(oracle.on_disk(folder))
                 outcome.count("recoveries")
             outcome.failures += [f"kill {number}: {what}" for what in found]
             if len(outcome.failures) >= ENOUGH:
