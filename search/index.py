@@ -34,10 +34,9 @@ from search.records.options import (
     require_matrices,
 )
 from search.store.database import read_meta
-from search.store.folders import Folders, Named
 from search.store.layout import DATABASE, is_index, only_read, place_for, streamed
 from search.store.opening import is_trusted, opened, store_at
-from search.store.settings import PassageSettings
+from search.store.settings import Folders, Named, PassageSettings
 from search.store.sqlite import Store
 
 if TYPE_CHECKING:

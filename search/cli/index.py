@@ -26,7 +26,7 @@ from search.records import options
 if TYPE_CHECKING:
     from search.index import Index
     from search.records.reports import Report
-    from search.store.folders import Folders, Named
+    from search.store.settings import Folders, Named
 
 TokenVectors = Annotated[bool | None, declared_option(options.TokenVectorOptions, "token_vectors")]
 
@@ -84,8 +84,8 @@ def index(
     from search.index import Index
     from search.indexing.move import moved_here
     from search.render import json, reports
-    from search.store.folders import Folders
     from search.store.layout import is_index, place_for
+    from search.store.settings import Folders
 
     named: Named | Folders = folder or folders_of_index(index)
     if dry_run:
@@ -133,8 +133,8 @@ def folders_of_index(named: str | None) -> Folders:
         typer.BadParameter: no index is named.
     """
     from search.store.database import read_meta
-    from search.store.folders import Folders
     from search.store.layout import DATABASE, named_place
+    from search.store.settings import Folders
 
     if not named:
         raise typer.BadParameter(

@@ -22,7 +22,7 @@ from search.records.options import Ranking
 
 if TYPE_CHECKING:
     from search.ranking.question import Query
-    from search.store.folders import Folders
+    from search.store.settings import Folders
 
 # For all servers together, from the first word. A query without a server does not take much longer.
 _SECONDS_TO_BE_TAKEN, _SECONDS = 0.3, 2.0
@@ -83,7 +83,7 @@ def ask(
     if not servers:
         return None
     from search.errors import SearchError
-    from search.store.milvus.address import known_as
+    from search.store.milvus.client import known_as
 
     with suppress(SearchError):
         name = known_as(index)

@@ -22,7 +22,7 @@ from search.records.options import Ranking
 from search.records.shown import shown
 from search.records.tokens import TokenVectors
 from search.store.sqlite import Snapshot
-from search.store.token_vectors import kept
+from search.store.vectors import kept
 
 
 @dataclass(frozen=True, eq=False)

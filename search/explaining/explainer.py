@@ -31,7 +31,7 @@ from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.options import Ranking
 from search.records.tokens import TokenVectors
-from search.store.protocol import Place
+from search.store.places import Place
 from search.store.settings import Facts, Source
 
 if TYPE_CHECKING:

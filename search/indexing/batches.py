@@ -21,9 +21,8 @@ from search.indexing.plan import KEPT_UNTIL_SEEN, Plan, compare, listed
 from search.records.documents import Passage
 from search.records.reports import Changes
 from search.store.database import connect_to_read, reading
-from search.store.folders import Folders
 from search.store.layout import DATABASE, is_index
-from search.store.settings import PassageSettings, Source
+from search.store.settings import Folders, PassageSettings, Source
 from search.store.status import grouped, skipped_when_read, stored_documents, stored_files
 from search.store.writer import Work, document_sha256
 

@@ -27,9 +27,8 @@ from search.records.fingerprint import Fingerprint
 from search.records.reports import CheckReport, Finding, Progress, Severity
 from search.store import checking
 from search.store.database import Connection, DatabaseError, meta_of, one_meta, reading
-from search.store.folders import Folders
 from search.store.layout import DATABASE, home, is_own, place_for
-from search.store.settings import Source
+from search.store.settings import Folders, Source
 from search.store.status import counts, stored_files
 
 _EXAMPLES = 5

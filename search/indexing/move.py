@@ -12,8 +12,8 @@ from search.errors import InputError, ReadError, SearchError, quoted
 from search.records.reports import Moved
 from search.store.database import read_meta, reading
 from search.store.files import DATABASE, writer_lock
-from search.store.folders import Folders, Named
 from search.store.layout import all_indexes, folders_of, is_index, is_own, place_for
+from search.store.settings import Folders, Named
 from search.store.status import FileState, stored_files
 from search.store.writer import writing
 

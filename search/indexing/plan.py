@@ -9,9 +9,8 @@ from pathlib import Path
 
 from search.corpus import Skipped, SourceFile, walk
 from search.corpus.files import Reason
-from search.store.folders import Folders, as_text
 from search.store.layout import own_part
-from search.store.settings import Source
+from search.store.settings import Folders, Source, as_text
 from search.store.status import FileState
 
 KEPT_WHEN_UNREADABLE = frozenset(

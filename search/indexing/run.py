@@ -24,12 +24,11 @@ from search.records.fingerprint import Fingerprint
 from search.records.reports import Progress, Report
 from search.store import segments
 from search.store.database import all_meta, one_meta
-from search.store.folders import Folders, as_text
 from search.store.passages import Rows, content_key, way_on
-from search.store.settings import MOST_BOILERPLATE, PassageSettings, Source
+from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source, as_text
 from search.store.sqlite import Snapshot, Store
 from search.store.status import skipped_groups, stored_files, tokens_beyond
-from search.store.token_vectors import missing_token_vectors
+from search.store.vectors import missing_token_vectors
 from search.store.writer import Work, Writer, as_blob
 
 if TYPE_CHECKING:

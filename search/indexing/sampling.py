@@ -28,8 +28,8 @@ import numpy as np
 
 from search.encoding.encoder import Encoder
 from search.store.bm25 import scale, telling, weight
-from search.store.calibration import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.sqlite import Snapshot
+from search.store.status import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.tables import Tables
 from search.store.terms import words
 

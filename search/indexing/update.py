@@ -42,15 +42,13 @@ from search.store.files import (
     remove_index,
     writer_lock,
 )
-from search.store.folders import Folders, as_text
 from search.store.layout import check_place, is_index, is_own, streamed
-from search.store.milvus.address import Address
-from search.store.milvus.client import Client
+from search.store.milvus.client import Address, Client
 from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
 from search.store.passages import way_on
 from search.store.segments import named_files
-from search.store.settings import PassageSettings, Source
+from search.store.settings import Folders, PassageSettings, Source, as_text
 from search.store.writer import writing
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from search.records.options import SelectionOptions
-    from search.store.protocol import Copied
+    from search.store.passages import Copied
     from search.store.sqlite import Ids, Snapshot
 
 RERANKED = 30  # best passages that a reranker looks at, at least

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
     from search.records.options import Ranking
-    from search.store.calibration import Baseline
     from search.store.conditions import Where
-    from search.store.protocol import Copied
+    from search.store.passages import Copied
     from search.store.sqlite import Ids, Snapshot, Store
+    from search.store.status import Baseline
 
 
 def ranked(

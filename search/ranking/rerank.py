@@ -35,7 +35,7 @@ from search.records.contents import StoredPassage
 from search.records.tokens import TokenVectors
 from search.store.bm25 import weight
 from search.store.sqlite import Snapshot
-from search.store.token_vectors import kept, unit_rows
+from search.store.vectors import kept, unit_rows
 
 LATE_SHARE = 0.5  # of the new part; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
 _LEAST = 0.05

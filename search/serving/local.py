@@ -17,7 +17,7 @@ from search.serving.desk import Desk
 from search.serving.nearby import local_time
 from search.serving.problems import Problem
 from search.serving.served import Served
-from search.store.milvus.address import known_as
+from search.store.milvus.client import known_as
 
 
 class Local:

@@ -20,7 +20,7 @@ from typing import Any
 from search.errors import AccessDenied, IndexDamaged, IndexNotFound, IndexOutdated, SearchError, quoted
 from search.files import create
 from search.store.files import denied, require_no_link
-from search.store.folders import Folders
+from search.store.settings import Folders
 
 Connection = sqlite3.Connection  # for those who only hand it on
 DatabaseError = sqlite3.DatabaseError

@@ -19,7 +19,7 @@ from search.errors import IndexNotFound, InputError, SearchError, quoted
 from search.store.database import has_tables, one_meta, read_meta, reading
 from search.store.files import DATABASE as DATABASE
 from search.store.files import OWN_NAMES
-from search.store.folders import Folders
+from search.store.settings import Folders
 
 SCHEMES = {
     "milvus": "http",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from search.errors import InputError
 from search.store.layout import find_place, is_address, is_own, streamed, variable
-from search.store.milvus.address import Address
 from search.store.sqlite import Store
 
 
@@ -20,27 +19,28 @@ def opened(what: str | Path | None = None) -> Store:
     """
     named = what or variable()
     if is_address(named):
-        from search.store.milvus.store import MilvusStore
-
-        return MilvusStore(Address.parse(str(named)))
-    place = find_place(what)
-    store = Store(place)
+        return _on_server(str(named))
+    store = Store(find_place(what))
     if not (server := store.facts.server):
         return store
-    if not is_own(place):
+    if not is_own(store.path):  # the token for a server goes to none that somebody else chose
         raise InputError(
-            f"the index in '{place}' is on {server['address']}, and may come from somebody else. Name the address."
+            f"the index in '{store.path}' is on {server['address']}, and may come from somebody else. Name the address."
         )
-    return store_at(place)
+    return _on_server(server["address"], store.path)
 
 
 def store_at(place: Path) -> Store:
     """The store of the index in a folder, which streams its passages to a server or keeps them."""
-    if not (server := streamed(place)):
-        return Store(place)
+    server = streamed(place)
+    return _on_server(server["address"], place) if server else Store(place)
+
+
+def _on_server(address: str, place: Path | None = None) -> Store:
+    from search.store.milvus.client import Address
     from search.store.milvus.store import MilvusStore
 
-    return MilvusStore(Address.parse(server["address"]), place)
+    return MilvusStore(Address.parse(address), place)
 
 
 def is_trusted(store: Store) -> bool:

@@ -16,7 +16,8 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -27,8 +28,7 @@ from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention, NamedDocument
 from search.records.shown import Spans
 from search.store.database import all_meta, one_meta
-from search.store.places import placed
-from search.store.protocol import Copied, Place, StoredDocument
+from search.store.places import Place, placed
 from search.store.settings import Facts
 
 FEWEST_DOCUMENTS = 5  # that a copied text stands in
@@ -64,6 +64,27 @@ def content_key(context: str, text: str) -> bytes:
 def hidden_of(stored: str) -> Spans:
     """The spans of a passage's text that are markup, as its row holds them."""
     return tuple(map(tuple, json.loads(stored)))
+
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """A document as it lies in the index, with its passages, at least one, in their order."""
+
+    id: int
+    name: str
+    path: str
+    title: str
+    metadata: Mapping[str, Any]
+    file: StoredFile
+    passages: tuple[StoredPassage, ...]
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A text that stands in `documents` documents, by a number that all passages with it share."""
+
+    text: int
+    documents: int
 
 
 class Rows:

@@ -5,13 +5,38 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from search.errors import InputError
-from search.store.protocol import Place
 
 _PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a path means in an index.
+
+    Attributes:
+        name: relative to the indexed folder, with forward slashes; None for what lies outside it.
+        record: number of a record of the file, None for the whole file.
+        line: 1-based line of the file, None for all of it.
+        location: where the file is, or would be.
+        passages: ids of the passages that are stored for it.
+    """
+
+    name: str | None
+    record: int | None
+    line: int | None
+    location: Path
+    passages: tuple[int, ...] = ()
+
+    @property
+    def document(self) -> str:
+        """The document's name, as a `Hit` gives it; the path of what lies outside."""
+        return (self.name or str(self.location)) + (f"#{self.record}" if self.record else "")
+
 
 PassagesOf: TypeAlias = Callable[[Place], list[tuple[int, int, int]]]
 """Id, first and last line of each passage that is stored of a place."""

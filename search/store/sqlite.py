@@ -39,7 +39,6 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.store.bm25 import Found, Matches, Words
-from search.store.calibration import Baseline, read_baseline
 from search.store.codes import Codes, Piece, RoughQuery, nearest_of
 from search.store.database import connect_to_read, in_words, unfilled, whole
 from search.store.files import DATABASE, is_being_written, remove_index
@@ -47,10 +46,9 @@ from search.store.passages import Rows, content_key
 from search.store.postings import Block
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import Facts
-from search.store.status import status_of
+from search.store.status import Baseline, read_baseline, status_of
 from search.store.terms import Stemmer, Term, words
-from search.store.token_vectors import token_vectors_of
-from search.store.vectors import best, cosines_of, embeddings
+from search.store.vectors import best, cosines_of, embeddings, token_vectors_of
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -17,7 +17,7 @@ from search.encoding.encoder import with_context
 from search.errors import ModelError
 from search.ranking.rerank import LATE_SHARE, LateInteraction
 from search.records.shown import shown
-from search.store.token_vectors import packed, unpacked
+from search.store.vectors import packed, unpacked
 from tests.conftest import LONG
 
 QUERY = "turn the key in the water"

@@ -17,9 +17,9 @@ from search.encoding import Encoder
 from search.indexing import run, sampling
 from search.indexing.sampling import hubs, sampled
 from search.store.bm25 import scale, telling, weight
-from search.store.calibration import PAIRS_NEEDED
 from search.store.database import connect_to_read
 from search.store.sqlite import Snapshot, Store
+from search.store.status import PAIRS_NEEDED
 from tests.store.crowd import crowd
 
 ASKED = "find the key to the door"

@@ -7,7 +7,7 @@ import pytest
 
 import search
 from search.errors import InputError
-from search.store.protocol import Place
+from search.store.places import Place
 from search.store.sqlite import Store
 
 

@@ -1,9 +1,7 @@
 """An index on a Milvus server: for what outgrows one machine.
 
-    address.py      milvus://host:port/name, and whose name and token the environment has
-    client.py       requests: tried again where that may help, errors in words
-    collections.py  the collections of an index, and which one answers
-    rows.py         passages as rows, and back
+    client.py       milvus://host:port/name; requests: tried again where that may help, errors in words
+    collections.py  the collections of an index, and which one answers; passages as rows, and back
     filters.py      filters as expressions, or refused
     writer.py       what a run of indexing writes
     store.py        what readers ask

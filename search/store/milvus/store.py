@@ -26,9 +26,8 @@ from search.store.database import TABLES
 from search.store.files import remove_index
 from search.store.layout import home
 from search.store.milvus.client import Client
-from search.store.milvus.collections import ABOUT, drop_others, terms_of
+from search.store.milvus.collections import ABOUT, OF_PASSAGE, Row, drop_others, key_of, terms_of
 from search.store.milvus.filters import expression, path_is
-from search.store.milvus.rows import OF_PASSAGE, Row, key_of
 from search.store.passages import document_of
 from search.store.places import placed
 from search.store.settings import Facts
@@ -39,8 +38,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.store.conditions import Where
-    from search.store.milvus.address import Address
-    from search.store.protocol import Place, StoredDocument
+    from search.store.milvus.client import Address
+    from search.store.passages import StoredDocument
+    from search.store.places import Place
     from search.store.sqlite import Ids
     from search.store.terms import Term
 

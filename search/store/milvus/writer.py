@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from search.errors import InputError
 from search.store.database import STREAMED, one_meta
-from search.store.milvus.address import Address
-from search.store.milvus.client import Client
-from search.store.milvus.collections import ABOUT, Server, answer, create, terms_of
-from search.store.milvus.rows import rows_of
+from search.store.milvus.client import Address, Client
+from search.store.milvus.collections import ABOUT, Server, answer, create, rows_of, terms_of
 from search.store.status import status_of
 from search.store.terms import Stemmer
 from search.store.writer import Work, Writer
