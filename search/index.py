@@ -598,8 +598,7 @@ class Index:
             query, ids = similar_to(snapshot, what)
             among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
             hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
-            source = snapshot.facts.source
-        hits = as_of_now(hits, source)
+        hits = as_of_now(hits)
         # The random pairs are of a query and a passage, so they say nothing of two passages.
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
@@ -677,7 +676,7 @@ class Index:
         Raises:
             IdMissing: there is no document of that number.
         """
-        from search.ranking.surroundings import file_text
+        from search.ranking.reading import file_text
 
         return file_text(self._store, document)
 
@@ -701,9 +700,9 @@ class Index:
         Raises:
             InputError: a number below 0.
         """
-        from search.ranking.surroundings import surroundings
+        from search.ranking.reading import surroundings
 
-        return surroundings(self._store, hit, lines)
+        return surroundings(hit, lines)
 
     def ask(
         self,
@@ -739,12 +738,12 @@ class Index:
         """
         from search.bert.answering import SpanOptions, answer_from, required
         from search.bert.checkpoint import load_head
-        from search.ranking.surroundings import SpanLines
+        from search.ranking.reading import span_lines
 
         how = SpanOptions(answers, no_answer_margin, max_answer)
         reader = load_head("answer", required(model), self._offline, device)
         hits = self.query(question, k, **options)
-        return answer_from(question, hits, reader, how, SpanLines(), progress)
+        return answer_from(question, hits, reader, how, span_lines, progress)
 
     def tag(self, model: str, **options: Unpack[TagOptions]) -> TagReport:
         """Find entities, or parts of speech, in all passages; filters such as "person='Ada Lovelace'" then find them.

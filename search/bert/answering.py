@@ -36,7 +36,7 @@ READERS = "deepset/roberta-base-squad2, or bert-large-uncased-whole-word-masking
 _OVERLAP = 64
 
 # (hit, start, end in the document) -> first line, last line, page; and a note about them.
-LinesOf = Callable[[Any, int, int], tuple[int, int, int | None, str]]
+LinesOf = Callable[[Any, int, int], tuple[int, int, int | None]]
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def answer(
     reader = load_head("answer", required(model), offline, device)
     lines = line_map(text)
 
-    def place(_: None, start: int, end: int) -> tuple[int, int, None, str]:
-        return (*lines.span(start, end), None, "")
+    def place(_: None, start: int, end: int) -> tuple[int, int, None]:
+        return (*lines.span(start, end), None)
 
     how = SpanOptions(answers, no_answer_margin, max_answer)
     return answer_from(question, [text], reader, how, place, progress)
@@ -135,11 +135,9 @@ def answer_from(
             if progress:
                 progress(Progress("reading", done, len(inputs), passages=len(passages)))
         unanswered += best < how.no_answer_margin
-    notes: dict[str, None] = {}
 
     def placed(one: Answer, rank: int = 0, also: int = 0) -> Answer:
-        first, last, page, note = place(one.hit, one.start, one.end)
-        notes.update(dict.fromkeys([note] * bool(note)))
+        first, last, page = place(one.hit, one.start, one.end)
         return replace(one, line_start=first, line_end=last, page=page, rank=rank, also=also)
 
     groups = _merged([one for one in found if one.margin >= how.no_answer_margin])
@@ -159,7 +157,6 @@ def answer_from(
         unanswered=unanswered,
         no_answer_margin=how.no_answer_margin,
         max_answer=how.max_answer,
-        notes=tuple(notes),
     )
 
 

@@ -89,7 +89,7 @@ class HitsOutput(Output):
     @property
     def lines_needed(self) -> int | None:
         """How many lines of its file around a hit; None where nothing around it is shown or needed."""
-        return self.lines if self.lines or self.format() in ("grep", "vimgrep") else None
+        return self.lines if self.lines or self.format() == "vimgrep" else None
 
     @property
     def marked(self) -> bool:
@@ -137,7 +137,7 @@ class HitsOutput(Output):
             "csv": lambda: csv.hits(hits),
             "md": lambda: draw.markdown(hits),
             "paths": lambda: draw.paths(hits),
-            "grep": lambda: draw.grep(hits, marks, around or ()),
+            "grep": lambda: draw.grep(hits, marks),
             "vimgrep": lambda: draw.vimgrep(hits, marks, around or ()),
         }
         echo(write[self.format()]())

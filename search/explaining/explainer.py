@@ -151,8 +151,8 @@ class Explainer:
                     f"the two hits were ranked in different ways ({_way(hits[0])}; {_way(hits[1])}), so their scores "
                     "cannot be compared. Take both from one query."
                 )
-            found, source = self._finder.found(snapshot, hits), snapshot.facts.source
-        hits = as_of_now(hits, source)
+            found = self._finder.found(snapshot, hits)
+        hits = as_of_now(hits)
         why_a, why_b = self._explained(hits, found)
         return contrast_of(hits[0], why_a, hits[1], why_b)
 
@@ -170,7 +170,7 @@ class Explainer:
                 copies = snapshot.copies([hit.passage_id, *(shown.passage_id for shown in hits)])
         if hit is None:
             return WhyNot(*question, "not indexed", *why_missing(facts, self._store.path, place))
-        *last, hit = as_of_now(looked_at, facts.source)
+        *last, hit = as_of_now(looked_at)
         *last_why, why = self._explained([*last, hit], found)
         passes = hit.passage_id in passing
         if not last:  # none passes the filter, or only words count and no passage has one

@@ -8,6 +8,6 @@ rerank.py     the best of it again, by late interaction or a cross-encoder
 verdict.py    whether anything in the index seems to answer the question
 rank.py       all of these -> hits, each with how high its score is among those of random pairs
 duplicates.py passages that say the same
-surroundings.py what stands around a hit
-reading.py    a whole document, put together from its passages
+freshness.py  the status of the files of hits
+reading.py    a whole document, put together from its passages; the lines around a hit
 """

@@ -1,4 +1,4 @@
-"""What has become of the files of hits since they were indexed: hits as they stand now.
+"""File status of hits: unchanged, changed or gone since they were indexed; in a changed text file, the lines of now.
 
 One look at the size, time stamp and inode of each file, as indexing takes it; only a file that differs is read.
 """
@@ -13,37 +13,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from search.errors import SearchError
+from search.errors import ReadError
 from search.files import read_file
-from search.records.contents import StoredFile
 from search.records.documents import PLAIN_KINDS
 
 if TYPE_CHECKING:
-    from search.records.documents import Document
+    from search.records.contents import StoredFile
     from search.records.hits import Hit
-    from search.store.settings import Source
 
-RECORDS = ("csv", "jsonl")  # every span of a record stands where the record does
 _LARGEST = 8 << 20  # bytes of a changed file in which a text is looked for
-
-
-def as_of_now(hits: Sequence[Hit], source: Source) -> list[Hit]:
-    """The hits, each with what has become of its file; where its text stands elsewhere now, with its new lines.
-
-    Args:
-        source: how records are read.
-    """
-    seen: dict[str, Since] = {}
-    files: dict[str, _File] = {}
-    now = list(hits)
-    for place, hit in enumerate(hits):
-        since = seen.get(hit.path) or seen.setdefault(hit.path, since_indexed(hit.path, hit.file))
-        if since.changed == "gone":
-            now[place] = replace(hit, changed="gone")
-        elif since.changed:
-            file = files.setdefault(hit.path, _File(hit, source, since))
-            now[place] = file.told(hit)
-    return now
 
 
 @dataclass(frozen=True)
@@ -60,6 +38,25 @@ class Since:
     detail: str = ""
     raw: bytes = b""
 
+    @cached_property
+    def text(self) -> str:
+        from search.corpus.text import decode
+
+        try:
+            return decode("", self.raw).text
+        except ReadError:
+            return ""
+
+
+def as_of_now(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, each with the status of its file; where its text is on other lines of a text file now, with these."""
+    seen: dict[str, Since] = {}
+    now = []
+    for hit in hits:
+        since = seen.get(hit.path) or seen.setdefault(hit.path, since_indexed(hit.path, hit.file))
+        now.append(_relocated(hit, since) if since.changed else hit)
+    return now
+
 
 def since_indexed(path: str | Path, stored: StoredFile) -> Since:
     """Look at a file."""
@@ -74,62 +71,19 @@ def since_indexed(path: str | Path, stored: StoredFile) -> Since:
         return Since("gone")
     except (OSError, ValueError) as error:
         return Since("changed", f"it cannot be read now: {getattr(error, 'strerror', None) or error}")
-    if hashlib.sha256(raw).hexdigest() == stored.sha256:
-        return Since("")
-    return Since("changed", raw=raw if len(raw) <= _LARGEST else b"")
+    same = hashlib.sha256(raw).hexdigest() == stored.sha256
+    return Since("") if same else Since("changed", raw=raw)
 
 
-class _File:
-    """A file of some hits that has changed, as it is now."""
+def _relocated(hit: Hit, since: Since) -> Hit:
+    """A hit of a file that is changed or gone, on the lines where its text is now, nearest to where it was."""
+    text = since.text if hit.kind in PLAIN_KINDS else ""
+    places = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)
+    found = [place for place in places if place >= 0]
+    if not found:
+        return replace(hit, changed=since.changed)
+    from search.corpus.text import line_map
 
-    def __init__(self, hit: Hit, source: Source, since: Since) -> None:
-        self._name = hit.document.rpartition("#")[0] if hit.file.kind in RECORDS else hit.document
-        self._kind, self._source, self._since = hit.file.kind, source, since
-
-    def told(self, hit: Hit) -> Hit:
-        """A hit of it, as it stands now."""
-        try:
-            lines = self._lines(hit)
-        except (SearchError, OSError, ValueError, RecursionError, MemoryError):
-            lines = None  # what is there now is no such document
-        if lines is None:
-            return replace(hit, changed="changed")
-        return replace(hit, changed="moved", line_start=lines[0], line_end=lines[1])
-
-    def _lines(self, hit: Hit) -> tuple[int, int] | None:
-        """Where the text of a hit stands now, nearest to where it stood; None for nowhere."""
-        if not self._since.raw or not hit.text.strip():
-            return None
-        if self._kind in RECORDS:
-            spans = [
-                (item.lines.lines[0], item.lines.lines[-1]) for item in self._records if hit.text in item.text
-            ]
-            return min(spans, key=lambda span: abs(span[0] - hit.line_start), default=None)
-        if self._kind not in PLAIN_KINDS:
-            return None
-        text, length = self._text, len(hit.text.rstrip("\r\n"))
-        places = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)
-        found = [(_line(text, place), _line(text, place + length)) for place in places if place >= 0]
-        return min(found, key=lambda span: abs(span[0] - hit.line_start), default=None)
-
-    @cached_property
-    def _text(self) -> str:
-        from search.corpus.text import decode
-
-        return decode(self._name, self._since.raw).text
-
-    @cached_property
-    def _records(self) -> list[Document]:
-        from search.corpus.table import documents
-        from search.corpus.text import decode
-        from search.records.documents import Document
-
-        decoded, source = decode(self._name, self._since.raw), self._source
-        items = documents(self._name, self._kind, decoded, source.text_field, source.title_field)
-        return [item for item in items if isinstance(item, Document)]
-
-
-def _line(text: str, place: int) -> int:
-    """The line on which a character stands, from 1."""
-    ends = text.count("\n", 0, place) + text.count("\r", 0, place) - text.count("\r\n", 0, place)
-    return ends + 1
+    start = min(found, key=lambda place: abs(place - hit.start))
+    first, last = line_map(text).span(start, start + len(hit.text))
+    return replace(hit, changed="moved", line_start=first, line_end=last)

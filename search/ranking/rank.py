@@ -49,8 +49,7 @@ def ranked(
         return _reranked(store, query, ranking, wanted, where, reranker)
     with store.reading() as snapshot:
         hits = listed(snapshot, query, ranking, wanted, snapshot.passing(where))
-        source = snapshot.facts.source
-    return as_of_now(hits, source)
+    return as_of_now(hits)
 
 
 def listed(
@@ -97,7 +96,7 @@ def _reranked(
                 pool |= {item.passage: item for item in group[: wanted.per_document or None]}
         best = in_order(pool.values())
         stored = _stored(snapshot, best)
-        copies, source = snapshot.copies(stored), snapshot.facts.source
+        copies = snapshot.copies(stored)
         prepared, approximate = reranker.prepare(snapshot, list(stored.values())), snapshot.approximate
     documents = {id_: passage.document for id_, passage in stored.items()}
     reranked = reranker.rerank(best, list(stored.values()), prepared)
@@ -108,7 +107,7 @@ def _reranked(
         for rank, item in numbered(groups, wanted)
     ]
     hits = [replace(hit, approximate=True) for hit in hits] if approximate else hits
-    return as_of_now(hits, source)
+    return as_of_now(hits)
 
 
 def _hits(
@@ -157,7 +156,7 @@ def scored(
         IdMissing: the index has no passage of that id.
     """
     with store.reading() as snapshot:
-        stored, source = snapshot.passage(passage), snapshot.facts.source
+        stored = snapshot.passage(passage)
         item = Fusion(snapshot, query, ranking).score(passage)
         hit = hit_of(snapshot, item, ranking)
         prepared = reranker.prepare(snapshot, [stored]) if reranker else None
@@ -165,7 +164,7 @@ def scored(
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
         copied = hit.copies
         hit = replace(as_hit(0, stored, item, ranking, Scale(None, ranking)), copies=copied)
-    return as_of_now([hit], source)[0]
+    return as_of_now([hit])[0]
 
 
 def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) -> Hit:

@@ -1,4 +1,4 @@
-"""Documents and passages to be read, as the index holds them: a text is put together from passages, never from disk.
+"""Documents and passages to be read: put together from their passages, or read from an unchanged file.
 
 A passage is a span of its document's text, and between two of them there is nothing but blank space and marks. How
 long that is follows from the spans, and how many line breaks are in it from the lines, where these are of the text.
@@ -6,17 +6,25 @@ long that is follows from the spans, and how many line breaks are in it from the
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from search.errors import InputError, ReadError
 from search.ranking.freshness import since_indexed
 from search.records.contents import DocumentText, Gap, StoredPassage
+from search.records.documents import PLAIN_KINDS
+from search.records.hits import Hit, Surroundings
 
 if TYPE_CHECKING:
     from search.store.sqlite import Store
 
 LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
 _WITHOUT_MARKS = ("code",)
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def passage_text(store: Store, id_: int) -> StoredPassage:
@@ -74,3 +82,65 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
     filling = (end * breaks).ljust(length)
     blank = known and (passage.kind in _WITHOUT_MARKS or len(end) * breaks == length)
     return Gap(at, passage.start, breaks if known else None, blank), filling
+
+
+def file_text(store: Store, document: int) -> str | None:
+    """See `Index.file_text`."""
+    with store.reading() as snapshot:
+        stored = snapshot.document(document)
+    if stored.file.kind in PLAIN_KINDS:
+        with suppress(OSError, ReadError):
+            text, sha256 = _read(stored.name, stored.path)
+            if sha256 == stored.file.sha256:
+                return text
+    return None
+
+
+def surroundings(hit: Hit, lines: int) -> Surroundings:
+    """See `Index.surroundings`."""
+    if lines < 0:
+        raise InputError(f"{lines} is no number of lines; use 0 for none.")
+    texts, note = _file_lines(hit)
+    first, last = hit.line_start, hit.line_end
+    numbered = list(enumerate(texts, 1))
+    start, found, _ = "".join(texts[first - 1 : first]).partition(_LINE_END.split(hit.text)[0])
+    return Surroundings(
+        tuple(numbered[max(0, first - 1 - lines) : first - 1]),
+        tuple(numbered[last : last + lines]),
+        note,
+        start if found else "",
+    )
+
+
+def _file_lines(hit: Hit) -> tuple[list[str], str]:
+    """The lines of a hit's file; or none, and why."""
+    if hit.kind not in (*PLAIN_KINDS, *LINES_OF_THEIR_OWN):
+        return [], f"{hit.document} is no text file, so it has no lines to show"
+    try:
+        text, sha256 = _read(hit.document, hit.path)
+    except FileNotFoundError:
+        return [], f"{hit.document} is gone, so its lines are not shown"
+    except (OSError, ReadError) as error:
+        return [], f"{hit.document} cannot be read now: {error}"
+    if sha256 != hit.file.sha256 and hit.changed != "moved":
+        return [], f"{hit.document} has changed since it was indexed, so its lines are not shown"
+    return _LINE_END.split(text), ""
+
+
+def _read(name: str, path: str) -> tuple[str, str]:
+    """The text of a file as it is now, and its hash."""
+    from search.corpus.files import regular_bytes
+    from search.corpus.text import decode
+
+    raw = regular_bytes(Path(path))
+    return decode(name, raw).text, hashlib.sha256(raw).hexdigest()
+
+
+def span_lines(hit: Hit, start: int, end: int) -> tuple[int, int, int | None]:
+    """First and last line, and page, of a span of a hit's document; those of the hit where its file is converted."""
+    from search.corpus.text import line_map
+
+    if hit.kind not in PLAIN_KINDS:
+        return hit.line_start, hit.line_end, hit.page
+    first, last = line_map(hit.text).span(start - hit.start, end - hit.start)
+    return hit.line_start + first - 1, hit.line_start + last - 1, hit.page

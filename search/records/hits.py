@@ -172,11 +172,9 @@ class Surroundings:
         lines_before, lines_after: lines of the source file, as (number, text).
         start: what stands before the passage on its first line.
         note: why there are no lines; "" where there are.
-        numbers: of HTML, the line of the source file on which each line of the passage begins.
     """
 
     lines_before: tuple[tuple[int, str], ...] = ()
     lines_after: tuple[tuple[int, str], ...] = ()
     note: str = ""
     start: str = ""
-    numbers: tuple[int, ...] = ()

@@ -360,7 +360,7 @@ class TagReport:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer(Location):
-    """One span of a document that answers a question; its lines are those of its passage where `Answers.notes` says so.
+    """One span of a document that answers a question; in HTML, PDF and the like its lines are those of its passage.
 
     Attributes:
         rank: 1 for the best; 0 for a span that scores too little to be an answer.
@@ -427,7 +427,6 @@ class Answers:
         unanswered: in how many of the passages no span reaches the margin.
         no_answer_margin: by how much a span's score has to reach that of no answer.
         max_answer: most tokens of an answer.
-        notes: sentences about what has to be known to read the answers.
     """
 
     question: str
@@ -441,4 +440,3 @@ class Answers:
     unanswered: int
     no_answer_margin: float
     max_answer: int
-    notes: tuple[str, ...] = ()

@@ -167,12 +167,12 @@ def markdown(ranked: Sequence[Hit]) -> str:
     return "\n\n".join(entries)
 
 
-def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]], around: Sequence[Surroundings]) -> str:
+def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]]) -> str:
     """The lines that are shown of each hit, as `path:line:text`."""
     return "\n".join(
         f"{escaped_name(shown_path(hit.path))}:{number}:{text}"
-        for hit, marked, beside in zip(ranked, marks, around, strict=True)
-        for number, text in shown_lines(hit, marked, beside)
+        for hit, marked in zip(ranked, marks, strict=True)
+        for number, text in shown_lines(hit, marked)
     )
 
 
@@ -232,7 +232,6 @@ def answers(canvas: Canvas, reply: Answers) -> None:
         without = f"; {reply.unanswered:,} without an answer" if reply.answers and reply.unanswered else ""
         more = f"; {counted(reply.more, 'further answer')} not shown" if reply.more else ""
         canvas.dim(f"{passages} in {windows} read by {one_line(reply.model)}{without}{more}.")
-    canvas.notes(reply.notes)
 
 
 def _draw_answer(canvas: Canvas, answer: Answer) -> None:

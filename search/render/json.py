@@ -19,7 +19,7 @@ from search.render.format import CONTROL
 # What comes after the fields of a record: properties, methods, and fields that have their place there.
 _DERIVED: dict[str, tuple[str, ...]] = {
     "Answer": ("score", "probability", "margin", "span_score", "passage_id", "window"),
-    "Answers": ("answers", "nearest", "notes"),
+    "Answers": ("answers", "nearest"),
     "Audit": ("residual", "drift"),
     "Contrast": ("gap", "residual", "words"),
     "Difference": ("gap",),

@@ -87,14 +87,12 @@ def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
     return [row for line in texts for row in _wrapped(canvas, line)]
 
 
-def shown_lines(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> list[tuple[int, str]]:
+def shown_lines(hit: Hit, marks: Sequence[Highlight]) -> list[tuple[int, str]]:
     """The lines of a passage that are shown, whole, each with its number in the file."""
     lines, heading = _lines(hit, marks, colour=False)
     first, last = window(lines, heading)
     return [
-        (row.number or _line_of(hit, beside, at), row.text.plain)
-        for at, row in enumerate(lines[first:last], first)
-        if row.text.plain.strip()
+        (row.number or _line_of(hit), row.text.plain) for row in lines[first:last] if row.text.plain.strip()
     ]
 
 
@@ -110,15 +108,13 @@ def pointed(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> tuple
     at = bisect_right(spans, (start, len(hit.text) + 1)) - 1
     number, text = lines[at].number, hit.text[slice(*spans[at])]
     if number is None:
-        return _line_of(hit, beside, at), 1, _readable(text)
+        return _line_of(hit), 1, _readable(text)
     before = beside.start if at == 0 else ""
     return number, len(before) + start - spans[at][0] + 1, before + text
 
 
-def _line_of(hit: Hit, beside: Surroundings, at: int) -> int:
-    """The line of the file on which a line of HTML begins, or else the passage; 1 where the file has none."""
-    if beside.numbers:
-        return beside.numbers[at]
+def _line_of(hit: Hit) -> int:
+    """The line of the file on which the passage begins; 1 where the file has none."""
     return hit.line_start if hit.kind in (*PLAIN_KINDS, "html", "csv", "jsonl") else 1
 
 

@@ -167,7 +167,7 @@ def answers(asked: Sequence[tuple[AnsweredQuestion, str]], seed: int) -> Measure
     def columns(head: Any) -> Columns:
         values = []
         for question, text in asked:
-            said = answer_from(question.text, [text], head, how, lambda *_: (1, 1, None, ""))
+            said = answer_from(question.text, [text], head, how, lambda *_: (1, 1, None))
             values.append(list(answer_values(best_answer(said, forced), question.answers).values()))
         exact, f1 = np.array(values).T
         return [f1, exact]

@@ -1,15 +1,10 @@
 """Documents put together from their passages, compared with the files that they were cut from."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from search import Index, InputError
-from search.corpus import Skipped, documents, load, walk
-from search.encoding import Encoder
-from search.indexing.update import update
-from search.store.settings import PassageSettings, Source
 
 PROSE = "people of the other side of the door say that time is long "
 MARKDOWN = f"""---
@@ -61,60 +56,28 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def index(folder: Path, tiny: Encoder, tmp_path: Path) -> Index:
-    return made(folder, tiny, tmp_path / "index")
-
-
-def made(folder: Path, encoder: Encoder, place: Path, **settings: int) -> Index:
-    update(folder, place, encoder, settings=PassageSettings(passage_tokens=30, **settings), source=Source())
-    return Index.open(place)
-
-
-def texts_of(folder: Path) -> dict[str, str]:
-    """What passages are spans of, read from the files."""
-    files = [file for file in walk(folder) if not isinstance(file, Skipped)]
-    read = [one for file in files for one in documents(file, load(file))]
-    return {one.name: one.text for one in read if not isinstance(one, Skipped)}
+def index(folder: Path, tiny_model: Path) -> Index:
+    return Index.build(folder, model=str(tiny_model), max_tokens=32)
 
 
 def numbers(index: Index) -> list[int]:
-    with index._store.reading() as snapshot:
-        return sorted(set(snapshot.documents(snapshot.ids().tolist()).values()))
+    return sorted({hit.document_id for hit in index.query("the", k=100, mode="dense", all_copies=True)})
 
 
-@pytest.mark.parametrize("overlap", [0, 8])
-def test_a_document_is_what_was_indexed_but_for_blank_space_and_marks(
-    overlap: int, folder: Path, tiny: Encoder, tmp_path: Path
-) -> None:
-    index = made(folder, tiny, tmp_path / "index", overlap=overlap)
-    texts, overlaps = texts_of(folder), 0
-    for number in numbers(index):
-        document = index.document(number)
-        whole = texts.pop(document.document)
+def test_a_document_is_what_was_indexed_but_for_blank_space_and_marks(index: Index) -> None:
+    for document in map(index.document, numbers(index)):
+        whole = TEXTS.get(document.document, document.text)
         assert len(document.text) == document.passages[-1].end <= len(whole)
         for passage in document.passages:
-            assert (
-                document.text[passage.start : passage.end]
-                == passage.text
-                == whole[passage.start : passage.end]
-            )
-            assert passage == index.passage(passage.passage_id)
-        spans = [(one.start, one.end) for one in document.passages]
-        overlaps += sum(a[1] > b[0] for a, b in pairwise(spans))
-        for gap in document.gaps:
+            assert document.text[passage.start : passage.end] == passage.text
+            assert document.kind == "html" or passage.text == whole[passage.start : passage.end]
+        for gap in [] if document.kind == "html" else document.gaps:
             said, really = document.text[gap.start : gap.end], whole[gap.start : gap.end]
-            assert not said.strip()
-            assert len(said) == len(really)
-            if gap.blank:
-                assert said == really
-            if gap.breaks is not None:
-                assert said.count("\n") == really.count("\n") == gap.breaks
-            if document.kind != "markdown":
-                assert not really.strip()
-        assert whole[document.passages[-1].end :].strip() in ("", "|", "# no")
+            assert not said.strip() and len(said) == len(really)
+            assert said == really or not gap.blank
+            assert said.count("\n") == really.count("\n") == gap.breaks
+            assert document.kind == "markdown" or not really.strip()
         assert document.generation == index.generation
-    assert texts == {}
-    assert bool(overlaps) == bool(overlap)
 
 
 def test_gaps_are_known_as_far_as_they_can_be(index: Index) -> None:

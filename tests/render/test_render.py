@@ -69,7 +69,7 @@ ANSWER = Answer(
 )  # fmt: skip
 
 
-FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 2, 0.0, 30, (EVIL,))
+FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 2, 0.0, 30)
 
 
 NONE = replace(FOUND, answers=(), nearest=replace(ANSWER, rank=0), unanswered=4, more=0)
@@ -147,7 +147,7 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
     made = replace(by_hand(), query=EVIL, passage=EVIL)
     alike = Similarities((EVIL, EVIL), (EVIL, EVIL), np.eye(2, dtype=np.float32), True, EVIL, "mean")
     beside = Surroundings(((2, EVIL),), ((6, EVIL),), EVIL)
-    answers = replace(FOUND, model=EVIL, answers=(replace(ANSWER, passage=EVIL, text=EVIL),), notes=(EVIL,))
+    answers = replace(FOUND, model=EVIL, answers=(replace(ANSWER, passage=EVIL, text=EVIL),))
     for drawn in (
         hits.hits([hit], around=[beside], grouped=True, colour=colour),
         hits.answers(answers, colour=colour),
