@@ -32,10 +32,10 @@ import numpy as np
 from machine import headline
 
 from search import Index
+from search.corpus.text import decode
 from search.ranking.freshness import as_of_now
 from search.records.hits import Hit
 from search.statistics import mean_of
-from tests.ranking.test_freshness import edit, stands_there
 
 
 def main() -> None:
@@ -99,6 +99,34 @@ def cost(index: Index, questions: Sequence[str], repeats: int) -> str:
         f"{wall.mean:.2f} ms ({wall.low:.2f} to {wall.high:.2f}), of the processor {worked.mean:.2f} ms "
         f"({worked.low:.2f} to {worked.high:.2f})"
     )
+
+
+def stands_there(hit: Hit) -> bool:
+    """Whether the lines that a hit names have its text."""
+    lines = decode(hit.document, Path(hit.path).read_bytes()).text.split("\n")
+    return hit.text in "\n".join(lines[hit.line_start - 1 : hit.line_end])
+
+
+def edit(drawn: random.Random, path: Path) -> None:
+    """Put lines into a file, change or delete one, or delete, rename or swap it."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    at = drawn.randrange(len(lines))
+    kind = drawn.choice(("insert", "change", "cut", "delete", "rename", "copy"))
+    if kind == "delete":
+        path.unlink()
+    elif kind == "rename":
+        path.rename(path.with_name(f"new-{path.name}"))
+    elif kind == "copy":
+        path.write_text(
+            drawn.choice(sorted(path.parent.iterdir())).read_text(encoding="utf-8"), encoding="utf-8"
+        )
+    else:
+        new = {
+            "insert": ["new"] * drawn.randint(1, 5) + [lines[at]],
+            "change": [f"{lines[at]} not"],
+            "cut": [],
+        }
+        path.write_text("\n".join([*lines[:at], *new[kind], *lines[at + 1 :]]), encoding="utf-8")
 
 
 def place(hit: Hit) -> str:
