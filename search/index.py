@@ -557,24 +557,17 @@ class Index:
         with self._store.reading() as snapshot:
             return snapshot.facts.root / snapshot.document(document).name
 
-    def faithfulness(
-        self, why: Explanation, *, counts: Sequence[int] = (1, 3, 5), draws: int = 20, seed: int = 0
-    ) -> Faithfulness:
-        """Whether the words that an explanation says count most are those that its cosine needs.
+    def faithfulness(self, why: Explanation) -> Faithfulness:
+        """Test whether the cosine needs the words that an explanation of this index says count most.
 
         They are cut out of the passage, and what is left is encoded again; then as many random words.
 
-        Args:
-            why: from `explain`, of this index.
-            counts: how many words to cut out, each number of these in turn.
-            draws: how many times to draw random words, from `seed`.
-
         Raises:
-            InputError: a count or number of draws below 1, or an explanation that is not of this index.
+            InputError: the explanation is not of this index.
         """
         from search.explaining.faithfulness import faithfulness
 
-        return faithfulness(why, self.encoder, counts=counts, draws=draws, seed=seed)
+        return faithfulness(why, self.encoder)
 
     @documented(SimilarOptions)
     def similar(

@@ -18,7 +18,7 @@ from search.cli.options import (
     layer_of,
     passage_or_path,
 )
-from search.cli.output import DrawnOutput, Output, echo, output_option, progress_bar
+from search.cli.output import DrawnOutput, Output, echo, progress_bar
 from search.errors import InputError
 from search.records import options
 
@@ -44,9 +44,6 @@ def explain(
         typer.Option(
             "--check", help="Cut out the words that count most and encode the rest: does the score fall?"
         ),
-    ] = False,
-    full: Annotated[
-        bool, output_option("--full", help="A line for every addend, also those that add little.")
     ] = False,
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Print the cosines of the two, token by token.")
@@ -87,7 +84,7 @@ def explain(
         "token" if as_matrix and not shown.words else "word",
         output,
         lambda: json.explanation(explanation, hit, **({"faithfulness": tested} if tested else {})),
-        text=None if as_matrix else partial(why.explanation, hit=hit, full=full),
+        text=None if as_matrix else partial(why.explanation, hit=hit),
         hit=hit,
     )
     if tested and not output.as_json:

@@ -16,48 +16,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.encoding import Encoder
-from search.encoding.tokenizer import Role, with_context
+from search.encoding.tokenizer import with_context
 from search.errors import InputError
 from search.records.comparisons import Faithfulness, Removal
 from search.records.explanations import Explanation
-from search.records.shown import Shown, Spans, shown
+from search.records.shown import Shown, Spans
 from search.records.tokens import Word
 
 COUNTS, DRAWS = (1, 3, 5), 20
 _SAME = 0.01  # cosines of the same two texts by the same model differ by far less, whatever the engine
 
 
-def faithfulness(
-    why: Explanation,
-    encoder: Encoder,
-    *,
-    counts: Sequence[int] = COUNTS,
-    draws: int = DRAWS,
-    seed: int = 0,
-    roles: tuple[Role | None, Role | None] = ("query", "document"),
-) -> Faithfulness:
+def faithfulness(why: Explanation, encoder: Encoder) -> Faithfulness:
     """Cut out the words that added most, encode what is left, and do the same with random words.
 
-    It is the cosine that is looked at, and what words added to that. A word part of the score needs no such test:
-    without a term, what the term added is gone.
-
-    Args:
-        why: an explanation of two texts by `encoder`.
-        counts: how many words to cut out, each number of these in turn; where the passage has fewer, all.
-            Random words are drawn from all words, so they may be the same ones.
-        draws: how many times to draw.
-        seed: of the draws. A draw's words do not depend on what other numbers are asked for.
-        roles: what the two texts were encoded as.
+    Only the cosine is tested: without a keyword, what the keyword added is gone. Random words are drawn from all words
+    of the passage, so they may be the same ones; draws are the same every time.
 
     Raises:
-        InputError: a count or number of draws below 1, an explanation by another model, or one of a score that
-            no cosine is part of.
+        InputError: the explanation is by another model, or the score has no cosine.
     """
-    for name, number in [("words to cut out", min(counts, default=0)), ("draws", draws)]:
-        if number < 1:
-            raise InputError(f"the number of {name} is {number}, but it must be at least 1.")
     if why.mode == "lexical":
         raise InputError(
             "the hit was ranked by its words alone, so there is no cosine to check; what each term added is exact. "
@@ -65,44 +46,31 @@ def faithfulness(
         )
     strongest = ranked_words(why)
     in_text = sorted(strongest, key=lambda word: word.start)
-    sizes = sorted({min(count, len(strongest)) for count in counts} - {0})
-    chance = np.random.default_rng(seed)
-    orders = [[in_text[i] for i in chance.permutation(len(in_text))] for _ in range(draws)]
-    cut = [words[:size] for size in sizes for words in (strongest, *orders)]
-    texts = [shown(why.passage, why.hidden), *(without(why.passage, words, why.hidden) for words in cut)]
-    cosine, *rest = _cosines(why, texts, encoder, roles)
+    sizes = sorted({min(count, len(strongest)) for count in COUNTS} - {0})
+    chance = np.random.default_rng(0)
+    drawn = [[in_text[i] for i in chance.permutation(len(in_text))] for _ in range(DRAWS)]
+    cut = [order[:size] for size in sizes for order in (strongest, *drawn)]
+    cosine, *rest = _cosines(why, [without(why.passage, words, why.hidden) for words in ([], *cut)], encoder)
     if abs(cosine - why.cosine) > _SAME:
         raise InputError(
             f"the explanation is of a cosine of {why.cosine:.4f}, but its two texts have {cosine:.4f} here. "
             "Explain a hit of the same query, with the same index, and check that."
         )
-    drops = [cosine - other for other in rest]
-    step = draws + 1
+    drops = (cosine - np.array(rest)).reshape(len(sizes), 1 + DRAWS).tolist()
     removals = [
-        Removal(tuple(strongest[:size]), drops[at], tuple(drops[at + 1 : at + step]))
-        for size, at in zip(sizes, range(0, len(drops), step), strict=True)
+        Removal(tuple(strongest[:size]), drop, tuple(random))
+        for size, (drop, *random) in zip(sizes, drops, strict=True)
     ]
-    return Faithfulness(
-        query=why.query,
-        passage=why.passage,
-        context=why.context,
-        cosine=cosine,
-        is_score=why.weight == 1 and not why.terms,
-        words=len(strongest),
-        removals=tuple(removals),
-        seed=seed,
-    )
+    return Faithfulness(cosine, len(strongest), tuple(removals))
 
 
-def _cosines(
-    why: Explanation, texts: Sequence[str], encoder: Encoder, roles: tuple[Role | None, Role | None]
-) -> list[float]:
-    """Of the query with each text in the passage's place. Equal texts have one cosine, to the last digit."""
-    asked = encoder.encode([why.query], role=roles[0])[0].astype(np.float64)
-    different = list(dict.fromkeys(texts))
-    embeddings = encoder.encode([with_context(why.context, text) for text in different], role=roles[1])
-    known = dict(zip(different, (embeddings.astype(np.float64) @ asked).tolist(), strict=True))
-    return [known[text] for text in texts]
+def _cosines(why: Explanation, texts: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:
+    """Cosines of the query with each text; equal texts are encoded once and so have equal cosines."""
+    (query,) = encoder.encode([why.query], role="query").astype(np.float64)
+    different, places = np.unique(texts, return_inverse=True)
+    embeddings = encoder.encode([with_context(why.context, text) for text in different], role="document")
+    found: NDArray[np.float64] = (embeddings.astype(np.float64) @ query)[places]
+    return found
 
 
 def ranked_words(why: Explanation) -> list[Word]:

@@ -151,11 +151,6 @@ class Removal:
         return statistics.fmean(self.random)
 
     @property
-    def random_spread(self) -> float:
-        """Their standard deviation."""
-        return statistics.pstdev(self.random)
-
-    @property
     def as_much(self) -> int:
         """How many random draws lost as much or more."""
         return sum(drop >= self.drop for drop in self.random)
@@ -166,22 +161,14 @@ class Faithfulness:
     """Whether the words that an explanation says count most are those that the cosine needs.
 
     Attributes:
-        query, passage, context: as of the explanation.
         cosine: of query and whole passage, encoded now.
-        is_score: the cosine is all that the hit was ranked by.
         words: how many words the passage has; only these are cut out, not those of title and headings.
         removals: one for each number of words, in rising order; empty when the passage has no word.
-        seed: of the draws.
     """
 
-    query: str
-    passage: str
-    context: str
     cosine: float
-    is_score: bool
     words: int
     removals: tuple[Removal, ...]
-    seed: int
 
     @property
     def holds(self) -> bool | None:

@@ -26,12 +26,12 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "Explanation": (
         "audit", "shares", "residual", "sum_of_contributions", "words", "alignment", "highlights",
     ),
-    "Faithfulness": ("holds", "seed"),
+    "Faithfulness": ("holds",),
     "Filled": ("loss",),
     "Guess": ("loss",),
     "Hit": ("mode", "kind"),
     "LabelExplanation": ("residual", "by_word"),
-    "Removal": ("random_mean", "random_spread", "as_much"),
+    "Removal": ("random_mean", "as_much"),
     "TrainingReport": ("improved",),
     "WhyNot": ("rank", "gap", "matched_on"),
 }  # fmt: skip
@@ -41,7 +41,6 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Answer": ("passage",),
     "Evaluation": ("settings", "comparisons", "notes"),
     "Explanation": ("similarities",),
-    "Faithfulness": ("query", "passage", "context", "is_score"),
     "Copy": ("file",),
     "Hit": ("explanation", "file"),
     "StoredPassage": ("file", "metadata", "path", "title"),

@@ -32,12 +32,11 @@ from search.render.format import (
 from search.render.terminal import BLOCK, Canvas, as_text, bar, grid, number
 
 _BAR = 9
-_PAIRS, _FEWER = 12, 6  # pairs of words that are like each other, in full and not
+_PAIRS = 8  # pairs of words that are like each other
 _MAINLY, _ALSO = 3, 0.5  # pairs in the sentence; the second and third add at least so much of the first
 _ALIKE = 0.5  # least cosine of two words that the sentence calls alike; it names what added most in place of others
-_DIFFERS = 0.35  # share of the largest word from which on a row is shown by itself
-_ROWS = 8  # of words at most
 _NAMES = 2  # passage words in a contrast
+_STRONG = 0.6  # of what the strongest word of a passage added
 
 # What to do about a missing document, by the reason; for all others the reason says enough.
 WAYS_OUT = {
@@ -57,21 +56,17 @@ WAYS_OUT = {
 
 
 @as_text
-def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None, *, full: bool = False) -> None:
-    """The whole picture, `width` characters wide; readable without colour too.
-
-    Args:
-        full: a line for every addend; else what adds little stands together in one.
-    """
+def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None) -> None:
+    """An explanation, `width` characters wide; readable without colour too."""
     draw_head(canvas, why, hit)
     canvas.gap()
     if summary := sentence(why):
         canvas.line(summary)
         canvas.gap()
-    _draw_words(canvas, why, full)
+    _draw_words(canvas, why)
     _draw_sum(canvas, why)
     _draw_passage(canvas, why)
-    _draw_alignment(canvas, why, _PAIRS if full else _FEWER)
+    _draw_alignment(canvas, why)
 
 
 @as_text
@@ -102,7 +97,8 @@ def why_not(canvas: Canvas, standing: WhyNot) -> None:
     if standing.matched_on:
         canvas.title("What it was matched on")
         for share in standing.matched_on:
-            canvas.line(f"  {share_name(share)} {share.contribution:+.4f}: {_partners(share, True)}")
+            partners = (f"{one_line(one.text)} {one.contribution:.3f}" for one in share.partners)
+            canvas.line(f"  {share_name(share)} {share.contribution:+.4f}: {', '.join(partners)}")
     if standing.contrast is not None:
         canvas.title("What it lacks against the last hit")
         _draw_gap(canvas, standing.contrast, "last", "it")
@@ -132,64 +128,67 @@ def answer(standing: WhyNot) -> str:
 
 @as_text
 def faithfulness(canvas: Canvas, checked: Faithfulness) -> None:
-    """What is lost without the words that count most, beside as many random ones."""
-    what = "score" if checked.is_score else "cosine"
-    canvas.line(f"Does the {what} need the words that count most?", style="bold")
-    table = grid(number("without"), number("loses"), "random words lose", "as much", "cut out")
+    """What the cosine loses without the words that count most, beside as many random ones."""
+    canvas.line("Does the cosine need the words that count most?", style="bold")
+    table = grid(number("without"), number("loses"), number("random words lose"), "as much", "cut out")
     for removal in checked.removals:
         table.add_row(
             counted(len(removal.words), "word"),
             f"{removal.drop:.3f}",
-            f"{removal.random_mean:.3f} ± {removal.random_spread:.3f}",
+            f"{removal.random_mean:.3f}",
             f"{removal.as_much} of {len(removal.random)}",
             ", ".join(one_line(word.text) for word in removal.words),
         )
     canvas.table(table)
     canvas.line(verdict(checked))
-    rest = "" if checked.is_score else "; the word part of the score is no matter of this check"
-    canvas.dim(
-        f"(what is left was encoded again; the whole passage has the cosine {checked.cosine:.4f}{rest}; "
-        "± is the standard deviation of the draws)"
-    )
+    canvas.dim(f"(what is left was encoded again; the whole passage has the cosine {checked.cosine:.4f})")
 
 
 def verdict(checked: Faithfulness) -> str:
-    """Whether the words that add most are those that the score needs."""
-    what = "score" if checked.is_score else "cosine"
+    """Whether the words that add most are those that the cosine needs."""
     if not checked.removals:
         return "The passage has no word that could be cut out."
-    if checked.holds is None:
-        return "The passage has too few words to tell whether it is these that count."
-    if checked.holds:
-        return f"So the {what} does rest on the words that add most to it."
-    return f"Random words do as much too often: the {what} does not rest on the words that add most to it."
+    return {
+        None: "The passage has too few words to tell whether it is these that count.",
+        True: "So the cosine does rest on the words that add most to it.",
+        False: "Random words do as much too often: the cosine does not rest on the words that add most to it.",
+    }[checked.holds]
 
 
 @dataclass
-class _Row:
-    """What a word of the query added in all, and because it stands there itself; or a line of no word."""
+class _Line:
+    """A line of the table of query words.
+
+    Attributes:
+        share: a word, or another addend.
+        added: all that it added; `keyword`, what of it because the word itself stands in the passage.
+    """
 
     share: Share
-    is_word: bool
     added: float = 0.0
-    itself: float = 0.0
+    keyword: float = 0.0
+
+    @property
+    def is_word(self) -> bool:
+        return self.share.kind in ("word", "term")
 
     @property
     def name(self) -> str:
         return one_line(self.share.text) if self.is_word else share_name(self.share)
 
 
-def _rows(why: Explanation, full: bool = False) -> list[_Row]:
-    """The shares of an explanation, those of one word together unless `full`; they sum to the addends."""
-    rows: list[_Row] = []
+def _lines(why: Explanation) -> list[_Line]:
+    """The shares of an explanation, a keyword with the word that it is; they sum to the addends."""
+    lines: list[_Line] = []
     for share in why.shares():
-        own = [row for row in rows if row.is_word and row.share.start <= share.start < row.share.end]
-        if share.kind not in ("term", "late") or not own:
-            own = [_Row(share, share.kind in ("word", "term") and not full)]
-            rows += own
-        own[0].added += share.contribution
-        own[0].itself += share.contribution if share.kind == "term" else 0.0
-    return rows
+        same = [line for line in lines if line.share.start <= share.start < line.share.end]
+        if share.kind != "term" or not same:
+            same = [_Line(share)]
+            lines += same
+        same[0].added += share.contribution
+        if share.kind == "term":
+            same[0].keyword += share.contribution
+    return lines
 
 
 def sentence(why: Explanation) -> str:
@@ -197,27 +196,33 @@ def sentence(why: Explanation) -> str:
 
     A word of the query stands with the word of the passage that is most like it, or that it added most with.
     """
-    rows = sorted((row for row in _rows(why) if row.is_word and row.added > 0), key=lambda row: -row.added)
-    if not rows or any(term.kind == "model" for term in why.terms):
+    words = [line for line in _lines(why) if line.is_word and line.added > 0]
+    words.sort(key=lambda line: -line.added)
+    if not words or any(term.kind == "model" for term in why.terms):
         return ""
-    like = {(pair.query.start, pair.query.end): pair.passage.text for pair in why.alignment(_ALIKE)}
+    like = {pair.query.start: pair.passage.text for pair in why.alignment(_ALIKE)}
     pairs = []
-    for row in rows[:_MAINLY]:
-        if row.added >= _ALSO * rows[0].added:
-            first = row.share.partners[0].text if row.share.partners else ""
-            partner = like.get((row.share.start, row.share.end), first)
-            pairs.append(f"{row.name} ~ {one_line(partner)}" if partner and why.weight else f'"{row.name}"')
+    for line in words[:_MAINLY]:
+        if line.added >= _ALSO * words[0].added:
+            first = line.share.partners[0].text if line.share.partners else ""
+            partner = one_line(like.get(line.share.start, first))
+            pairs.append(f"{line.name} ~ {partner}" if partner and why.weight else f'"{line.name}"')
+    return f"Mainly {', '.join(pairs)}; {_divided(why)}."
+
+
+def _divided(why: Explanation) -> str:
+    """How the score divides into its parts: "62 % meaning, 38 % words"; as numbers, if one is negative."""
     parts = {
         "meaning": why.weight * why.sum_of_contributions,
         "words": _sum_of(why, "term"),
         "what hits shall be like": _sum_of(why, "like"),
         "best matches": 0.0 if why.late is None else float(why.late.sum()),
     }
-    made = {name: value for name, value in parts.items() if abs(value) > 1e-9}
-    whole = sum(made.values()) if min(made.values(), default=0) > 0 else 0.0
-    shares = (f"{100 * value / whole:.0f} %" if whole else f"{value:+.2f}" for value in made.values())
-    divided = ", ".join(f"{share} {name}" for share, name in zip(shares, made, strict=True))
-    return f"Mainly {', '.join(pairs)}; {divided}."
+    parts = {name: value for name, value in parts.items() if abs(value) > 1e-9}
+    if min(parts.values(), default=0.0) < 0:
+        return ", ".join(f"{value:+.2f} {name}" for name, value in parts.items())
+    whole = sum(parts.values())
+    return ", ".join(f"{100 * value / whole:.0f} % {name}" for name, value in parts.items())
 
 
 def _sum_of(why: Explanation, kind: str) -> float:
@@ -245,30 +250,18 @@ def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:
     canvas.line(headings(hit), style="bold", indent=17)
 
 
-def _draw_words(canvas: Canvas, why: Explanation, full: bool) -> None:
-    """The words that differ from the rest, each in one line, and the rest in one."""
-    rows = _rows(why, full)
-    strong = sorted((row for row in rows if row.is_word), key=lambda row: -abs(row.added))[:_ROWS]
-    least = _DIFFERS * abs(strong[0].added) if strong else 0.0
-    shown = [
-        row
-        for row in rows
-        if full or row.share.kind in ("like", "model") or (row in strong and abs(row.added) >= least)
-    ]
-    rest = [row for row in rows if row not in shown]
-    largest = max((abs(row.added) for row in shown), default=0.0)
+def _draw_words(canvas: Canvas, why: Explanation) -> None:
+    """A line for each word of the query and each other addend, and their sum."""
+    lines = _lines(why)
+    largest = max((abs(line.added) for line in lines), default=0.0)
     table = grid("Query word", number("added"), Column(no_wrap=True), number("as a word"), "mostly with")
-
-    def line(name: str, rows: Sequence[_Row], bar: Text, beside: str, style: str = "") -> None:
-        itself = sum(row.itself for row in rows)
-        added = sum(row.added for row in rows)
-        table.add_row(name, f"{added:+.4f}", bar, f"{itself:+.4f}" if itself else "", beside, style=style)
-
-    for row in shown:
-        line(row.name, [row], signed_bar(row.added, largest), _partners(row.share, full))
-    if rest:
-        line("all else", rest, Text(), ", ".join(row.name for row in rest), "dim")
-    line("sum", rows, Text(), "", "bold")
+    for line in lines:
+        keyword = f"{line.keyword:+.4f}" if line.keyword else ""
+        partners = ", ".join(one_line(partner.text) for partner in line.share.partners)
+        table.add_row(line.name, f"{line.added:+.4f}", signed_bar(line.added, largest), keyword, partners)
+    keywords = sum(line.keyword for line in lines)
+    added = f"{sum(line.added for line in lines):+.4f}"
+    table.add_row("sum", added, "", f"{keywords:+.4f}" if keywords else "", style="bold")
     canvas.table(table)
     canvas.gap()
 
@@ -311,44 +304,47 @@ def how_made(why: Explanation) -> str:
 
 def _draw_passage(canvas: Canvas, why: Explanation) -> None:
     """The passage's own text, its strongest words marked: by colour, or by brackets where there is none."""
-    words = why.words()
-    added = list(zip(words.passage, why.passage_added(words).tolist(), strict=True))
-    own = [(word, value) for word, value in added if word.kind in ("word", "punctuation")]
-    strongest = max((value for _, value in own), default=0.0)
-    by_meaning = why.weight > 0  # else no word of it has a part in the score but those of the list above
-    canvas.line("What each passage word added" if by_meaning else "The passage", style="bold")
+    canvas.line("What each passage word added" if why.weight else "The passage", style="bold")
+    marks = why.strongest()
+    strongest = max((mark.weight for mark in marks), default=0.0)
     text, at = Text(), 0
-    for word, value in own:
-        text.append(escape(why.passage[at : word.start]))
-        shown, share = escape(why.passage[word.start : word.end]), value / strongest if strongest > 0 else 0.0
-        if word.kind == "word" and share >= 0.25:
-            before, after, style = ("«", "»", "bold green reverse") if share >= 0.6 else ("‹", "›", "green")
-            text.append(shown if canvas.colour else f"{before}{shown}{after}", style=style)
-        else:
-            text.append(shown, style="red" if value < 0 else "")
-        at = word.end
+    for mark in marks:
+        text.append(escape(why.passage[at : mark.start]))
+        strong = mark.weight >= _STRONG * strongest
+        before, after = ("«", "»") if strong else ("‹", "›")
+        word = escape(why.passage[mark.start : mark.end])
+        style = "bold green reverse" if strong else "green"
+        text.append(word if canvas.colour else f"{before}{word}{after}", style=style)
+        at = mark.end
     canvas.line(text.append(escape(why.passage[at:])), indent=2)
-    for kind in ("context", "prompt", "special"):
-        if rest := [value for word, value in added if word.kind == kind]:
-            canvas.dim(f"  {one_line(all_of_kind(kind, words.passage))}: {sum(rest):+.4f}")
-    marks = "" if canvas.colour else "; «word» at least 60 % of it, ‹word› at least 25 %"
-    canvas.dim(f"  (strongest word {strongest:+.4f}{marks})")
+    for name, added in _beside(why).items():
+        canvas.dim(f"  {one_line(name)}: {added:+.4f}")
+    brackets = "" if canvas.colour else "; «word» at least 60 % of it, ‹word› at least 25 %"
+    canvas.dim(f"  (strongest word {strongest:+.4f}{brackets})")
     canvas.gap()
 
 
-def _draw_alignment(canvas: Canvas, why: Explanation, most: int) -> None:
+def _beside(why: Explanation) -> dict[str, float]:
+    """What the parts of a passage added that are not its own text."""
+    words = why.words()
+    sums: dict[str, float] = {}
+    for word, added in zip(words.passage, why.passage_added(words).tolist(), strict=True):
+        if word.kind in ("context", "prompt", "special"):
+            name = all_of_kind(word.kind, words.passage)
+            sums[name] = sums.get(name, 0.0) + added
+    return sums
+
+
+def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
     canvas.line("Which word is like which", style="bold")
     pairs = sorted(why.alignment(), key=lambda pair: -pair.similarity)
     table = grid(number(), "", number(), Column(no_wrap=True), header="")
-    for pair in pairs[:most]:
+    for pair in pairs[:_PAIRS]:
         words = (f"  {one_line(pair.query.text)}", f"~  {one_line(pair.passage.text)}")
         table.add_row(*words, f"{pair.similarity:.3f}", bar(max(pair.similarity, 0), 2 * _BAR))
     canvas.table(table)
-    more = f"; {counted(len(pairs) - most, 'weaker pair')} left out" if len(pairs) > most else ""
-    canvas.dim(
-        f"  (mutual best matches by the cosines of token vectors at {layer_of(why)}; "
-        f"these do not add up to the score{more})"
-    )
+    more = f"; {counted(len(pairs) - _PAIRS, 'weaker pair')} left out" if len(pairs) > _PAIRS else ""
+    canvas.dim(f"  (cosines of token vectors at {layer_of(why)}; these do not add up to the score{more})")
 
 
 def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
@@ -379,12 +375,6 @@ def in_order(compared: Contrast) -> list[Difference]:
 def _with(added: float, partners: Sequence[Partner]) -> Text:
     names = ", ".join(one_line(partner.text) for partner in partners[:_NAMES])
     return Text.assemble(f"{added:+.4f} ", (names, "dim"))
-
-
-def _partners(share: Share, numbers: bool) -> str:
-    """Passage words, and what was added with each: "keys 0.031, lock 0.012"."""
-    names = ((one_line(partner.text), partner.contribution) for partner in share.partners)
-    return ", ".join(f"{name} {added:.3f}" if numbers else name for name, added in names)
 
 
 def share_name(share: Share | Difference) -> str:

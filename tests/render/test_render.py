@@ -188,8 +188,8 @@ def test_explanation_without_colour() -> None:
     assert "key 0.094, door 0.072, lock 0.080" not in row  # sorted by size
     assert "key, lock, door" in row
     assert "Keys ~ Key; 100 % meaning." in drawn
-    (row,) = (line for line in lines if line.startswith("all else"))
-    assert "+0.5000" in row and "[CLS] and [SEP]" in row
+    (row,) = (line for line in lines if line.startswith("[CLS] and [SEP] "))
+    assert "+0.5000" in row
     (row,) = (line for line in lines if line.startswith("sum"))
     assert "+1.0000" in row
     assert "«lock», «Key»" in drawn
@@ -197,12 +197,6 @@ def test_explanation_without_colour() -> None:
     assert "Keys  ~  Key" in drawn
     assert "layer 3" in drawn
     assert "\x1b" not in drawn
-
-
-def test_a_full_explanation_has_a_line_for_every_addend() -> None:
-    drawn = why.explanation(by_hand(), HIT, width=80, full=True)
-    assert "key 0.094" in drawn and "all else" not in drawn
-    assert re.search(r"^\[CLS\] and \[SEP\] +\+0.5000", drawn, re.M)
 
 
 def test_an_explanation_begins_with_one_sentence() -> None:
@@ -227,7 +221,6 @@ def test_drawings_keep_to_the_width(width: int) -> None:
     made = by_hand()
     for drawn in (
         why.explanation(made, None, width=width),
-        why.explanation(made, None, width=width, full=True),
         heatmap.matrices(made, units(made, "token"), width=width),
         heatmap.sentences(sentences(60), width=width),
         reports.report(replace(REPORT, skipped=()), width=width),

@@ -110,16 +110,14 @@ def _test(checked: Faithfulness | None, here: Mapping[str, Any]) -> str:
         )
     end = max((max(abs(one.drop), abs(one.random_mean)) for one in checked.removals), default=0.0)
     rows = "".join(_removal(one, end) for one in checked.removals)
-    what = "score" if checked.is_score else "cosine"
-    return f"""<section class="panel"><h2>What the {what} loses without the words that count most</h2>
+    return f"""<section class="panel"><h2>What the cosine loses without the words that count most</h2>
 <table class="added"><tbody>{rows}</tbody></table><p>{text(verdict(checked))}</p></section>"""
 
 
 def _removal(removal: Removal, end: float) -> str:
     """Two lines: what is lost without the words that count most, and without as many others."""
     words = ", ".join(isolated(word.text) for word in removal.words)
-    spread = f"mean of {len(removal.random)}, \u00b1 {removal.random_spread:.3f}"
-    drawn = f"<small>{len(removal.words)} random: {spread}</small>"
+    drawn = f"<small>{len(removal.words)} random: mean of {len(removal.random)}</small>"
     return "".join(
         f'<tr><th scope="row">{name}</th><td>{signed(value)}</td><td>{bar(value, end)}</td></tr>'
         for name, value in ((words, -removal.drop), (drawn, -removal.random_mean))
