@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("questions", type=Path)
     parser.add_argument("--index", type=Path, default=None)
-    parser.add_argument("--mode", action="append", default=None, help="as for seewhy eval --compare")
+    parser.add_argument("--mode", action="append", default=None, help="as for seewhy eval")
     parser.add_argument("--tokens", type=int, nargs="+", default=[PassageSettings().passage_tokens])
     parser.add_argument("--sample", type=int, default=None, help="so many files")
     parser.add_argument("--show", action="store_true", help="the first five hits of each question")

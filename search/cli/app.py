@@ -6,8 +6,9 @@ what to do; 2 wrong usage; 130 stopped by Ctrl-C.
 
 from __future__ import annotations
 
+import re
 import sys
-from difflib import get_close_matches
+from collections import defaultdict
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, cast
@@ -17,10 +18,8 @@ from typer._coercion import build_runtime_param
 from typer.core import TyperCommand, TyperGroup
 
 from search import __version__
-from search.cli.options import flattened
 from search.cli.output import flushed, make_streams_usable, note
 from search.errors import SearchError, is_of_memory
-from search.render.format import cut_in_the_middle
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _LONGEST_NAME = 300  # of a path in a message
@@ -112,6 +111,8 @@ class _Quick:
         params = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             param._runtime_param = _Value
+            if getattr(param, "is_flag", False):
+                param.metavar = ""  # in place of <bool>, which leaves no room for names at 80 columns
         return params
 
 
@@ -125,13 +126,15 @@ class LazyCommand(_Quick, TyperCommand):
 
     def load(self) -> None:
         """Import the function; its parameters and docstring become those of the command."""
+        from search.cli.options import flattened
+
         module, name = self._function.split(":")
         function = getattr(import_module(f"search.cli.{module}"), name)
         app = typer.Typer(add_completion=False)
         app.command()(flattened(function))
         loaded: Any = typer.main.get_command(app)
         self.params, self.callback = loaded.params, loaded.callback
-        self.help = loaded.help
+        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", loaded.help)  # else Typer keeps lines
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         self.load()
@@ -143,18 +146,27 @@ class LazyCommand(_Quick, TyperCommand):
 
 
 class Commands(_Quick, TyperGroup):
-    """A group of commands; for an unknown one it suggests commands of all groups."""
+    """A group of commands, whose help is drawn without the Markdown and tracebacks that Typer's loads."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in self.commands and not ctx.resilient_parsing:
-            ctx.fail(f"there is no command '{args[0]}'.{_did_you_mean(args[0])}")
-        return super().resolve_command(ctx, args)
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from rich.console import Console
+        from rich.panel import Panel
+        from rich.table import Table
 
-
-def _did_you_mean(typed: str) -> str:
-    paths = [*_GROUPS, *(path for commands in _COMMANDS.values() for path in commands)]
-    named = {path.split()[-1]: path for path in sorted(paths, key=len, reverse=True)}
-    return "".join(f" Did you mean: seewhy {named[name]}" for name in get_close_matches(typed, named, 1))
+        panels = defaultdict(list)
+        for param in self.get_params(ctx):
+            panels["Options"].append((", ".join(sorted(param.opts)), param.help))
+        for name, command in self.commands.items():
+            panels[getattr(command, "rich_help_panel", None) or "Commands"].append((name, command.help))
+        width = max(map(len, self.commands))
+        console = Console(markup=False, highlight=False)
+        console.print(f"\n {self.get_usage(ctx)}\n\n {self.help}\n")
+        for title, rows in panels.items():
+            table = Table.grid(padding=(0, 2))
+            table.add_column(min_width=width, style="bold cyan")
+            for row in rows:
+                table.add_row(*row)
+            console.print(Panel(table, title=title, title_align="left", border_style="dim"))
 
 
 @cache
@@ -209,7 +221,7 @@ def main() -> None:
         if wrong := " ".join(error.format_message().split()):  # "" where help was shown
             context: Any = getattr(error, "ctx", None)
             help_ = f" Help: {context.command_path} --help" if context else ""
-            _complain(f"{wrong.rstrip('.')}.{help_}")
+            _complain(f"{wrong}{'' if wrong.endswith(('.', '?')) else '.'}{help_}")
         code = error.exit_code
     except typer.Abort:
         note("seewhy: stopped.")
@@ -229,6 +241,8 @@ def _of_the_system(error: Exception) -> str | None:
     if isinstance(error, FileNotFoundError) and not error.filename:
         return "the folder you are in is not there any more. Go to another with: cd"
     if isinstance(error, OSError):
+        from search.render.format import cut_in_the_middle
+
         named = cut_in_the_middle(str(error.filename or "input or output"), _LONGEST_NAME)
         return f"{named}: {error.strerror or error}"
     if isinstance(error, UnicodeEncodeError) or any(words in str(error) for words in _NO_ARGUMENT):

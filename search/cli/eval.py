@@ -8,53 +8,49 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from search.cli.index import TokenVectors
-from search.cli.options import DeviceOption, EncoderOptions, top_k
+from search.cli.options import EncoderOptions, panel
 from search.cli.output import Output, echo, progress_bar, stopped_gently
 
 if TYPE_CHECKING:
     from search.records.evaluations import Evaluation
 
-# The tasks that an option is for, where it is not for all.
-_ONLY_FOR = {
-    **dict.fromkeys(("compare", "mode", "k", "index", "engine"), ("retrieval", "answers")),
-    **dict.fromkeys(("limit", "device"), ("answers", "entities")),
-    **dict.fromkeys(("no_answer_margin",), ("answers",)),
-    **dict.fromkeys(("map_",), ("entities",)),
-    **dict.fromkeys(
-        ("pooling", "split", "whole_documents", "allow_missing", "token_vectors", "tune", "save"),
-        ("retrieval",),
-    ),
-}
+# Panels of the help, and at the same time the tasks that their options are for.
+_retrieval = panel("--task retrieval")
+_ranking = panel("--task retrieval or answers")
+_heads = panel("--task answers or entities")
+_answers, _entities = panel("--task answers"), panel("--task entities")
 
 
 @dataclass(frozen=True)
 class DataOptions(EncoderOptions):
     """Which data is asked about, and how it is indexed; the keywords of `search.evaluate`."""
 
-    k: Annotated[int, top_k("The depth that metrics such as nDCG@10 look at.")] = 10
-    split: Annotated[str, typer.Option(help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")] = "test"
-    whole_documents: Annotated[
-        bool,
-        typer.Option(
-            "--whole-documents",
-            help="Rank title and text as one, cut at what the model reads, as published figures have it.",
-        ),
-    ] = False
-    allow_missing: Annotated[
-        bool,
-        typer.Option("--allow-missing", help="Count relevant documents that are not indexed as not found."),
-    ] = False
+    k: Annotated[
+        int, _ranking("--top-k", "-k", metavar="N", min=1, help="Depth of metrics such as nDCG@10.")
+    ] = 10
     index: Annotated[
         str | None,
-        typer.Option(
+        _ranking(
             "--index",
             "-i",
             metavar="NAME|PATH",
             help="For a file of queries and paths which index, as for query. For a collection where to keep its own.",
         ),
     ] = None
-    token_vectors: TokenVectors = None
+    split: Annotated[
+        str, _retrieval(metavar="NAME", help="Which judgements of a BEIR folder: qrels/NAME.tsv.")
+    ] = "test"
+    whole_documents: Annotated[
+        bool,
+        _retrieval(
+            "--whole-documents",
+            help="Rank title and text as one, cut at what the model reads, as published figures have it.",
+        ),
+    ] = False
+    allow_missing: Annotated[
+        bool,
+        _retrieval("--allow-missing", help="Count relevant documents that are not indexed as not found."),
+    ] = False
 
 
 def evaluate(
@@ -75,15 +71,12 @@ def evaluate(
     ] = "retrieval",
     mode: Annotated[
         list[str] | None,
-        typer.Option(
+        _ranking(
             "--mode",
             metavar="MODE[,KEY=VALUE]",
             help="How to ask, with more keywords of Index.query after commas. Repeated, the settings are compared "
             "with the first. With --task answers: answer from an index, too.",
         ),
-    ] = None,
-    compare: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="A B", help="Two ways to ask, B compared with A.")
     ] = None,
     per_query: Annotated[
         bool,
@@ -94,29 +87,31 @@ def evaluate(
     ] = False,
     tune: Annotated[
         bool,
-        typer.Option(
+        _retrieval(
             "--tune", help="Find the weight and rerank that answer best, and whether that is beyond chance."
         ),
     ] = False,
     save: Annotated[
-        bool, typer.Option("--save", help="With --tune: write them into the index's settings.")
+        bool, _retrieval("--save", help="With --tune: write them into the index's settings.")
     ] = False,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only N questions or sentences, spread evenly.")
+        int | None, _heads(metavar="N", min=1, help="Only N questions or sentences, spread evenly.")
+    ] = None,
+    device: Annotated[
+        str | None, _heads(help="What --model runs on: cpu or cuda. Default: a GPU where there is one.")
     ] = None,
     no_answer_margin: Annotated[
         float | None,
-        typer.Option(metavar="M", help="By how much an answer has to score more than no answer."),
+        _answers(metavar="M", help="By how much an answer has to score more than no answer."),
     ] = None,
     map_: Annotated[
         list[str] | None,
-        typer.Option(
+        _entities(
             "--map",
             metavar="A=B",
             help="Take the model's type A for the file's type B, or for O, which is none; may be repeated.",
         ),
     ] = None,
-    device: DeviceOption = None,
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
@@ -126,20 +121,14 @@ def evaluate(
 
     A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.
     """
-    for name, tasks in _ONLY_FOR.items():
-        source = context.get_parameter_source(name)
-        if task not in tasks and source is not None and source.name == "COMMANDLINE":
-            shown = name.strip("_").replace("_", "-")
-            raise typer.BadParameter(f"--{shown} goes with --task {' or '.join(tasks)}.")
-    if mode and compare:
-        raise typer.BadParameter("--mode and --compare exclude each other; --mode may be repeated.")
-    if tune and (mode or compare or per_query or data.whole_documents):
+    _require_for_task(context, task)
+    if tune and (mode or per_query or data.whole_documents):
         raise typer.BadParameter("--tune tries settings of its own: leave out the other ways to ask.")
     if save and not tune:
         raise typer.BadParameter("--save belongs to --tune.")
     if task != "retrieval" and not data.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint that was trained for {task}")
-    given: dict[str, Any] = {"settings": compare or mode or ()}
+    heads = {"model": data.model, "offline": data.offline, "limit": limit, "device": device}
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating import evaluation as retrieval
         from search.evaluating import readers
@@ -147,21 +136,31 @@ def evaluate(
 
         if tune:
             tuned = retrieval.tune(dataset, save=save, progress=progress, **vars(data))
-        elif task == "retrieval":
-            found = retrieval.evaluate(dataset, progress=progress, **given, **vars(data))
+            output.show(tuned, draw.tuning, data=lambda: draw.tuning_json(tuned))
+            return
+        if task == "retrieval":
+            found = retrieval.evaluate(dataset, settings=mode or (), progress=progress, **vars(data))
+        elif task == "answers":
+            asked: dict[str, Any] = {name: getattr(data, name) for name in ("k", "index", "engine")}
+            asked |= {"settings": mode or (), "no_answer_margin": no_answer_margin}
+            found = readers.evaluate_answers(dataset, progress=progress, **heads, **asked)
         else:
-            given |= {name: getattr(data, name) for name in ("model", "offline")}
-            given |= {"limit": limit, "device": device, "progress": progress}
-            if task == "answers":
-                given |= {name: getattr(data, name) for name in ("k", "index", "engine")}
-                found = readers.evaluate_answers(dataset, no_answer_margin=no_answer_margin, **given)
-            else:
-                del given["settings"]
-                found = readers.evaluate_entities(dataset, mapping=_mapping(map_ or []), **given)
-    if tune:
-        output.show(tuned, draw.tuning, data=lambda: draw.tuning_json(tuned))
-    else:
-        _show(found, per_query, output)
+            mapping = _mapping(map_ or [])
+            found = readers.evaluate_entities(dataset, mapping=mapping, progress=progress, **heads)
+    _show(found, per_query, output)
+
+
+def _require_for_task(context: typer.Context, task: str) -> None:
+    """
+    Raises:
+        typer.BadParameter: an option is given that belongs to other tasks.
+    """
+    for param in context.command.params:
+        tasks = getattr(param, "rich_help_panel", None) or ""
+        source = context.get_parameter_source(str(param.name))
+        given = source is not None and source.name == "COMMANDLINE"
+        if given and tasks.startswith("--task") and task not in tasks:
+            raise typer.BadParameter(f"{param.opts[0]} goes with {tasks}.")
 
 
 def _show(evaluation: Evaluation, per_query: bool, output: Output) -> None:

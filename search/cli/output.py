@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from search.errors import InputError, OptionalDependency, ReadError
-from search.records.reports import Progress
-from search.render.format import escape
+
+if TYPE_CHECKING:
+    from search.records.reports import Progress
 
 NARROWEST, WIDEST = 40, 100
 Color = Literal["auto", "always", "never"]
@@ -139,6 +140,8 @@ def echo(text: str) -> None:
 def note(text: str, quiet: bool = False) -> None:
     """Print anything that is no result to stderr, escaped; it is lost where that takes nothing more."""
     if not quiet:
+        from search.render.format import escape
+
         with suppress(OSError):
             typer.echo(escape(text), err=True)
 

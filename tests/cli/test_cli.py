@@ -109,10 +109,8 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["explain", "key", "0"], 1, "there is no rank 0; the best hit is 1"),
         (["query", "key", "--pooling", "cls"], 1, "the index has 'mean', you asked for 'cls'"),
         (["index", "NOTES", "--pooling", "avg"], 1, "pooling 'avg' is not known"),
-        (["quary", "key"], 2, "there is no command 'quary'. Did you mean: seewhy query"),
-        (["inspect", "key"], 2, "Did you mean: seewhy lab inspect"),
-        (["label", "apply"], 2, "Did you mean: seewhy lab label"),
-        (["lab", "query"], 2, "Did you mean: seewhy query"),
+        (["quary", "key"], 2, "No such command 'quary'. Did you mean 'query'? Help: seewhy --help"),
+        (["lab", "inspekt"], 2, "No such command 'inspekt'. Did you mean 'inspect'? Help: seewhy lab --help"),
         (["query", "key", "--limit", "3"], 2, "option: --limit (Possible options: --like). Help: seewhy query --help"),
         (["query", "--wheer", "x"], 2, "No such option: --wheer (Possible options: --help, --where)"),
         (["explain", "find", "the", "key", "1"], 2, "unexpected extra argument"),
@@ -138,7 +136,7 @@ def test_help_of_the_whole_loads_no_command() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8"
     ).stdout
-    assert "search.cli.options" in loaded and "search.cli.query" not in loaded
+    assert "search.cli.output" in loaded and "search.cli.options" not in loaded
 
 
 def test_every_command_and_option_has_help(run: Run) -> None:
@@ -153,7 +151,7 @@ def test_every_command_and_option_has_help(run: Run) -> None:
         for param in command.params:
             assert param.help, f"{names} {param.name} has no help"
             if param.param_type_name == "option":
-                assert param.opts[-1][:12] in text  # panels cut the longest at 80 columns
+                assert re.search(rf"│ .*{param.opts[-1]}[ ,]", text), f"{names} {param.opts[-1]} is cut"
     assert re.fullmatch(r"seewhy \d+\.\d+\.\d+\n", run("--version")[1])
 
 
