@@ -128,7 +128,7 @@ def evaluate(
         raise typer.BadParameter("--save belongs to --tune.")
     if task != "retrieval" and not data.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint that was trained for {task}")
-    heads = {"model": data.model, "offline": data.offline, "limit": limit, "device": device}
+    heads: dict[str, Any] = {"model": data.model, "offline": data.offline, "limit": limit, "device": device}
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating import evaluation as retrieval
         from search.evaluating import readers
