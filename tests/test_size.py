@@ -1,10 +1,13 @@
 """The code shrinks: ceilings that only ever fall until the budget is reached."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.size import SEARCH, measured
+from tests.size import SEARCH, Size
+from tests.size import measured as counted
 
 TESTS = Path(__file__).parent
 # folder: lines of code and modules now allowed, and the budget
@@ -12,6 +15,7 @@ CEILINGS = {
     SEARCH: ((29_100, 24_000), (230, 200)),
     TESTS: ((26_700, 24_000), (217, 300)),
 }
+measured: Callable[[Path], Size] = cache(counted)
 SLACK = 100  # lines; below the ceiling by more, it is lowered
 
 

@@ -139,7 +139,7 @@ def test_an_argument_that_makes_no_sense_is_repeated_harmless(run: Run) -> None:
     assert err.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("megabytes", [150, 250, 350])
+@pytest.mark.parametrize("megabytes", [150, 250])
 def test_little_memory(run: Run, indexed: Path, megabytes: int) -> None:
     code, out, err = shell(f"ulimit -c 0; ulimit -v {megabytes * 1024} && seewhy query key")
     assert (code, out) == (1, ""), err
