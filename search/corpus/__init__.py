@@ -7,14 +7,14 @@
     files.py      SourceFile, Skipped and its Reason, Contents: what a file's name says, and its bytes
     patterns.py   .gitignore and its relatives; walk.py reads .seewhy.toml as well
     text.py       bytes -> characters, lines, headings -> sections, values of metadata
-    markdown.py  rst.py  html.py                      one document a file
-    table.py                                          one document a record: CSV, TSV, JSON Lines
-    pdf.py  office.py                                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
-    notebook.py                                       Jupyter notebooks, there as well
-    reader.py     the child process and its limits    writing.py    a document as it is put together
+    markdown.py  rst.py  html.py      one document a file; Jupyter notebooks as well
+    table.py      one document a record: CSV, TSV, JSON Lines
+    pdf.py  office.py                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
+    reader.py     a file -> its documents; the child process and its limits
+    writing.py    a document as it is put together
     markup.py     what a reader does not read as words
     blocks.py     headings stay with their text, long text is cut in bounded time, short sections are joined
-    counting.py   tokens of a text, word by word where the tokenizer allows it
+    cut.py        passages that fit the model; counts tokens word by word where the tokenizer allows it
     boilerplate.py    what stands in many files is cut apart
 
 Nothing is dropped silently: what yields no text is a `Skipped` or a `ReadError` with a reason.
@@ -23,7 +23,7 @@ The parsers and the splitter are imported when the first file needs them, so imp
 
 from search.corpus.cut import Cutter
 from search.corpus.files import Contents, Skipped, SourceFile
-from search.corpus.read import documents, load
+from search.corpus.reader import documents, load
 from search.corpus.walk import walk
 
 __all__ = ["Contents", "Cutter", "Skipped", "SourceFile", "documents", "load", "walk"]

@@ -48,7 +48,8 @@ _METADATA = _names("description author keywords")
 _VERBATIM_PIECE = re.compile(r"[^\n]+|\n")
 _WORD = re.compile(r"[^ \t\n\f\r]+")
 _LETTER = re.compile(r"[^\W_]")
-_NOT_LINE_END = re.compile(r"[^\n]")
+# The XML declaration and the like are no text, though the parser takes them for some.
+_INSTRUCTION, _NOT_LINE_END = re.compile(r"<\?[^>]*>"), re.compile(r"[^\n]")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
@@ -60,7 +61,7 @@ def document(path: str, decoded: Decoded) -> Document:
     """
     from justhtml import JustHTML
 
-    source = _without_instructions(unix_lines(decoded.text))
+    source = _INSTRUCTION.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), unix_lines(decoded.text))
     page = _Page(source)
     _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
     text, headings = "".join(page.pieces), page.headings
@@ -78,18 +79,6 @@ def document(path: str, decoded: Decoded) -> Document:
         tables=tuple(offset for _, *table in sorted(page.tables) for offset in table),
         encoding=decoded.encoding,
     )
-
-
-def _without_instructions(source: str) -> str:
-    """`source` with spaces for the XML declaration and other instructions for programs.
-
-    They are no text, though the parser takes them for some. Every offset stays where it is.
-    """
-    pieces, done = list[str](), 0
-    while (start := source.find("<?", done)) >= 0 and (end := source.find(">", start)) >= 0:
-        pieces += (source[done:start], _NOT_LINE_END.sub(" ", source[start : end + 1]))
-        done = end + 1
-    return "".join(pieces) + source[done:]
 
 
 class _Page:
@@ -216,10 +205,7 @@ def _is_seen(node: Node) -> bool:
     if node.name in _UNSEEN or node.name in ("#comment", "!doctype"):
         return False
     attributes = node.attrs or {}
-    # hidden="until-found" is the exception: browsers search such text and show what they find.
-    if "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found":
-        return False
-    return not _HIDDEN_STYLE.search(attributes.get("style") or "")
+    return "hidden" not in attributes and not _HIDDEN_STYLE.search(attributes.get("style") or "")
 
 
 def _is_landmark(node: Node) -> bool:

@@ -1,10 +1,15 @@
-"""Markdown: headings to sections, front matter to metadata. The text stays as it is in the file."""
+"""Markdown: headings to sections, front matter to metadata, while the text stays as it is in the file.
+
+And Jupyter notebooks: a page for each cell, with what a reader sees of Markdown, code, and the text that it wrote.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from search.corpus.files import Reason, Skipped
 from search.corpus.markup import MARKDOWN, Marks
 from search.corpus.text import (
     Decoded,
@@ -16,8 +21,11 @@ from search.corpus.text import (
     unix_lines,
     whole_characters,
 )
+from search.corpus.writing import Writing
+from search.errors import ReadError
 from search.files import toml
 from search.records.documents import Document
+from search.records.shown import Shown
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -29,7 +37,6 @@ _FRONT_MATTER = re.compile(
     re.DOTALL,
 )
 _LONGEST_FRONT_MATTER = 100_000  # characters; YAML is slow
-_MOST_MERGED = 1_000  # keys that a mapping takes over from others
 
 
 _LONGEST_INLINE = 10_000  # characters of a paragraph whose inline marks are looked for
@@ -169,11 +176,58 @@ def _from_yaml(block: str) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        def flatten_mapping(self, node: yaml.MappingNode) -> None:
-            """Take over what "<<" names. Each line could double what the line above it holds."""
-            most = len(node.value) + _MOST_MERGED
-            super().flatten_mapping(node)
-            if len(node.value) > most:
-                raise ValueError(f"more than {_MOST_MERGED:,} keys are merged")
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            """Without aliases, which let twenty lines stand for a billion values."""
+            if self.check_event(yaml.AliasEvent):
+                raise ValueError("an alias")
+            return super().compose_node(parent, index)
 
     return yaml.load(block, Loader)
+
+
+_LONGEST_OUTPUT = 2_000  # characters
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
+    """A notebook of format 4. Pictures and raw cells are left out, and all but the beginning of a long output.
+
+    Raises:
+        ReadError: "damaged" or "too large when unpacked".
+    """
+    content = json.loads(raw)
+    if "cells" not in content:
+        raise ReadError(path, Reason.DAMAGED, "it is no notebook of format 4")
+    writing = Writing(path, "notebook")
+    for cell in content["cells"]:
+        writing.page(runs_on=True)
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            _write_markdown(writing, source)
+        elif cell["cell_type"] == "code":
+            writing.paragraph(source)
+            for output in cell["outputs"]:
+                writing.paragraph(_COLOUR.sub("", _written(output))[:_LONGEST_OUTPUT])
+    metadata = content.get("metadata", {})
+    language = metadata.get("language_info", {}).get("name", "")
+    return [writing.done(metadata.get("title", ""), {"language": language})]
+
+
+def _write_markdown(writing: Writing, source: str) -> None:
+    """A cell's text without its marks, under its headings."""
+    found = Markdown(source)
+    read = Shown(source, list(zip(found.marks[::2], found.marks[1::2], strict=True)))
+    starts = [heading.start for heading in found.headings]
+    for number, (start, end) in enumerate(zip([0, *starts], [*starts, len(source)], strict=True)):
+        if number:
+            writing.section(found.headings[number - 1].words, found.headings[number - 1].level)
+        writing.paragraph(read.between(start, end))
+
+
+def _written(output: dict[str, Any]) -> str:
+    """The text of an output; "" of a picture, whose text only says that it is one."""
+    if output["output_type"] == "error":
+        return f"{output['ename']}: {output['evalue']}"
+    data = output.get("data", output)
+    is_picture = any(kind.startswith("image/") for kind in data)
+    return "" if is_picture else "".join(data.get("text/plain", data.get("text", "")))

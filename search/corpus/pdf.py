@@ -17,7 +17,7 @@ from search.corpus.writing import Writing, clean
 from search.errors import ReadError
 from search.records.documents import Document
 
-_DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d))?(?:Z|([+-]\d\d)'?(\d\d)'?)?")
+_DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _METADATA = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created", "ModDate": "modified"}
 _NOTHING = ("", "(anonymous)", "(unspecified)", "anonymous", "unspecified")
@@ -25,9 +25,7 @@ _NOTHING = ("", "(anonymous)", "(unspecified)", "anonymous", "unspecified")
 _NUMBER = re.compile(r"\A\s*(?:\d+|[A-Z])(?:\.\d+)*[.:)]?\s+(?=\S)")
 
 _PASSWORD = 4  # pdfium's number for: a password is needed
-_MOST_BOOKMARKS = _MOST_ANNOTATIONS = 10_000
 _DEEPEST = 15
-_LISTED = 8
 
 # What pdfium puts where a hyphen ended a line.
 DIVIDED = "\ufffe"
@@ -72,7 +70,7 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     try:
         document = pypdfium2.PdfDocument(raw)
     except pypdfium2.PdfiumError as error:
-        if getattr(error, "err_code", None) == _PASSWORD or "password" in str(error).lower():
+        if error.err_code == _PASSWORD:
             raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only") from None
         raise ReadError(path, Reason.DAMAGED, f"it is no whole PDF ({error})") from None
     pages: list[list[Line]] = []
@@ -89,9 +87,7 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     if not any(pages):
         if broken:
             raise ReadError(path, Reason.DAMAGED, "no page of it can be read")
-        count = "1 page" if len(pages) == 1 else f"{len(pages)} pages"
-        scanned = f"{count} without text; a scan can be read once OCR has added the text"
-        raise ReadError(path, Reason.NO_TEXT, scanned)
+        raise ReadError(path, Reason.NO_TEXT, "a scan can be read once OCR has added the text")
     writing = Writing(path, "pdf")
     headings = _bookmarks(document, len(pages))
     before = ""
@@ -107,10 +103,15 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
         before = body[-1].text if body else before
     said = document.get_metadata_dict()
     metadata = {ours: said[theirs] for theirs, ours in _METADATA.items() if said.get(theirs) not in _NOTHING}
-    metadata |= {ours: _date(said.get(theirs, "")) for theirs, ours in _DATES.items()}
+    dates = {ours: _DATE.match(said.get(theirs, "")) for theirs, ours in _DATES.items()}
+    metadata |= {name: "-".join(date.groups()) for name, date in dates.items() if date}
     # The first bookmark is a chapter, not the title.
     found = writing.done(said.get("Title", ""), metadata, titled_by_heading=False)
-    return [found, *_left_out(path, len(pages), pictures, broken)]
+    return [
+        found,
+        *_left_out(path, len(pages), broken, Reason.DAMAGED, "cannot be read"),
+        *_left_out(path, len(pages), pictures, Reason.NO_TEXT, "pictures, which need OCR"),
+    ]
 
 
 def _page(document: Any, index: int) -> tuple[list[Line], bool]:
@@ -144,20 +145,15 @@ def _filled_in(page: Any) -> Iterator[Line]:
     """What somebody has written into forms and onto the page. It has no place among the lines."""
     from pypdfium2 import raw
 
-    for number in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
-        annotation = raw.FPDFPage_GetAnnot(page, number)
-        try:
-            kind, text = raw.FPDFAnnot_GetSubtype(annotation), ""
-            if raw.FPDFAnnot_GetFlags(annotation) & (raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW):
-                continue
-            if kind == raw.FPDF_ANNOT_FREETEXT:
-                text = _value(annotation, b"Contents")
-            elif kind == raw.FPDF_ANNOT_WIDGET and _value(annotation, b"FT") in ("Tx", "Ch"):
-                text = _value(annotation, b"V")
-            if text.strip():
-                yield Line(" ".join(text.split()), 0, 0, 0, 0, 0, 0)
-        finally:
-            raw.FPDFPage_CloseAnnot(annotation)
+    for number in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation, text = raw.FPDFPage_GetAnnot(page, number), ""
+        if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_FREETEXT:
+            text = _value(annotation, b"Contents")
+        elif _value(annotation, b"FT") in ("Tx", "Ch"):
+            text = _value(annotation, b"V")
+        raw.FPDFPage_CloseAnnot(annotation)
+        if text.strip():
+            yield Line(" ".join(text.split()), 0, 0, 0, 0, 0, 0)
 
 
 def _value(annotation: Any, key: bytes) -> str:
@@ -189,9 +185,7 @@ def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
 
     bookmarks: dict[int, list[tuple[int, str]]] = {}
     try:
-        for count, bookmark in enumerate(document.get_toc(max_depth=_DEEPEST)):
-            if count == _MOST_BOOKMARKS:
-                break
+        for bookmark in document.get_toc(max_depth=_DEEPEST):
             target = bookmark.get_dest()
             page = None if target is None else target.get_index()
             words = one_line(clean(bookmark.get_title()))
@@ -235,30 +229,10 @@ def _folded(words: str) -> str:
     return "".join(_NUMBER.sub("", words, count=1).split()).casefold()
 
 
-def _date(value: str) -> str:
-    """A PDF's date as ISO 8601; "" for what is none."""
-    match = _DATE.match(value)
-    if match is None:
-        return ""
-    year, month, day, hour, minute, second, zone_hour, zone_minute = match.groups()
-    time = f"T{hour}:{minute}:{second}" if hour else ""
-    zone = (
-        f"{zone_hour}:{zone_minute}" if zone_hour else "Z" if value.startswith("Z", match.end() - 1) else ""
-    )
-    return f"{year}-{month}-{day}{time}{zone if time else ''}"
-
-
-def _left_out(path: str, n_pages: int, pictures: Sequence[int], broken: Sequence[int]) -> Iterator[Skipped]:
-    details = [f"{_listed(broken)} of {n_pages} cannot be read"] if broken else []
-    details += [f"{_listed(pictures)} of {n_pages}: pictures, which need OCR"] if pictures else []
-    if details:
-        yield Skipped(path, Reason.DAMAGED if broken else Reason.NO_TEXT, "; ".join(details))
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:_LISTED]))
-    more = f" and {len(numbers) - _LISTED} more" if len(numbers) > _LISTED else ""
-    return f"{'page' if len(numbers) == 1 else 'pages'} {shown}{more}"
+def _left_out(path: str, n_pages: int, pages: Sequence[int], reason: str, problem: str) -> Iterator[Skipped]:
+    if pages:
+        detail = f"{problem}: {len(pages)} of {n_pages} pages, the first is page {pages[0]}"
+        yield Skipped(path, reason, detail)
 
 
 @dataclass(frozen=True)

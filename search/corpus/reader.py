@@ -1,30 +1,53 @@
-"""Parse a file in a child process with limits of time and memory, and outlive whatever the file does to it.
+"""From a file to its documents: load the bytes, decode them, hand the text to the parser for its kind.
 
-Each thread has a child of its own, which starts when a file needs one and serves one file after another. A request is a
-pickled (kind, path, content), an answer the pickled documents, or the reason why there are none. The child is a plain
-`python -c`: multiprocessing would import the main script of the calling program again, which nobody guards.
+What may cost much time or memory is parsed in a child process that has limits of both. Each thread has a child of its
+own, which starts when a file needs one and serves one file after another. A request is a pickled (kind, path, content),
+an answer the pickled documents, or the reason why there are none. The child is a plain `python -c`: multiprocessing
+would import the main script of the calling program again, which nobody guards.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from search.corpus.files import Reason, Skipped
-from search.corpus.text import Decoded
+from search.corpus import table
+from search.corpus.cut import as_read
+from search.corpus.files import (
+    DOCUMENT_KINDS,
+    Contents,
+    Reason,
+    Skipped,
+    SourceFile,
+    file_name,
+    kind_of,
+    refusal,
+    regular_bytes,
+    require,
+)
+from search.corpus.text import Decoded, decode
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import Document, Section
 
 MARKUP_KINDS = ("markdown", "rst", "html")
 Items: TypeAlias = "list[Document | Skipped]"
+
+# Characters of HTML, Markdown or reStructuredText that are parsed in this process: of 110 texts made to be hard, those
+# of so many characters took at most 16 seconds on a busy machine, most of them less than 5, and at most 150 MB. To
+# start another process takes 0.2 seconds, and handing over a file some milliseconds.
+_LARGEST_HERE = 2**16
+
+_MOST_NAMED = 1_000  # records that are left out of one file
 
 SECONDS = 100.0  # for one file
 MEMORY = 2**30  # bytes of address space, where the system can limit that
@@ -32,42 +55,139 @@ _WORN = 2**26  # bytes of files that one child reads
 
 # Isolated, so that neither the current folder nor the user's environment adds modules; what the parent can
 # import comes last.
-_START = "from search.corpus.reader import main; main({memory})"
-_PATHS = "import sys; sys.path += [path for path in {paths!r} if path not in sys.path]; "
+_PROGRAM = """
+import sys
+sys.path += [path for path in {paths!r} if path not in sys.path]
+from search.corpus.reader import main
+main({memory})
+"""
 
 _NO_MEMORY = 112  # exit code of a child that could not get any more
 # Made here, as there may be no memory for a tuple where they are caught. Python also raises the second.
 _SHORT_OF_MEMORY = (MemoryError, SystemError)
-_INTERRUPTED = (-signal.SIGINT, 0xC000013A)  # by Ctrl-C; the second on Windows
 _LONGEST_DETAIL = 200
 
 
-class Reader:
-    """A child process that parses files, for one thread.
+def load(file: SourceFile) -> Contents:
+    """The file's bytes and their hash.
+
+    Raises:
+        ReadError: "vanished", "permission denied", "unreadable file"; or what has become of it since it was
+            found: "symbolic link", "not a regular file", "too large".
+    """
+    try:
+        raw = regular_bytes(file.absolute)
+    except OSError as error:
+        raise ReadError(file.path, *refusal(error)) from error
+    return Contents(raw, hashlib.sha256(raw).hexdigest())
+
+
+def documents(
+    file: SourceFile,
+    contents: Contents,
+    *,
+    text_field: str | None = None,
+    title_field: str | None = None,
+) -> Iterator[Document | Skipped]:
+    """The documents in a file that has been loaded: one, or one for each record of a table.
 
     Args:
-        seconds, memory: limits for each file.
-        start: the program of the child; tests give others.
-    """
+        file: where the contents come from; its name decides how they are parsed.
+        contents: from `load`.
+        text_field: the CSV column or JSONL key that is searched. By default a well-known name
+            ("text", "body", "abstract", ...), else the one with the most characters.
+        title_field: likewise for the title.
 
-    def __init__(self, seconds: float = SECONDS, memory: int = MEMORY, start: str = _START) -> None:
-        self._seconds = seconds
+    Yields:
+        Documents, and for each record that gives none a `Skipped` named `path#record`: "empty" or
+        "damaged". For a PDF of which some pages give none, or markup that is read as plain text, a `Skipped`
+        named `path`.
+
+    Raises:
+        ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or
+            "no such column", and for PDF, Office files and EPUB those of `Reader.parse`. Raised while
+            iterating; "no text" after the last record.
+        OptionalDependency: the file needs the extra `documents`; `walk` leaves such files out.
+    """
+    path, kind = file.path, kind_of(file.path)
+    if kind in DOCUMENT_KINDS:
+        require(kind, path)
+        if not contents.raw:
+            raise ReadError(path, Reason.EMPTY)
+        items = own_reader().parse(kind, path, contents.raw)
+    else:
+        decoded = decode(path, contents.raw)
+        if kind in ("csv", "jsonl"):
+            yield from _some(path, table.documents(path, kind, decoded, text_field, title_field))
+            return
+        items = _text_items(path, kind, decoded)
+    for item in items:
+        if isinstance(item, Document):
+            _require_text(item)
+        yield item
+
+
+def _require_text(document: Document) -> None:
+    """Raise "no text" for a document from which no passage can be cut."""
+    read, _ = as_read(document)
+    if not any(read.text[part.start : part.end].strip() for part in read.sections):
+        detail = "there is nothing below its header" if document.text.strip() else ""
+        raise ReadError(document.path, Reason.NO_TEXT, detail)
+
+
+def _text_items(path: str, kind: str, decoded: Decoded) -> Items:
+    """The document; and why it is but the plain text, if it is."""
+    plain = decoded.document(path, kind, file_name(path), (Section(0, len(decoded.text)),))
+    if kind not in MARKUP_KINDS:
+        return [plain]
+    parser = own_reader().parse if len(decoded.text) > _LARGEST_HERE else parse
+    try:
+        return parser(kind, path, decoded)
+    except ReadError as error:
+        if error.reason == Reason.NO_TEXT:
+            raise
+        problem = f"its markup {error.reason}" + (f": {error.detail}" if error.detail else "")
+    return [plain, Skipped(path, Reason.AS_PLAIN, problem)]
+
+
+def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
+    """The items as they are, unless there is no document among them: then the file is no use, and says so.
+
+    Of those left out the first are named, and the others counted: a file may have millions.
+    """
+    n_documents, n_skipped = 0, 0
+    for item in items:
+        if isinstance(item, Document):
+            n_documents += 1
+        else:
+            n_skipped += 1
+        if isinstance(item, Document) or n_skipped <= _MOST_NAMED:
+            yield item
+    if n_documents == 0:
+        raise ReadError(path, Reason.NO_TEXT, f"none of its {n_skipped} records holds text")
+    if n_skipped > _MOST_NAMED:
+        yield Skipped(path, Reason.DAMAGED, f"{n_skipped - _MOST_NAMED:,} more records are empty or damaged")
+
+
+class Reader:
+    """A child process that parses files, for one thread."""
+
+    def __init__(self) -> None:
         root = str(Path(__file__).resolve().parents[2])
         paths = [os.path.abspath(path) for path in [root, *sys.path] if path]  # noqa: PTH100 (strings)
-        self._program = _PATHS.format(paths=paths) + start.format(memory=memory)
+        self._program = _PROGRAM.format(paths=paths, memory=MEMORY)
         self._child: subprocess.Popen[bytes] | None = None
-        self._owner, self._read = 0, 0  # process that started the child, bytes that it read
+        self._read = 0  # bytes that the child read
 
     def parse(self, kind: str, path: str, content: bytes | Decoded) -> Items:
         """The documents in a file, and what of it is not in them.
 
         Raises:
             ReadError: what the parser says; "took too long", "needs too much memory" or "crashed its reader".
-            KeyboardInterrupt: Ctrl-C reached the child.
         """
-        late = threading.Event()
         child = self._running(len(content if isinstance(content, bytes) else content.text))
-        timer = threading.Timer(self._seconds, _expire, (child, late))
+        deadline = time.monotonic() + SECONDS
+        timer = threading.Timer(SECONDS, child.kill)
         timer.daemon = True
         timer.start()
         try:
@@ -77,10 +197,9 @@ class Reader:
             child.stdin.flush()
             answer: Items | tuple[str, str] = pickle.load(child.stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
-            if not late.is_set():
-                raise _failure(path, child) from None
-            detail = f"longer than {self._seconds:g} seconds"
-            raise ReadError(path, Reason.TOO_SLOW, detail) from None
+            if time.monotonic() >= deadline:
+                raise ReadError(path, Reason.TOO_SLOW, f"longer than {SECONDS:g} seconds") from None
+            raise _failure(path, child) from None
         except BaseException:
             self.close()
             raise
@@ -91,21 +210,21 @@ class Reader:
         return answer
 
     def _running(self, size: int) -> subprocess.Popen[bytes]:
-        """A child that lives, is this process's own and has not read much."""
+        """A child that lives and has not read much."""
         self._read += size
-        child = self._child
-        if child is None or child.poll() is not None or self._owner != os.getpid() or self._read > _WORN:
+        if self._child is None or self._child.poll() is not None or self._read > _WORN:
             self.close()
-            self._owner, self._read = os.getpid(), size
-            self._child = child = subprocess.Popen(
+            self._read = size
+            self._child = subprocess.Popen(
                 [sys.executable, "-I", "-X", "utf8", "-c", self._program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the parent alone
             )
             # Also when the thread that uses it ends, or the whole process.
-            self._stop = weakref.finalize(self, _stop, child, self._owner)
-        return child
+            self._stop = weakref.finalize(self, _stop, self._child)
+        return self._child
 
     def close(self) -> None:
         """End the child, if there is one."""
@@ -114,28 +233,19 @@ class Reader:
             self._child = None
 
 
-def _expire(child: subprocess.Popen[bytes], late: threading.Event) -> None:
-    late.set()
-    child.kill()
-
-
-def _failure(path: str, child: subprocess.Popen[bytes]) -> BaseException:
-    """The exception for a child that gave no answer."""
+def _failure(path: str, child: subprocess.Popen[bytes]) -> ReadError:
+    """The error for a child that gave no answer."""
     child.kill()
     code = child.wait()
-    if code in _INTERRUPTED:
-        return KeyboardInterrupt()
     if code == _NO_MEMORY:
         return ReadError(path, Reason.OUT_OF_MEMORY)
     return ReadError(path, Reason.CRASHED, f"exit code {code}")
 
 
-def _stop(child: subprocess.Popen[bytes], owner: int) -> None:
-    """End a child of this process; after a fork it is still the other's."""
-    if owner == os.getpid():
-        child.kill()
-        with contextlib.suppress(OSError):  # of what could not be sent
-            child.communicate()
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    with contextlib.suppress(OSError):  # of what could not be sent
+        child.communicate()
 
 
 _own = threading.local()
@@ -144,7 +254,7 @@ _own = threading.local()
 def own_reader() -> Reader:
     """The reader of the calling thread."""
     if not hasattr(_own, "reader"):
-        _own.reader = Reader(SECONDS, MEMORY)
+        _own.reader = Reader()
     reader: Reader = _own.reader
     return reader
 
@@ -154,18 +264,31 @@ def parse(kind: str, path: str, content: bytes | Decoded) -> Items:
 
     Args:
         content: the text of HTML, Markdown and reStructuredText, else the bytes.
+
+    Raises:
+        ReadError: also for an error of a parser that nobody thought of.
     """
+    try:
+        return _parsed(kind, path, content)
+    except (ReadError, *_SHORT_OF_MEMORY):
+        raise
+    except RecursionError:
+        raise ReadError(path, Reason.DAMAGED, "nested too deeply") from None
+    except Exception as error:  # libraries let errors of all kinds through
+        detail = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_DETAIL]
+        raise ReadError(path, Reason.DAMAGED, detail) from error
+
+
+def _parsed(kind: str, path: str, content: Any) -> Items:
     if kind in MARKUP_KINDS:
-        assert isinstance(content, Decoded)
         from search.corpus import html, markdown, rst
 
         parsers = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
         return [parsers[kind](path, content)]
-    from search.corpus import notebook, office, pdf
+    from search.corpus import markdown, office, pdf
 
-    extractors = {"pdf": pdf.extract, "notebook": notebook.extract, "docx": office.docx}
+    extractors = {"pdf": pdf.extract, "notebook": markdown.notebook, "docx": office.docx}
     extractors |= {"pptx": office.pptx, "xlsx": office.xlsx, "epub": office.epub}
-    assert isinstance(content, bytes)
     return extractors[kind](path, content)
 
 
@@ -178,8 +301,11 @@ def main(memory: int) -> None:
     # Libraries may write to standard output, which must not end up in an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once, also in the middle of a library
-    _limit(memory)
+    if sys.platform != "win32":
+        import resource
+
+        with contextlib.suppress(ValueError, OSError):  # macOS knows this limit and refuses it
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     try:
         while True:
             pickle.dump(_answer(*pickle.load(sys.stdin.buffer)), answers)
@@ -195,24 +321,3 @@ def _answer(kind: str, path: str, content: bytes | Decoded) -> Items | tuple[str
         return parse(kind, path, content)
     except ReadError as error:
         return error.reason, error.detail
-    except _SHORT_OF_MEMORY:
-        raise
-    except RecursionError:
-        return Reason.DAMAGED, "nested too deeply"
-    except Exception as error:  # libraries let errors of all kinds through, one file at a time
-        detail = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_DETAIL]
-        return Reason.DAMAGED, detail
-
-
-def _limit(memory: int) -> None:
-    """Give up what this process does not need, so that a file cannot misuse it."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    # No dump of memory, and no file is written; pipes are none.
-    for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)):
-        with contextlib.suppress(ValueError, OSError):  # macOS knows some of these and refuses them
-            _, hard = resource.getrlimit(limit)
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(limit, (most, most))

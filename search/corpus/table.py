@@ -28,9 +28,7 @@ _TITLES = "title name subject headline heading"
 # Records that are looked at to find the column with the most text.
 _LOOKED_AT = 100
 
-# Columns that an error lists, and characters of each name: a file may have thousands, of any length.
-_NAMED = 30
-_LONGEST_NAME = 80
+_NAMED = 30  # columns that an error lists
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,13 @@ class _Columns:
             number: of the record, from 1.
 
         Raises:
-            ValueError, RecursionError: the record is damaged, holds too many values, or nests them too deeply.
+            ValueError: the record is damaged, or nests values too deeply.
         """
         if record.problem:
             raise ValueError(record.problem)
         row = {self.text: record.values} if isinstance(record.values, str) else record.values
-        title = one_line(_plain(row.get(self.title))) if self.title else ""
-        text = _plain(row.get(self.text))
+        title = one_line(as_text(row.get(self.title))) if self.title else ""
+        text = as_text(row.get(self.text))
         if not text.strip():
             text = title  # all that the record says
         if not text:
@@ -101,10 +99,11 @@ def documents(
         name, at = f"{path}#{number}", f"line {record.first}"
         try:
             document = columns.document(path, kind, decoded.encoding, number, record)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             yield Skipped(name, Reason.DAMAGED, f"{at}: {error}")
         else:
-            yield document or Skipped(name, Reason.EMPTY, f"{at}: nothing {nothing} '{_shown(columns.text)}'")
+            detail = f"{at}: nothing {nothing} '{whole_characters(columns.text)}'"
+            yield document or Skipped(name, Reason.EMPTY, detail)
 
 
 def _json_lines(
@@ -161,9 +160,8 @@ def _chosen(
     """
     for option, name in (("text_field", text_field), ("title_field", title_field)):
         if name is not None and name not in names:
-            listed = ", ".join(f"'{_shown(known)}'" for known in names[:_NAMED])
-            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-            detail = f"{option} '{_shown(name)}' is not one of {listed}{more}"
+            listed = ", ".join(f"'{known}'" for known in names[:_NAMED])
+            detail = whole_characters(f"{option} '{name}' is not one of {listed}")
             raise ReadError(path, Reason.NO_SUCH_COLUMN, detail)
     title = title_field or _known(_TITLES, names, taken=text_field)
     text = text_field or _known(_TEXTS, names, taken=title_field)
@@ -171,16 +169,9 @@ def _chosen(
         others = [name for name in names if name != title] or list(names)
         lengths = Counter[str]()
         for row in rows:
-            lengths.update({name: _length(value) for name, value in row.items()})
+            lengths.update({name: len(as_text(value)) for name, value in row.items()})
         text = max(others, key=lengths.__getitem__)
     return _Columns(text, title if title != text else None)
-
-
-def _length(value: Any) -> int:
-    try:
-        return len(as_text(value))
-    except RecursionError:
-        return 0
 
 
 def _known(known: str, names: Sequence[str], taken: str | None) -> str | None:
@@ -188,26 +179,12 @@ def _known(known: str, names: Sequence[str], taken: str | None) -> str | None:
     return next((by_lower[name] for name in known.split() if name in by_lower), None)
 
 
-def _shown(name: str) -> str:
-    """A column's name as a message holds it: cut short, and without halves of characters."""
-    name = whole_characters(name)
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
-
-
-def _plain(value: Any) -> str:
-    return whole_characters(as_text(value))
-
-
 def as_text(value: Any) -> str:
-    """A value as text to search: strings as they are, lists of strings as lines, nothing as "".
-
-    Raises:
-        RecursionError: lists are nested too deeply.
-    """
-    if isinstance(value, str):
-        return value
+    """A value as text to search: strings as they are, lists of strings as lines, nothing as ""."""
     if isinstance(value, list):
-        return "\n".join(filter(None, map(as_text, value)))
+        value = "\n".join(item for item in value if item and isinstance(item, str))
+    if isinstance(value, str):
+        return whole_characters(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
     return ""
@@ -218,14 +195,12 @@ _LONGEST_CELL = 64 * 2**20
 
 _DELIMITERS = ",\t;|"
 
-# Far more than any table has; what has more is no table, and a name for each column would fill the memory.
-_MOST_COLUMNS = 10_000
-
 # Characters that the delimiter is told from.
 _SAMPLE = 2**20
 
-# Characters that are read again because of stray quotes; one more quote then costs the rest of the file.
-_MOST_REREAD = 200_000_000
+_MOST_STRAY = (
+    100  # quotes that are never closed; one more costs the rest of the file, as each is looked for to its end
+)
 
 # Between the columns of a file that has but one: a character that is not in it.
 _NO_DELIMITER = "\x1f"
@@ -255,14 +230,11 @@ def _named(names: list[str], cells: list[str]) -> dict[str, str]:
 
 
 def _distinct(cells: list[str]) -> list[str]:
-    """Column names: stripped, "column 3" for a nameless one, "name (2)" for the second "name"."""
+    """Column names: stripped, "column 3" for a nameless one, "name (4)" for a fourth one that repeats "name"."""
     names: dict[str, None] = {}
-    repeats: dict[str, Iterator[int]] = {}
     for number, cell in enumerate(cells, 1):
-        name = plain = cell.strip() or f"column {number}"
-        while name in names:
-            name = f"{plain} ({next(repeats.setdefault(plain, itertools.count(2)))})"
-        names[name] = None
+        name = cell.strip() or f"column {number}"
+        names[f"{name} ({number})" if name in names else name] = None
     return list(names)
 
 
@@ -271,7 +243,7 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
     if csv.field_size_limit() < _LONGEST_CELL:
         csv.field_size_limit(_LONGEST_CELL)
     delimiter, spaced = _dialect(lines)
-    done = reread = 0
+    done = stray = 0
     while done < len(lines):
         reader = csv.reader(lines[done:], delimiter=delimiter, skipinitialspace=spaced)
         start = done
@@ -287,14 +259,12 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
             last = start + reader.line_num
             if last == len(lines) and last > first and _is_open(lines[first - 1 : last]):
                 # One stray quote has swallowed the rest of the file: give up its line, not the rest.
-                last = first if reread <= _MOST_REREAD else last
-                reread += sum(map(len, lines[first:]))
+                last = first if stray < _MOST_STRAY else last
+                stray += 1
                 yield [], first, last, "a quote is opened and never closed"
                 done = last
                 break
-            if len(cells) > _MOST_COLUMNS:
-                yield [], first, last, f"{len(cells):,} cells; the most is {_MOST_COLUMNS:,}"
-            elif len(cells) > 1 or any(cell.strip() for cell in cells):
+            if len(cells) > 1 or any(cell.strip() for cell in cells):
                 yield cells, first, last, ""
 
 

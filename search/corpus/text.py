@@ -16,7 +16,7 @@ import math
 import re
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
@@ -27,9 +27,6 @@ from search.records.documents import DEEPEST, Document, LineMap, Section
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 KEPT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-
-# YAML's anchors let twenty lines stand for a billion values; nobody's metadata needs this many.
-_MOST_VALUES = 100_000
 
 # Python neither reads nor writes numbers of more than 4,300 digits, unless they are hexadecimal.
 _MOST_BITS = 10_000
@@ -114,10 +111,9 @@ def json_values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """A copy of `mapping` that JSON can hold: dates as ISO 8601, sets as lists, keys as strings.
 
     Raises:
-        ValueError: if it holds more than 100,000 values, a number of thousands of digits, or is nested more than 50
-            deep, as what holds itself.
+        ValueError: if it holds a number of thousands of digits, or is nested more than 50 deep.
     """
-    copy: dict[str, Any] = _copied(mapping, iter(range(_MOST_VALUES)), DEEPEST)
+    copy: dict[str, Any] = _copied(mapping, DEEPEST)
     return copy
 
 
@@ -130,27 +126,23 @@ def whole_characters(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
-def _copied(value: Any, left: Iterator[int], levels: int) -> Any:
-    if next(left, None) is None:
-        raise ValueError(f"more than {_MOST_VALUES:,} values")
+def _copied(value: Any, levels: int) -> Any:
     if not levels:
         raise ValueError(f"nested more than {DEEPEST} deep")
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise ValueError("a number of too many digits")
-    if value is None or isinstance(value, int):
+    if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {whole_characters(str(key)): _copied(item, left, levels - 1) for key, item in value.items()}
+        return {whole_characters(str(key)): _copied(item, levels - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_copied(item, left, levels - 1) for item in value]
+        return [_copied(item, levels - 1) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((_copied(item, left, levels - 1) for item in value), key=str)
+        return sorted((_copied(item, levels - 1) for item in value), key=str)
     return whole_characters(str(value))
 
 

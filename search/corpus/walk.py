@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def walk(
     """
     root = Path(os.path.abspath(root))  # noqa: PTH100 (resolve() would follow links)
     filters = _Filters(_patterns("include", include), _patterns("exclude", exclude), max_bytes)
-    return _walk(str(root), _listed_root(root), filters)
+    return _walk(_first_level(root), filters)
 
 
 class _Filters:
@@ -76,9 +77,9 @@ def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
     return Patterns(globs) if globs else None
 
 
-def _listed_root(root: Path) -> list[os.DirEntry[str]]:
+def _first_level(root: Path) -> _Level:
     try:
-        return _listed(str(root))
+        return _Level("", str(root), built_in_rules())
     except FileNotFoundError:
         problem = "does not exist; check the spelling, or mount the drive it is on"
     except NotADirectoryError:
@@ -90,24 +91,9 @@ def _listed_root(root: Path) -> list[os.DirEntry[str]]:
     raise InputError(f"{root} {problem}")
 
 
-def _listed(folder: str) -> list[os.DirEntry[str]]:
-    """All entries or an error, never half of them: what is missing from a list counts as deleted."""
-    with os.scandir(folder) as entries:
-        return sorted(entries, key=lambda entry: os.fsencode(entry.name))
-
-
-def _walk(root: str, entries: list[os.DirEntry[str]], filters: _Filters) -> Iterator[SourceFile | Skipped]:
-    rules = built_in_rules()
-    try:
-        # As git does, through links: all that is taken from it is patterns.
-        rules = with_file(rules, "", Path(os.path.realpath(Path(root, ".git", "info", "exclude"))))
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        yield Skipped(".git/info/exclude", Reason.PERMISSION_DENIED, _unread(error))
+def _walk(first: _Level, filters: _Filters) -> Iterator[SourceFile | Skipped]:
     # One level a folder, so that no depth of folders meets Python's recursion limit.
-    levels = [_Level("", entries, rules)]
-    yield from levels[-1].problems
+    levels = [first]
     while levels:
         entry = next(levels[-1].remaining, None)
         if entry is None:
@@ -119,35 +105,28 @@ def _walk(root: str, entries: list[os.DirEntry[str]], filters: _Filters) -> Iter
             continue
         path = levels[-1].folder + entry.name
         try:
-            listed = _listed(entry.path)
+            levels.append(_Level(path + "/", entry.path, levels[-1].rules))
         except FileNotFoundError:
             yield Skipped(path, Reason.VANISHED, is_folder=True)
         except OSError as error:
             yield Skipped(path, Reason.UNREADABLE_FOLDER, error.strerror or "", is_folder=True)
-        else:
-            levels.append(_Level(path + "/", listed, levels[-1].rules))
-            yield from levels[-1].problems
 
 
 class _Level:
-    """A folder that is being walked: what of it remains, and the rules that hold in it."""
+    """A folder that is being walked: what of it remains, and the rules that hold in it.
 
-    def __init__(self, folder: str, entries: list[os.DirEntry[str]], outer: Rules) -> None:
-        self.folder, self.rules = folder, outer
-        self.problems: list[Skipped] = []
+    All of its entries and rules or an error, never half of them: what is missing from a list counts as deleted.
+    """
+
+    def __init__(self, folder: str, location: str, outer: Rules) -> None:
+        with os.scandir(location) as entries:
+            listed = sorted(entries, key=lambda entry: os.fsencode(entry.name))
+        self.folder, self.rules, self.remaining = folder, outer, iter(listed)
         # Sorted by name they come weakest first: .gitignore, .ignore, .seewhyignore.
-        for entry in entries:
-            try:
-                if entry.name in IGNORE_FILES and entry.is_file(follow_symlinks=False):
+        for entry in listed:
+            if entry.name in IGNORE_FILES and entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):  # gone since it was listed
                     self.rules = with_file(self.rules, folder, Path(entry.path))
-            except OSError as error:
-                self.problems.append(Skipped(folder + entry.name, Reason.PERMISSION_DENIED, _unread(error)))
-        reported = {problem.path for problem in self.problems}
-        self.remaining = iter([entry for entry in entries if folder + entry.name not in reported])
-
-
-def _unread(error: OSError) -> str:
-    return f"its patterns are not applied: {error.strerror}"
 
 
 def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> SourceFile | Skipped | None:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import datetime
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from .conftest import outline, parsed
+from search.errors import ReadError
+
+from .conftest import Document, outline, parsed
 
 GUIDE = """\
 ---
@@ -93,15 +98,10 @@ def test_what_is_no_front_matter_stays_text(tmp_path: Path, source: str) -> None
     assert "".join(text for _, text in outline(document)) == source
 
 
-def test_a_yaml_bomb_stays_text(tmp_path: Path) -> None:
-    levels = "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
-    document = parsed(tmp_path, "a.md", f"---\na0: &a0 [lol]\n{levels}---\ntext\n")
-    assert document.metadata == {}
-    assert document.sections[0].start == 0
-
-
 MERGES = "".join(f"a{n + 1}: &a{n + 1} {{<<: [*a{n}, *a{n}]}}\n" for n in range(14))
+LEVELS = "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
 ODD = {
+    "a bomb": f"---\na0: &a0 [lol]\n{LEVELS}---\n",
     "merges": f"---\na0: &a0 {{k: v}}\n{MERGES}---\n",
     "a base-60 number beyond floats": f"---\na: !!float 1{':1' * 200}.5\n---\n",
     "no integer": '---\na: !!int ""\n---\n',
@@ -122,13 +122,61 @@ def test_odd_front_matter_stays_text_and_stops_nothing(tmp_path: Path, name: str
     assert document.sections[0].start == 0
 
 
-def test_what_a_mapping_takes_over_from_another(tmp_path: Path) -> None:
-    document = parsed(tmp_path, "a.md", "---\na: &a {b: 1, c: 2}\nd: {<<: *a, c: 3}\n---\ntext")
-    assert document.metadata["d"] == {"b": 1, "c": 3}
-
-
 def test_a_very_long_heading(tmp_path: Path) -> None:
     words = "[a](" * 2000
     first, second = parsed(tmp_path, "a.md", f"# {words}\n\n## b\n\ntext\n").sections
     assert [len(part) for part in second.trail] == [500, 1]
     assert first.trail == (words[:500],)
+
+
+def cell(kind: str, source: Any, *outputs: dict[str, Any]) -> dict[str, Any]:
+    return {"cell_type": kind, "source": source, "outputs": list(outputs)}
+
+
+def shown(**data: Any) -> dict[str, Any]:
+    return {
+        "output_type": "display_data",
+        "data": {name.replace("_", "/"): text for name, text in data.items()},
+    }
+
+
+CELLS = [
+    cell(
+        "markdown",
+        ["# A *first* look\n", "\n", "At [data](http://x), ![p](attachment:p.png).\n\nSub\n---\n- one"],
+    ),
+    cell("raw", "left out"),
+    cell(
+        "code",
+        "x = *y*\nprint(x)",
+        {"output_type": "stream", "name": "stdout", "text": ["\x1b[31mred\x1b[0m\n", "line"]},
+        shown(text_plain="<Figure size 1x1>", image_png="iVBORw0KGgo" * 9_000),
+        shown(text_plain="a" * 3_000),
+        {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["long"]},
+    ),
+    cell("markdown", "## Last"),
+    cell("code", ""),
+]
+
+
+def notebook(**parts: Any) -> bytes:
+    return json.dumps({"nbformat": 4, "metadata": {"language_info": {"name": "python"}}, **parts}).encode()
+
+
+def test_cells_are_pages_and_their_headings_sections(document: Callable[[str, bytes], Document]) -> None:
+    found = document("a.ipynb", notebook(cells=CELLS))
+    assert (found.kind, found.title, found.metadata) == ("notebook", "A first look", {"language": "python"})
+    assert outline(found) == [
+        (("A first look",), "A first look\n\nAt data, p.\n\n"),
+        (
+            ("A first look", "Sub"),
+            "Sub\n\none\n\nx = *y*\nprint(x)\n\nred\nline\n\n" + "a" * 2_000 + "\n\nValueError: no\n\n",
+        ),
+        (("A first look", "Last"), "Last"),
+    ]
+    assert [found.text[start : start + 4] for start in found.pages] == ["A fi", "x = ", "x = ", "Last", ""]
+
+
+@pytest.mark.parametrize("raw", [b"no JSON", b"[" * 100_000, b"[]", notebook(), notebook(cells=[1])])
+def test_what_is_no_notebook(failure: Callable[[str, bytes], ReadError], raw: bytes) -> None:
+    assert failure("a.ipynb", raw).reason == "damaged"

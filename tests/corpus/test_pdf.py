@@ -5,13 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus import Skipped
-from search.corpus.markup import markup
-from search.corpus.pdf import Line, _date, paragraphs, undivided
 from search.errors import ReadError
-from search.records.documents import Document
 
-from .conftest import items, outline, shared
+from .conftest import Document, Skipped, items, outline, shared
 from .making import pdf
 
 Read = Callable[[str, bytes], Document]
@@ -29,7 +25,7 @@ def test_pages_title_and_metadata(document: Read) -> None:
     assert found.pages == (0, 13)
     assert [found.page(offset) for offset in (0, 12, 13)] == [1, 1, 2]
     assert (found.title, found.kind) == ("On keys", "pdf")
-    assert found.metadata == {"author": "Ada", "created": "2024-02-29T12:00:00+01:00"}
+    assert found.metadata == {"author": "Ada", "created": "2024-02-29"}
     assert found.lines.span(13, 25) == (3, 3)
 
 
@@ -80,6 +76,11 @@ def test_a_page_is_a_section_unless_its_sentence_runs_on(document: Read) -> None
     assert len(found.pages) == 4
 
 
+def marks(document: Document) -> list[str]:
+    pairs = zip(document.marks[::2], document.marks[1::2], strict=True)
+    return [document.text[start:end] for start, end in pairs]
+
+
 def test_heads_and_feet_of_pages_are_marks(document: Read) -> None:
     rows = ["One night the ship", "went down, and who", "was on it swam. All.", "Twice it was seen."]
     pages = [
@@ -87,14 +88,13 @@ def test_heads_and_feet_of_pages_are_marks(document: Read) -> None:
         for n, row in enumerate(rows)
     ]
     found = document("a.pdf", pdf([["Title"], *pages, ["", "", "Afterword"]]))
-    marks = [found.text[start:end] for start, end in markup(found)]
-    assert marks == [
+    assert marks(found) == [
         mark for n in range(4) for mark in (f"Night {rows[n][0]} {n}", "A Tale", f"Page {n} of 9")
     ]
     # The sentence that runs on is not cut at the end of the page.
     assert [section.trail for section in found.sections] == [()] * 4
     assert "A Tale\nwent down" in found.text
-    assert list(markup(document("b.pdf", pdf([["A Tale", "", row] for row in rows[:2]])))) == []
+    assert marks(document("b.pdf", pdf([["A Tale", "", row] for row in rows[:2]]))) == []
 
 
 def test_a_page_without_text_has_its_number(document: Read) -> None:
@@ -109,7 +109,6 @@ def test_what_is_filled_in_is_read(document: Read) -> None:
         "/Subtype /Widget /FT /Btn /V /Yes",
         "/Subtype /FreeText /Contents (Written over)",
         "/Subtype /Text /Contents (Closed note)",
-        "/Subtype /FreeText /F 2 /Contents (Hidden)",
     ]
     assert (
         document("a.pdf", pdf([["Name:"]], annotations=annotations)).text
@@ -119,9 +118,11 @@ def test_what_is_filled_in_is_read(document: Read) -> None:
 
 def test_scans(tmp_path: Path, failure: Callable[[str, bytes], ReadError]) -> None:
     error = failure("a.pdf", pdf([[], []], pictures=[0, 1]))
-    assert (error.reason, error.detail[:20]) == ("no text", "2 pages without text")
+    assert (error.reason, error.detail[:6]) == ("no text", "a scan")
     found = items(tmp_path, "a.pdf", pdf([["Text."], [], []], pictures=[1]))
-    assert found[1:] == [Skipped("a.pdf", "no text", "page 2 of 3: pictures, which need OCR")]
+    assert found[1:] == [
+        Skipped("a.pdf", "no text", "pictures, which need OCR: 1 of 3 pages, the first is page 2")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -135,59 +136,6 @@ def test_scans(tmp_path: Path, failure: Callable[[str, bytes], ReadError]) -> No
 )
 def test_what_cannot_be_read(failure: Callable[[str, bytes], ReadError], raw: bytes, reason: str) -> None:
     assert failure("a.pdf", raw).reason == reason
-
-
-def test_dates() -> None:
-    assert _date("D:20110324110011Z00'00'") == "2011-03-24T11:00:11Z"
-    assert _date("D:20110324") == "2011-03-24"
-    assert _date("yesterday") == ""
-
-
-def line(text: str, left: float, bottom: float, right: float, height: float = 10) -> Line:
-    return Line(text, left, bottom, bottom + height, right, bottom, bottom + height)
-
-
-LONG = "a line that is as long as all of them"
-
-
-@pytest.mark.parametrize(
-    ("second", "text"),
-    [
-        (line(LONG, 0, 88, 200), f"{LONG} {LONG}"),
-        (line(LONG, 0, 60, 200), f"{LONG}\n\n{LONG}"),  # far below
-        (line(LONG, 0, 88, 200, height=14), f"{LONG}\n\n{LONG}"),  # in larger letters
-        (line(LONG, 300, 100, 500), f"{LONG}\n\n{LONG}"),  # beside it
-        (line(LONG, 20, 88, 200), f"{LONG}\n{LONG}"),  # indented
-        (line(f"• {LONG}", 0, 88, 200), f"{LONG}\n• {LONG}"),  # an entry of a list
-        (line(LONG, 0, 88, 400), f"{LONG}\n{LONG}"),  # longer by far
-    ],
-)
-def test_which_lines_are_joined(second: Line, text: str) -> None:
-    lines = [line(LONG, 0, 100, 200), second]
-    found = list(paragraphs(lines, [one.text for one in lines]))
-    assert found[0][1] == 2
-    assert "".join("\n" * apart + words for words, apart in found)[2:] == text
-
-
-def test_no_lines_no_paragraphs() -> None:
-    assert list(paragraphs([], [])) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "whole"),
-    [
-        ("vocab\ufffeulary", "vocabulary"),  # nothing known
-        ("state-of-the\ufffeart", "state-of-the-art"),
-        ("well-docu\ufffemented, documented", "well-documented, documented"),
-        ("well\ufffeknown, well-known", "well-known, well-known"),
-        ("well\ufffeknown. Well, known.", "well-known. Well, known."),
-        ("wellknown, well\ufffeknown. Well, known.", "wellknown, wellknown. Well, known."),
-        ("pages 10\ufffe12", "pages 10-12"),
-        ("\ufffe", "-"),
-    ],
-)
-def test_divided_words(text: str, whole: str) -> None:
-    assert undivided([[line(text, 0, 0, 1)]]) == [[whole]]
 
 
 def test_a_pdf_of_the_outside_world(document: Read) -> None:

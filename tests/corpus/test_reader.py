@@ -1,156 +1,233 @@
-"""The child process, with parsers in it that misbehave."""
+"""From a file to its documents, here and in the child process, with parsers in it that misbehave."""
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from array import array
 from pathlib import Path
 
 import psutil
 import pytest
 
-from search.corpus import SourceFile, walk
+from search.corpus import Contents, Skipped, SourceFile, documents, load, reader, walk
 from search.corpus.reader import Reader, own_reader
 from search.errors import OptionalDependency, ReadError
+from search.records.documents import Document, LineMap, Section
 from tests.conftest import REPOSITORY
 
-from .conftest import items, parsed
+from .conftest import items, parsed, read, source_file
 from .making import pdf
 
+
+def test_a_plain_file(tmp_path: Path) -> None:
+    assert parsed(tmp_path, "notes.txt", "one\r\ntwo\n") == Document(
+        path="notes.txt",
+        kind="text",
+        text="one\r\ntwo\n",
+        title="notes.txt",
+        lines=LineMap(array("I", (0, 5, 9)), range(1, 4)),
+        sections=(Section(0, 9),),
+    )
+    code = parsed(tmp_path, "a.py", "# Not a heading\n===\n")
+    assert (code.kind, code.title, len(code.sections)) == ("code", "a.py", 1)
+
+
+def test_bytes_and_hash(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"abc")
+    contents = load(source_file(tmp_path / "a.txt"))
+    assert contents == Contents(b"abc", hashlib.sha256(b"abc").hexdigest())
+    with pytest.raises(ReadError, match=r"sub/gone\.txt: vanished"):
+        load(SourceFile("sub/gone.txt", tmp_path / "gone.txt", 1, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "reason"),
+    [
+        ("a.txt", b"", "empty"),
+        ("a.md", b"a\0b", "binary"),
+        ("a.py", b"-----BEGIN EC PRIVATE KEY-----\n", "secret"),
+        ("a.html", b"<p></p>", "no text"),
+        ("a.md", b"---\ntitle: Nothing else\n---\n\n", "no text"),
+        ("a.rst", b"PEP: 1\nTitle: Nothing else\n\n.. rejected::\n", "no text"),
+    ],
+)
+def test_reasons(tmp_path: Path, name: str, raw: bytes, reason: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        items(tmp_path, name, raw)
+    assert (caught.value.path, caught.value.reason) == (name, reason)
+
+
+def test_a_name_that_is_no_utf8_gives_a_title_that_can_be_shown() -> None:
+    file = SourceFile("d/caf\udce9.md", Path("unused"), 1, 0, 0)
+    (document,) = documents(file, Contents(b"text", ""))
+    assert isinstance(document, Document)
+    assert (document.path, document.title) == ("d/caf\udce9.md", "caf\ufffd")
+
+
+MARKUP = {
+    "a.md": "---\ntitle: T\ndate: 2024-01-01\n---\nIntro é\n# One *two*\ntext\n## Three\n\nmore\r\n",
+    "a.rst": ":Author: A\n\nOne\n===\n\ntext\n\nTwo\n---\n\nmore 𝄞\n",
+    "a.html": "<title>T</title><meta name=author content=A><p>one\n<h1>Two</h1>\n\n<pre>a\n\nb</pre>é",
+}
+
+
+def test_a_child_process_gives_the_same_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {name: items(tmp_path, name, text) for name, text in MARKUP.items()}
+    monkeypatch.setattr(reader, "_LARGEST_HERE", 0)
+    monkeypatch.setattr(reader, "parse", None)  # of this process, not of the child
+    for name, text in MARKUP.items():
+        assert items(tmp_path, name, text) == here[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "text", "reason"),
+    [
+        ("a.md", ("MEMORY", 150 * 2**20), "- a\n" * 60_000, "needs too much memory"),
+        ("a.html", ("SECONDS", 0.5), "<" * 1_000_000, "took too long: longer than 0.5 seconds"),
+    ],
+)
+def test_markup_beyond_the_limits_is_plain_text(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    limit: tuple[str, float],
+    text: str,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(reader, *limit)
+    monkeypatch.setattr(reader, "own_reader", Reader)
+    document, skipped = items(tmp_path, name, text)
+    assert isinstance(document, Document)
+    assert (document.text, document.title, len(document.sections)) == (text, name, 1)
+    assert skipped == Skipped(name, "read as plain text", f"its markup {reason}")
+
+
+def test_a_parser_that_fails_leaves_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Document:
+        raise IndexError("of a parser")
+
+    monkeypatch.setattr("search.corpus.markdown.document", fails)
+    document, skipped = items(tmp_path, "a.md", "# One\ntext")
+    assert isinstance(document, Document)
+    assert (document.text, document.title) == ("# One\ntext", "a.md")
+    assert skipped == Skipped("a.md", "read as plain text", "its markup damaged: IndexError: of a parser")
+
+
+def test_of_a_million_records_left_out_the_first_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_MOST_NAMED", 2)
+    found = items(tmp_path, "a.jsonl", "[]\n" * 9 + '"text"\n' + '""\n' * 5)
+    assert [getattr(item, "text", None) or item.path for item in found] == [
+        "a.jsonl#1",
+        "a.jsonl#2",
+        "text",
+        "a.jsonl",
+    ]
+    assert getattr(found[-1], "detail", "") == "12 more records are empty or damaged"
+    with pytest.raises(ReadError, match="none of its 9 records holds text"):
+        items(tmp_path, "a.jsonl", "[]\n" * 9)
+
+
+# A child that runs what it is given to parse.
 PROGRAM = """
-import ctypes, os, signal, sys, time
+import sys
+sys.path += {paths!r}
+import ctypes, os, time
 from search.corpus import reader
 from search.corpus.writing import Writing
 
-def parse(kind, path, raw):
-    {body}
+def parsed(kind, path, raw):
+    exec(raw)
     writing = Writing(path, kind)
     writing.paragraph(f"text {{os.getpid()}}")
     return [writing.done()]
 
-reader.parse = parse
+reader._parsed = parsed
 reader.main({memory})
 """
 
-Make = Callable[..., Reader]
-
 
 @pytest.fixture
-def made() -> Iterator[Make]:
-    """Readers whose child does something with each file."""
-    found: list[Reader] = []
-
-    def make(body: str, seconds: float = 60, memory: int = 2**29) -> Reader:
-        program = PROGRAM.format(body=body, memory=memory)
-        found.append(Reader(seconds, memory, program.replace("{", "{{").replace("}", "}}")))
-        return found[-1]
-
-    yield make
-    for one in found:
-        one.close()
+def obedient(monkeypatch: pytest.MonkeyPatch) -> Reader:
+    monkeypatch.setattr(reader, "_PROGRAM", PROGRAM)
+    monkeypatch.setattr(reader, "MEMORY", 2**29)
+    return Reader()
 
 
-def text(reader: Reader, raw: bytes = b"x") -> str:
-    (document,) = reader.parse("pdf", "a.pdf", raw)
+def text(one: Reader, raw: bytes = b"pass") -> str:
+    (document,) = one.parse("pdf", "a.pdf", raw)
     return document.text  # type: ignore[union-attr]
 
 
-def failure(reader: Reader, raw: bytes = b"x") -> tuple[str, str]:
+def failure(one: Reader, raw: str) -> tuple[str, str]:
     with pytest.raises(ReadError) as caught:
-        text(reader, raw)
+        text(one, raw.encode())
     assert caught.value.path == "a.pdf"
     return caught.value.reason, caught.value.detail
 
 
-def children() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
 
 
-def test_one_child_serves_several_files_and_is_replaced_after_many(made: Make) -> None:
-    reader, before = made("pass"), len(children())
-    first = text(reader)
-    assert text(reader, bytes(10**7)) == first
-    assert len(children()) == before + 1
-    assert text(reader, bytes(2**26)) != first
-    reader.close()
-    assert len(children()) == before
+def test_one_child_serves_several_files_and_is_replaced_after_many(obedient: Reader) -> None:
+    before = children()
+    first = text(obedient)
+    assert text(obedient, b"#" * 10**7) == first
+    assert children() - before == {int(first.split()[1])}
+    second = text(obedient, b"#" * 2**26)
+    assert second != first
+    obedient.close()
+    assert children() <= before
 
 
-@pytest.mark.parametrize(
-    ("body", "reason", "detail"),
-    [
-        ("os._exit(3)", "crashed its reader", "exit code 3"),
-        ("os._exit(0)", "crashed its reader", "exit code 0"),
-        ("raise MemoryError", "needs too much memory", ""),
-        ("raise ValueError('no\\n good')", "damaged", "ValueError: no good"),
-        ("return parse(kind, path, raw)", "damaged", "nested too deeply"),
-        ("raise KeyError('x' * 999)", "damaged", "KeyError: '" + "x" * 189),
-    ],
-)
-def test_failures_have_a_reason_and_leave_nothing_behind(
-    made: Make, body: str, reason: str, detail: str
-) -> None:
-    reader, before = made(body), len(children())
-    assert failure(reader, bytes(10**7)) == (reason, detail)
-    reader.close()
-    assert len(children()) == before
+FAILURES = {
+    "os._exit(3)": ("crashed its reader", "exit code 3"),
+    "os._exit(0)": ("crashed its reader", "exit code 0"),
+    "raise ValueError('no\\n good')": ("damaged", "ValueError: no good"),
+    "parsed(kind, path, raw)": ("damaged", "nested too deeply"),
+    "raise KeyError('x' * 999)": ("damaged", "KeyError: '" + "x" * 189),
+}
+if sys.platform != "win32":
+    FAILURES["ctypes.string_at(0)"] = ("crashed its reader", "exit code -11")
+if sys.platform == "linux":
+    FAILURES["bytearray(2**30)"] = ("needs too much memory", "")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has codes in place of signals")
-def test_a_crash_in_a_library(made: Make) -> None:
-    assert failure(made("ctypes.string_at(0)")) == ("crashed its reader", "exit code -11")
+def test_failures_have_a_reason_and_the_next_file_is_read(obedient: Reader) -> None:
+    for body, expected in FAILURES.items():
+        assert failure(obedient, body) == expected
+    noise = b"print('noise' * 10**5, flush=True); os.write(1, b'noise'); os.write(2, b'noise' * 10**5)"
+    assert text(obedient, noise).startswith("text")
 
 
-def test_a_child_that_hangs(made: Make) -> None:
-    reader, before = made("time.sleep(99)", seconds=1), len(children())
-    assert failure(reader) == ("took too long", "longer than 1 seconds")
-    reader.close()
-    assert len(children()) == before
-    deaf = Reader(1, start="import time; time.sleep(99)")
-    assert failure(deaf, bytes(10**7))[0] == "took too long"
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits the address space")
-def test_a_child_limits_its_own_memory(made: Make) -> None:
-    assert failure(made("bytearray(2**30)"))[0] == "needs too much memory"
-    none_for_a_pair = "global rest; rest = None\n    while True: rest = (rest, None)"
-    assert failure(made(none_for_a_pair, memory=2**27))[0] == "needs too much memory"
-
-
-def test_after_a_failure_the_next_file_is_read(made: Make) -> None:
-    reader = made("if raw == b'bad': os._exit(1)")
-    before = text(reader)
-    assert failure(reader, b"bad")[0] == "crashed its reader"
-    assert text(reader) != before
-
-
-def test_what_a_library_prints_is_no_answer(made: Make) -> None:
-    noisy = "print('noise' * 10**5, flush=True); os.write(1, b'noise'); os.write(2, b'noise' * 10**5)"
-    assert text(made(noisy)).startswith("text")
-    junk = Reader(20, start="import sys; sys.stdout.buffer.write(b'junk'); sys.stdout.flush()")
-    assert failure(junk)[0] == "crashed its reader"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_reaches_the_asking_side(made: Make) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        text(made("os.kill(os.getpid(), signal.SIGINT); time.sleep(99)"))
+def test_a_child_that_hangs(obedient: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "SECONDS", 1)
+    before = children()
+    assert failure(obedient, "time.sleep(99)") == ("took too long", "longer than 1 seconds")
+    obedient.close()
+    assert children() <= before
+    for program in ("import time; time.sleep(99)", "import sys; sys.stdout.buffer.write(b'junk')"):
+        monkeypatch.setattr(reader, "_PROGRAM", program)
+        assert failure(Reader(), "#" * 10**7)[0] in ("took too long", "crashed its reader")
 
 
 def test_the_child_of_a_thread_ends_with_it() -> None:
-    before, seen = len(children()), list[int]()
+    before, seen = children(), set[int]()
 
     def work() -> None:
         own_reader().parse("pdf", "a.pdf", pdf([["Text."]]))
-        seen.append(len(children()))
+        seen.update(children() - before)
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert seen == [before + 1]
-    assert len(children()) == before
+    assert len(seen) == 1
+    assert not seen & children()
 
 
 def test_a_script_without_a_guard_and_a_parent_that_is_killed(tmp_path: Path) -> None:
@@ -180,15 +257,13 @@ def test_modules_in_the_current_folder_are_not_loaded(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(sys, "path", ["", *sys.path, str(tmp_path)])
-    reader = Reader()
-    assert text(reader, pdf([["Text."]])) == "Text."
-    reader.close()
+    assert text(Reader(), pdf([["Text."]])) == "Text."
 
 
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from search.corpus import files
 
-    for name in ("a.pdf", "b.DOCX", "c.pptx", "d.doc", "e.xlsx", "f.md"):
+    for name in ("a.pdf", "b.DOCX", "d.doc", "e.xlsx", "f.md"):
         (tmp_path / name).write_bytes(pdf([["Text."]]))
     present = files.find_spec
     monkeypatch.setattr(files, "find_spec", lambda name: None if name != "openpyxl" else present(name))
@@ -197,14 +272,10 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert found == {
         "a.pdf": needs,
         "b.DOCX": needs,
-        "c.pptx": needs,
         "d.doc": "document format",
         "e.xlsx": "found",
         "f.md": "found",
     }
     message = r"'a\.pdf' needs the package 'pypdfium2'.*seewhy\[documents\]"
     with pytest.raises(OptionalDependency, match=message):
-        items(tmp_path, "a.pdf", b"x")
-    monkeypatch.undo()
-    assert all(isinstance(item, SourceFile) for item in walk(tmp_path) if item.path != "d.doc")
-    assert parsed(tmp_path, "a.pdf", pdf([["Text."]])).text == "Text."
+        list(read(source_file(tmp_path / "a.pdf")))

@@ -81,7 +81,7 @@ def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
         "document format": ["old.doc (not read; save it as .docx)"],
         "empty": ["empty.xlsx"],
         "encrypted": ["closed.pdf (it opens with a password only)"],
-        "no text": ["scan.pdf (1 page without text; a scan can be read once OCR has added the text)"],
+        "no text": ["scan.pdf (a scan can be read once OCR has added the text)"],
     }
     hits = json.loads(seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20", "--json"))
     found = {hit["document"]: hit for hit in hits if "rotate" in hit["text"] or hit["document"] != "keys.pdf"}
