@@ -39,7 +39,6 @@ from search.statistics import mean_of
 from search.store.settings import PassageSettings, Source
 
 FEW_WORDS, FIRST, DEPTH = 15, 5, 10
-KEYWORDS = ("mode", "weight", "phrases", "rerank", "where")
 
 
 def main() -> None:
@@ -52,7 +51,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=None, help="so many files")
     parser.add_argument("--show", action="store_true", help="the first five hits of each question")
     args = parser.parse_args()
-    settings = settings_of(args.mode or ["hybrid", "dense", "lexical"], KEYWORDS)
+    settings = settings_of(args.mode or ["hybrid", "dense", "lexical"])
     questions = [one for one in json.loads(args.questions.read_text(encoding="utf-8")) if one["paths"]]
     print(headline("openvino", "faiss-cpu", "numpy"))
     with tempfile.TemporaryDirectory() as place:

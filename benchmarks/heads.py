@@ -193,15 +193,7 @@ def answers(args: argparse.Namespace, folder: Path) -> None:
     train, dev = paragraphs(args.data[0], folder, args.limit)
     out = folder / "reader"
     trained(out, bert.train_reader, train, dev, **options(args))
-    found = evaluate_answers(
-        dev,
-        model=str(out),
-        settings=["hybrid"],
-        k=5,
-        index=folder / "index",
-        offline=True,
-        device=args.device,
-    )
+    found = evaluate_answers(dev, model=str(out), offline=True, device=args.device)
     print(f"\n{len(found.queries):,} questions about {found.documents:,} paragraphs to judge by\n")
     print("| | exact match | F1 |\n|---|---|---|")
     for one in found.settings:

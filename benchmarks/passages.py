@@ -2,7 +2,7 @@
 
     python benchmarks/passages.py DATA... [--sizes 60 120 240] [--overlaps 0 20] [--no-headings] [--wiki]
 
-DATA: folders that `seewhy eval` reads: questions with gold spans (chunking), or collections in BEIR's layout.
+DATA: folders of questions with gold spans (see spans.py), or of collections in BEIR's layout.
 A table for each set and way of ranking. Of gold spans, by character: recall, precision and intersection over union
 of the best 5 and 10 passages, and of the best passages up to a budget of tokens, the last one cut off where the budget
 ends, so that passages get no advantage by being long. Of collections: nDCG@10, a document being as good as its best
@@ -32,12 +32,13 @@ from unittest.mock import patch
 import numpy as np
 from machine import headline
 from numpy.typing import NDArray
+from spans import Span, Spans, read_spans, span_values
 
 from search.corpus import Cutter, Skipped, cut, documents, load, walk
 from search.encoding import Encoder
 from search.encoding.encoder import with_context
-from search.evaluating.formats import Query, Retrieval, Span, Spans, read_dataset
-from search.evaluating.metrics import ranking_values, span_values
+from search.evaluating.formats import Query, Retrieval, read_beir
+from search.evaluating.metrics import ranking_values
 from search.records.documents import Document
 from search.records.options import WEIGHT
 from search.statistics import mean_of
@@ -100,8 +101,7 @@ def main() -> None:
     evened = (True, False) if args.tails else (True,)
     settings = [Setting(*choice) for choice in product(args.sizes, args.overlaps, headings, evened)]
     for folder in args.data:
-        data = read_dataset(folder)
-        assert isinstance(data, Retrieval | Spans)
+        data = read_spans(folder) if (folder / "questions.jsonl").is_file() else read_beir(folder)
         found = read(data, wiki=args.wiki)
         if args.wiki:
             assert isinstance(data, Spans)
@@ -162,7 +162,7 @@ class Vectors:
 def read(data: Retrieval | Spans, *, wiki: bool) -> list[tuple[str, int, Document]]:
     """Documents, each with its name in the data and where in that it begins."""
     if isinstance(data, Retrieval):
-        found = [document for path, document in documents_of(data.folder) if path == "corpus.jsonl"]
+        found = [document for path, document in documents_of(data.source) if path == "corpus.jsonl"]
         return [(str(document.metadata["_id"]), 0, document) for document in found]
     if not wiki:
         return [(path, 0, document) for path, document in documents_of(data.folder)]
@@ -184,8 +184,7 @@ def _heading(found: re.Match[str]) -> str:
     return f"{'#' * (len(found[1]) // 2)} {found[2]}".ljust(len(found[0]))
 
 
-def documents_of(folder: Path | None) -> Iterator[tuple[str, Document]]:
-    assert folder is not None
+def documents_of(folder: Path) -> Iterator[tuple[str, Document]]:
     for file in walk(folder):
         if not isinstance(file, Skipped):
             for item in documents(file, load(file)):

@@ -26,8 +26,8 @@ from machine import headline
 
 import search
 from search.encoding.tokenizer import with_context
-from search.evaluating.formats import Retrieval, Span, Spans, read_dataset
-from search.evaluating.metrics import ranking_values, span_values
+from search.evaluating.formats import Retrieval, read_dataset
+from search.evaluating.metrics import ranking_values
 from search.records.evaluations import Evaluation
 from search.store.sqlite import Store
 
@@ -50,7 +50,7 @@ def main() -> None:
     args = parser.parse_args()
     modes = args.mode or ["dense", "lexical", "hybrid"]
     print(headline("sentence-transformers", "torch", "openvino", "faiss-cpu", "numpy"))
-    print(f"{args.model or 'the default model'}; nDCG@10, or of gold spans recall@10 by character\n")
+    print(f"{args.model or 'the default model'}; nDCG@10\n")
     print("| set | mode | figure | 95 % interval | MRR@10 | to the first | p | time |")
     print("|---|---|---|---|---|---|---|---|")
     found = []
@@ -126,16 +126,12 @@ def reference(source: Path, found: Evaluation) -> list[float]:
     folder = search.Encoder(found.model, offline=True).files.folder
     model = SentenceTransformer(str(folder), device="cpu")
     data = read_dataset(source)
-    assert isinstance(data, Retrieval | Spans)
-    names, spans, texts = passages(Path(found.index), records=isinstance(data, Retrieval))
+    assert isinstance(data, Retrieval)
+    names, texts = passages(Path(found.index))
     vectors = model.encode(texts, normalize_embeddings=True, batch_size=32)
     asked = model.encode([query.text for query in data.queries], normalize_embeddings=True)
     values = []
     for query, scores in zip(data.queries, asked @ vectors.T, strict=True):
-        order = np.argsort(-scores, kind="stable")
-        if isinstance(data, Spans):
-            values.append(span_values([spans[i] for i in order[:K]], data.gold[query.id], K)[found.primary])
-            continue
         best: dict[str, float] = defaultdict(lambda: -2.0)
         for name, score in zip(names, scores.tolist(), strict=True):
             best[name] = max(best[name], score)
@@ -144,14 +140,13 @@ def reference(source: Path, found: Evaluation) -> list[float]:
     return values
 
 
-def passages(index: Path, *, records: bool) -> tuple[list[str], list[Span], list[str]]:
-    """Of every passage: the name of its document in the data, its span, and what is encoded for it."""
+def passages(index: Path) -> tuple[list[str], list[str]]:
+    """Of every passage: the name of its document in the data, and what is encoded for it."""
     with Store(index).reading() as snapshot:
         by_id = snapshot.stored(snapshot.ids().tolist())
     stored = [by_id[id_] for id_ in sorted(by_id)]
-    names = [str(passage.metadata["_id"]) if records else passage.document for passage in stored]
-    spans = [Span(name, passage.start, passage.end) for name, passage in zip(names, stored, strict=True)]
-    return names, spans, [with_context(passage.context, passage.shown) for passage in stored]
+    names = [str(passage.metadata["_id"]) for passage in stored]
+    return names, [with_context(passage.context, passage.shown) for passage in stored]
 
 
 if __name__ == "__main__":

@@ -98,11 +98,11 @@ def spoken(name: str, sets: Sequence[Sequence[Path]], nothing: Sequence[Path]) -
 
 def squad(path: Path) -> tuple[dict[str, str], list[Group]]:
     """A file for each paragraph, and its questions by article."""
-    data = read_questions(path, answered=False)
-    entries, groups = data.paragraphs.entries, defaultdict(list)
-    for question in data.questions:
+    questions, paragraphs = read_questions(path)
+    entries, groups = paragraphs.entries, defaultdict(list)
+    for question in questions:
         groups[question.paragraph].append((question.text, entries[question.paragraph].title))
-    return files_of(data.paragraphs), [([file_of(name)], asked) for name, asked in groups.items()]
+    return files_of(paragraphs), [([file_of(name)], asked) for name, asked in groups.items()]
 
 
 def collection(data: Retrieval) -> tuple[dict[str, str], list[Group]]:

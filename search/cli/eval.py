@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # Panels of the help, and at the same time the tasks that their options are for.
 _retrieval = panel("--task retrieval")
-_ranking = panel("--task retrieval or answers")
 _heads = panel("--task answers or entities")
 _answers, _entities = panel("--task answers"), panel("--task entities")
 
@@ -26,11 +25,11 @@ class DataOptions(EncoderOptions):
     """Which data is asked about, and how it is indexed; the keywords of `search.evaluate`."""
 
     k: Annotated[
-        int, _ranking("--top-k", "-k", metavar="N", min=1, help="Depth of metrics such as nDCG@10.")
+        int, _retrieval("--top-k", "-k", metavar="N", min=1, help="Depth of metrics such as nDCG@10.")
     ] = 10
     index: Annotated[
         str | None,
-        _ranking(
+        _retrieval(
             "--index",
             "-i",
             metavar="NAME|PATH",
@@ -47,20 +46,13 @@ class DataOptions(EncoderOptions):
             help="Rank title and text as one, cut at what the model reads, as published figures have it.",
         ),
     ] = False
-    allow_missing: Annotated[
-        bool,
-        _retrieval("--allow-missing", help="Count relevant documents that are not indexed as not found."),
-    ] = False
-
-
-def evaluate(
     context: typer.Context,
     dataset: Annotated[
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="A folder in BEIR layout; one with corpora/ and questions.jsonl; SQuAD's JSON; a CSV or TSV file "
-            "with query, path (and relevance), or with sentence1, sentence2 and score. For entities: CoNLL.",
+            help="A folder in BEIR layout; SQuAD\'s JSON; CSV, TSV or JSONL with query, path (and relevance), or with "
+            "sentence1, sentence2 and score. For entities: CoNLL.",
         ),
     ],
     data: DataOptions,
@@ -71,11 +63,11 @@ def evaluate(
     ] = "retrieval",
     mode: Annotated[
         list[str] | None,
-        _ranking(
+        _retrieval(
             "--mode",
             metavar="MODE[,KEY=VALUE]",
             help="How to ask, with more keywords of Index.query after commas. Repeated, the settings are compared "
-            "with the first. With --task answers: answer from an index, too.",
+            "with the first.",
         ),
     ] = None,
     per_query: Annotated[
@@ -115,8 +107,7 @@ def evaluate(
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
-    Prints nDCG, MRR, MAP, recall, success and precision with 95 % intervals; for gold spans recall, precision and
-    IoU by character; for pairs of sentences correlations; for answers exact match and F1; for entities precision,
+    Prints nDCG, MRR, MAP, recall, success and precision with 95 % intervals; for pairs of sentences correlations; for answers exact match and F1; for entities precision,
     recall and F1.
 
     A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.
@@ -141,9 +132,8 @@ def evaluate(
         if task == "retrieval":
             found = retrieval.evaluate(dataset, settings=mode or (), progress=progress, **vars(data))
         elif task == "answers":
-            asked: dict[str, Any] = {name: getattr(data, name) for name in ("k", "index", "engine")}
-            asked |= {"settings": mode or (), "no_answer_margin": no_answer_margin}
-            found = readers.evaluate_answers(dataset, progress=progress, **heads, **asked)
+            heads["no_answer_margin"] = no_answer_margin
+            found = readers.evaluate_answers(dataset, progress=progress, **heads)
         else:
             mapping = _mapping(map_ or [])
             found = readers.evaluate_entities(dataset, mapping=mapping, progress=progress, **heads)

@@ -139,8 +139,6 @@ def label_train(
     replace: Annotated[
         bool, typer.Option("--replace", help="With --out: overwrite the head that is there.")
     ] = False,
-    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of the texts.")] = None,
-    label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
     encoder: Annotated[
         str | None,
         model_option(
@@ -161,7 +159,7 @@ def label_train(
 
     if out and not replace:
         check_no_head(out.expanduser())
-    examples = read_examples(file.expanduser(), text_column=text_column, label_column=label_column)
+    examples = read_examples(file.expanduser())
     with progress_bar(output.quiet) as progress:
         trained = train_labels(
             examples,

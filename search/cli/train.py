@@ -107,8 +107,6 @@ def train_classify(
     ],
     options: TrainOptions,
     output: Output,
-    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of the texts.")] = None,
-    label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
 ) -> None:
     """Train a classifier of texts on BERT, with all of it or with layers frozen.
 
@@ -116,7 +114,7 @@ def train_classify(
     """
     from search.bert import train_classifier
 
-    _train(train_classifier, data, out, options, output, text_column=text_column, label_column=label_column)
+    _train(train_classifier, data, out, options, output)
 
 
 def train_tag(

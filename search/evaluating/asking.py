@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from search.errors import InputError
+from search.evaluating.formats import Query
 from search.records.evaluations import Comparison, JudgedQuery, Measured, Setting
 from search.records.options import LimitOptions, QueryOptions, complete, declared
 from search.records.reports import Progress
@@ -20,18 +21,8 @@ _FEW = 20  # queries; with fewer an interval is itself uncertain
 _NAMED = 10
 
 
-class Asked(Protocol):
-    """A query or question of judged data."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def text(self) -> str: ...
-
-
+A = TypeVar("A", bound=Query)
 T = TypeVar("T")
-A = TypeVar("A", bound=Asked)
 
 
 @dataclass(frozen=True)
@@ -105,21 +96,18 @@ def about_few(number: int, what: str) -> list[str]:
     return [f"with only {number} {what} the intervals are rough"] if number < _FEW else []
 
 
-def named(names: Sequence[str], what: str, about: str) -> list[str]:
-    """How many there are, what is to be said of them, and which: "2 queries: no hit: 3, 7"; nothing of none."""
+def named(names: Sequence[str], about: str) -> list[str]:
+    """How many there are, what is to be said of them, and which: "2 queries have no hit: 3, 7"; nothing of none."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    which = f"{', '.join(names[:_NAMED])}{more}"
-    return [f"{len(names):,} {what} {about}: {which}"] if names else []
+    return [f"{len(names):,} {about}: {', '.join(names[:_NAMED])}{more}"] if names else []
 
 
-def settings_of(
-    asked: Sequence[str | Setting], keywords: Iterable[str] = QueryOptions.__annotations__
-) -> tuple[Setting, ...]:
+def settings_of(asked: Sequence[str | Setting]) -> tuple[Setting, ...]:
     """The settings that are meant, each once; the default one where nothing is asked for.
 
     Args:
-        asked: a mode, and after commas further keywords of `Index.query` with their values.
-        keywords: of `Index.query`; `per_document` is set by the evaluation itself.
+        asked: a mode, and after commas further keywords of `Index.query` with their values, but for those that the
+            evaluation sets.
 
     Raises:
         InputError: there is no such keyword or value.
@@ -128,22 +116,18 @@ def settings_of(
         >>> settings_of(["dense,weight=0.5"])[0].options
         {'mode': 'dense', 'weight': 0.5}
     """
-    known = [name for name in keywords if name not in LimitOptions.__annotations__]
-    settings = [one if isinstance(one, Setting) else _parsed(one, known) for one in asked]
+    settings = [one if isinstance(one, Setting) else _parsed(one) for one in asked]
     return tuple({one.name: one for one in settings or [Setting("hybrid")]}.values())
 
 
-def _parsed(text: str, known: Sequence[str]) -> Setting:
-    first, *others = (part.strip() for part in text.split(","))
-    if not first or "=" in first:
-        raise InputError(f"the setting '{text}' must begin with a mode: dense,weight=0.5 for instance.")
-    options: dict[str, Any] = {"mode": first}
+def _parsed(text: str) -> Setting:
+    mode, *others = (part.strip() for part in text.split(","))
+    options: dict[str, Any] = {"mode": mode}
     for part in others:
         name, _, value = (each.strip() for each in part.partition("="))
-        if not value or name not in known:
+        if not value or name not in QueryOptions.__annotations__ or name in LimitOptions.__annotations__:
             raise InputError(
-                f"'{part}' in the setting '{text}' is no keyword with its value, such as weight=0.5; keywords are: "
-                f"{', '.join(known)}."
+                f"'{part}' in the setting '{text}' is no keyword of a query with its value, such as weight=0.5."
             )
         options[name] = value if "str" in str(declared(QueryOptions)[name][0]) else _number(value)
     try:

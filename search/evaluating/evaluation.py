@@ -18,11 +18,10 @@ from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.evaluating.asking import Plan, settings_of, values_of
-from search.evaluating.formats import Retrieval, SentencePairs, Spans, read_dataset
+from search.evaluating.formats import SentencePairs, read_dataset
 from search.evaluating.retrieval import (
     evaluate_pairs,
     evaluate_retrieval,
-    evaluate_spans,
     evaluate_whole,
     index_of_collection,
 )
@@ -48,7 +47,6 @@ def evaluate(
     split: str = "test",
     k: int = 10,
     whole_documents: bool = False,
-    allow_missing: bool = False,
     token_vectors: bool | None = None,
     seed: int = 0,
     offline: bool = False,
@@ -57,8 +55,8 @@ def evaluate(
 ) -> Evaluation:
     """Ask every query of judged data, and say how good the answers are.
 
-    A collection (a folder in BEIR layout, SQuAD's JSON, documents with gold spans) is indexed first, or its index
-    brought up to date; that index is kept apart from the user's own. A CSV or TSV file with the columns query, path
+    A collection (a folder in BEIR layout, SQuAD's JSON) is indexed first, or its index
+    brought up to date; that index is kept apart from the user's own. A CSV, TSV or JSONL file with query, path
     and, if wanted, relevance is about an index that there is. One with sentence1, sentence2 and score needs none.
 
     A document is as good as its best passage. The metrics follow trec_eval and have 95 % bootstrap intervals; several
@@ -74,43 +72,37 @@ def evaluate(
         k: how many documents or passages most metrics look at; they carry it in their name ("ndcg@10").
         whole_documents: rank title and text as one, cut at what the model reads, as published figures have it, instead
             of passages. Needs no index.
-        allow_missing: count relevant documents that are not in the index as not found, instead of refusing.
         token_vectors: as for `Index.build`, of a collection's index.
         seed: of the resampling.
         offline, engine, progress: as for `Index.build`.
 
     Raises:
         InputError: data that is malformed (with file and line), nothing judged, an empty index,
-            relevant documents that it does not hold, a query that cannot be asked, or no answer to any of them.
+            no relevant document in it, a query that cannot be asked, or no hit for any of them.
     """
     if k < 1:
         raise InputError(f"k is {k}, but at least 1 hit must be looked at.")
     plan = Plan(k, seed, progress)
     data = read_dataset(Path(dataset).expanduser(), split=split)
     of_encoder: dict[str, Any] = {"model": model, "pooling": pooling, "offline": offline, "engine": engine}
-    if (whole_documents or isinstance(data, SentencePairs)) and (settings or index):
-        raise InputError(
-            "nothing is indexed for this, so there are no ways to ask. Leave out settings and index."
-        )
-    if isinstance(data, SentencePairs):
-        return evaluate_pairs(data, Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL}), plan)
-    own = isinstance(data, Retrieval) and not data.entries
-    if whole_documents:
-        if own or isinstance(data, Spans):
+    if whole_documents or isinstance(data, SentencePairs):
+        if settings or index:
+            raise InputError("nothing is indexed for this: leave out settings and index.")
+        encoder = Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL})
+        if isinstance(data, SentencePairs):
+            return evaluate_pairs(data, encoder, plan)
+        if not data.entries:
             raise InputError(
                 "whole documents can only be ranked of a folder in BEIR layout or of SQuAD's JSON."
             )
-        encoder = Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL})
-        return evaluate_whole(data, encoder, plan, allow_missing=allow_missing)
+        return evaluate_whole(data, encoder, plan)
     ways = settings_of(settings)
-    if own:
-        opened = Index.open(index, **of_encoder)
-    else:
+    if data.entries:
         built = {"token_vectors": token_vectors, "progress": progress, **of_encoder}
         opened = index_of_collection(data, index, **built)
-    if isinstance(data, Spans):
-        return evaluate_spans(data, opened, ways, plan)
-    return evaluate_retrieval(data, opened, ways, plan, allow_missing=allow_missing)
+    else:
+        opened = Index.open(index, **of_encoder)
+    return evaluate_retrieval(data, opened, ways, plan)
 
 
 def tune(dataset: str | Path, *, save: bool = False, seed: int = 0, **options: Any) -> Tuning:

@@ -2,15 +2,11 @@
 
 BEIR     a folder (Thakur et al. 2021): corpus.jsonl {"_id", "title", "text"} a line, queries.jsonl {"_id", "text"} a
          line, qrels/SPLIT.tsv with a header, then query, document and grade
-spans    a folder, as in Chroma's chunking evaluation: corpora/NAME.md, questions.jsonl {"_id", "corpus_id", "text",
-         "references": [{"content", "start_index", "end_index"}, ...]} a line
 SQuAD    JSON (Rajpurkar et al. 2016), version 1.1 or 2.0; the documents are the paragraphs
-paths    CSV or TSV with query, path and perhaps relevance: judgements about an index of one's own
-STS      CSV or TSV with sentence1, sentence2 and score
+paths    CSV, TSV or JSONL with query, path and perhaps relevance: judgements about an index of one's own
+STS      CSV, TSV or JSONL with sentence1, sentence2 and score
 CoNLL    a word a line, its label last, an empty line behind each sentence (Tjong Kim Sang and De Meulder 2003)
-labels   a table with a column for the label, and one for what has it: a text, or a passage id or path of an index
-
-A malformed row is an error that names file and line, and is never skipped.
+labels   CSV, TSV or JSONL with label, and with text, or with passage (an id) or path of an index
 """
 
 from __future__ import annotations
@@ -27,15 +23,14 @@ from search.errors import InputError
 from search.records.predictions import Example
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
-TABLES, JSON_LINES = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson")
+JSON_LINES = (".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv", ".tab", *JSON_LINES)
 NO_ENTITY = "O"
-_CORPORA, _QUESTIONS = "corpora", "questions.jsonl"
 _PAIR = ("sentence1", "sentence2", "score")
 _FEWEST = 3  # pairs; a correlation of two points is always 1
 _FORMATS = (
-    "Known are: a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/); a folder with corpora/ and "
-    "questions.jsonl; SQuAD's JSON; a CSV or TSV file with the columns query and path (and relevance), or sentence1, "
-    "sentence2 and score. For CoNLL there is --task entities."
+    "Known are: a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/); SQuAD's JSON; CSV, TSV or JSONL with "
+    "query and path (and relevance), or with sentence1, sentence2 and score. For CoNLL there is --task entities."
 )
 
 
@@ -65,13 +60,11 @@ class Retrieval:
     """Queries, and how relevant documents are to them.
 
     Attributes:
-        name, source, split: of the data; `split` is "" where there is only one.
+        split: which judgements of the data; "" where there is only one set.
         queries: those that have judgements, in the order of the data.
         judgements: of each of them: document -> grade.
         entries: the documents of the collection; empty where the judgements are about an index of the user's own.
-        folder: where `corpus.jsonl` lies, None where the collection has another form.
         unjudged: names of the queries that were left out because nothing was judged for them.
-        lines: where in `source` a document is first judged, for messages; empty for a collection.
     """
 
     name: str
@@ -80,33 +73,11 @@ class Retrieval:
     queries: tuple[Query, ...]
     judgements: Mapping[str, Mapping[str, int]]
     entries: Mapping[str, Entry] = field(default_factory=dict, repr=False)
-    folder: Path | None = None
     unjudged: tuple[str, ...] = ()
-    lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
-class Span:
-    """The characters [start, end) of a document."""
-
-    document: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Spans:
-    """Questions, and the spans of documents in `folder` that answer them, at least one each."""
-
-    name: str
-    source: Path
-    folder: Path
-    queries: tuple[Query, ...]
-    gold: Mapping[str, tuple[Span, ...]]
-
-
-@dataclass(frozen=True)
-class AnsweredQuestion:
+class Question(Query):
     """A question about a paragraph.
 
     Attributes:
@@ -115,19 +86,9 @@ class AnsweredQuestion:
         starts: where each of them begins in the paragraph, as the file has it; -1 where it does not say.
     """
 
-    id: str
-    text: str
     paragraph: str
     answers: tuple[str, ...]
     starts: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Answering:
-    """Questions with gold answers; `paragraphs` are what they are about, and the same questions as queries for them."""
-
-    questions: tuple[AnsweredQuestion, ...]
-    paragraphs: Retrieval
 
 
 @dataclass(frozen=True)
@@ -182,12 +143,10 @@ class Row:
 
     def text(self, key: str, default: str | None = None) -> str:
         """A text; without a default it must be there and not be empty."""
-        value = self.values.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and key.endswith("id"):
+        value = self.values.get(key, default)
+        if isinstance(value, int) and key.endswith("id"):
             return str(value)
         if not isinstance(value, str):
-            if value is None and default is not None:
-                return default
             raise self.wrong(f'"{key}" must be there and hold a text.')
         if default is None and not value.strip():
             raise self.wrong(f'"{key}" is empty.')
@@ -208,65 +167,59 @@ def malformed(path: Path, line: int, what: str) -> InputError:
     return InputError(f"{path}:{line}: {what}")
 
 
-def read_rows(path: Path, needed: Sequence[str] = (), *, quoted: bool = True) -> list[Row]:
-    """The rows of a CSV file, of a TSV or JSON Lines file by its suffix.
+def read_rows(path: Path, needed: Sequence[str] = ()) -> list[Row]:
+    """The rows of a CSV, TSV or JSON Lines file, which its suffix tells apart.
+
+    Double quotes hold a field of a CSV file together; in a TSV file they are text, as in the STS benchmark.
 
     Args:
         needed: columns that a table must have.
-        quoted: double quotes around a field hold it together, as spreadsheets write it.
 
     Raises:
         InputError: the file cannot be read, or a row has more or fewer fields than the header.
     """
-    found: list[Row] = []
-    line = 0
+    read = _objects if path.suffix.lower() in JSON_LINES else _table
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            for line, values in _records(path, stream, needed, quoted):
-                if not isinstance(values, dict):
-                    raise malformed(path, line, f"a JSON object is needed, not {type(values).__name__}.")
-                found.append(
-                    Row(path, line, {key.strip().casefold(): value for key, value in values.items()})
-                )
-    except UnicodeDecodeError as error:
-        raise malformed(path, line + 1, f"this line or a later one is not UTF-8 ({error.reason}).") from None
+            return list(read(path, stream, needed))
     except OSError as error:
         raise InputError(f"'{path}' cannot be read: {error.strerror or error}. Check the name.") from None
-    return found
+    except UnicodeDecodeError as error:
+        raise InputError(f"'{path}' cannot be read: it is not UTF-8 ({error.reason}).") from None
 
 
-def _records(
-    path: Path, stream: Iterator[str], needed: Sequence[str], quoted: bool
-) -> Iterator[tuple[int, Any]]:
-    if path.suffix.lower() in JSON_LINES:
-        for number, line in enumerate(stream, 1):
-            if line.strip():
-                try:
-                    yield number, json.loads(line)
-                except ValueError as error:
-                    raise malformed(path, number, f"no JSON: {error}.") from None
-        return
-    delimiter = "," if path.suffix.lower() == ".csv" else "\t"
+def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[Row]:
+    for number, line in enumerate(stream, 1):
+        if line.strip():
+            try:
+                values = json.loads(line)
+            except ValueError as error:
+                raise malformed(path, number, f"no JSON: {error}.") from None
+            if not isinstance(values, dict):
+                raise malformed(path, number, f"a JSON object is needed, not {type(values).__name__}.")
+            yield Row(path, number, {key.strip().casefold(): value for key, value in values.items()})
+
+
+def _table(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[Row]:
+    quoted = path.suffix.lower() == ".csv"
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    reader = csv.reader(stream, delimiter=delimiter, quoting=quoting, strict=quoted)
+    reader = csv.DictReader(stream, delimiter="," if quoted else "\t", quoting=quoting, strict=quoted)
     try:
-        names = [name.strip().casefold() for name in next(reader, [])]
+        names = [name.strip().casefold() for name in reader.fieldnames or ()]
         if missing := [name for name in needed if name not in names]:
             what = f"the first line must name the columns {', '.join(needed)}; {missing[0]} is missing."
             raise malformed(path, 1, what)
-        if twice := {name for name in names if names.count(name) > 1}:
-            raise malformed(path, 1, f"two columns are called '{twice.pop()}'. Rename one.")
-        for row in reader:
-            if any(map(str.strip, row)):
-                if len(row) != len(names):
-                    what = f"{len(row)} fields, but the first line has {len(names)}."
-                    raise malformed(path, reader.line_num, what)
-                yield reader.line_num, dict(zip(names, row, strict=True))
+        reader.fieldnames = names
+        for values in reader:
+            if None in values or None in values.values():
+                what = f"more or fewer fields than the {len(names)} of the first line."
+                raise malformed(path, reader.line_num, what)
+            yield Row(path, reader.line_num, values)
     except csv.Error as error:
-        raise malformed(path, reader.line_num, f"no table: {error}.") from None
+        raise malformed(path, reader.reader.line_num, f"no table: {error}.") from None
 
 
-def read_dataset(source: Path, *, split: str = "test") -> Retrieval | Spans | SentencePairs:
+def read_dataset(source: Path, *, split: str = "test") -> Retrieval | SentencePairs:
     """Read judged data.
 
     Args:
@@ -280,10 +233,8 @@ def read_dataset(source: Path, *, split: str = "test") -> Retrieval | Spans | Se
     suffix = "" if source.is_dir() else source.suffix.lower()
     if (source / CORPUS).is_file() and (source / QUERIES).is_file():
         return read_beir(source, split)
-    if (source / _CORPORA).is_dir() and (source / _QUESTIONS).is_file():
-        return _spans(source)
     if suffix == ".json":
-        return read_questions(source, answered=False).paragraphs
+        return read_questions(source)[1]
     if suffix in TABLES:
         with source.open(encoding="utf-8-sig", errors="replace") as stream:
             of_pairs = "sentence1" in stream.readline().lower()
@@ -298,12 +249,7 @@ def read_beir(folder: Path, split: str = "test") -> Retrieval:
         InputError: something is malformed, there is no such split, or no query of it is judged.
     """
     judgements = _judgements(folder, split)
-    queries: dict[str, Query] = {}
-    for id_, row in _named(folder / QUERIES):
-        text = row.text("text", "")
-        if not text.strip() and id_ in judgements:
-            raise row.wrong(f"the query '{id_}' is judged, and its text is empty.")
-        queries[id_] = Query(id_, text)
+    queries = {id_: Query(id_, row.text("text", "")) for id_, row in _named(folder / QUERIES)}
     if strange := [id_ for id_ in judgements if id_ not in queries]:
         raise InputError(
             f"{folder / QRELS / split}.tsv judges {len(strange)} queries that are not in {QUERIES}: "
@@ -312,8 +258,6 @@ def read_beir(folder: Path, split: str = "test") -> Retrieval:
     entries = {
         id_: Entry(row.text("title", ""), row.text("text", "")) for id_, row in _named(folder / CORPUS)
     }
-    if not any(entry.whole for entry in entries.values()):
-        raise InputError(f"{folder / CORPUS} holds no document with text.")
     return Retrieval(
         name=folder.resolve().name,
         source=folder,
@@ -321,7 +265,6 @@ def read_beir(folder: Path, split: str = "test") -> Retrieval:
         queries=tuple(query for query in queries.values() if query.id in judgements),
         judgements=judgements,
         entries=entries,
-        folder=folder,
         unjudged=tuple(id_ for id_ in queries if id_ not in judgements),
     )
 
@@ -329,27 +272,31 @@ def read_beir(folder: Path, split: str = "test") -> Retrieval:
 def _judgements(folder: Path, split: str) -> dict[str, dict[str, int]]:
     path = folder / QRELS / f"{split}.tsv"
     if not path.is_file():
-        splits = ", ".join(sorted(path.stem for path in (folder / QRELS).glob("*.tsv")))
-        known = f"there are: {splits}. Choose one with --split" if splits else "there are none"
-        raise InputError(f"'{folder}' has no judgements '{QRELS}/{split}.tsv'; {known}.")
+        splits = ", ".join(sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))) or "none"
+        raise InputError(f"'{folder}' has no judgements '{QRELS}/{split}.tsv'; there are: {splits}.")
     judgements: dict[str, dict[str, int]] = {}
-    for row in read_rows(path, ("query-id", "corpus-id", "score"), quoted=False):
-        _add_grade(judgements, row, row.text("query-id"), row.text("corpus-id"), "score")
+    for row in read_rows(path, ("query-id", "corpus-id", "score")):
+        _add_grade(judgements, row, row.text("query-id"), row.text("corpus-id"), row.number("score"))
+    return _some(judgements, path)
+
+
+def _some(judgements: dict[str, dict[str, int]], path: Path) -> dict[str, dict[str, int]]:
     if not judgements:
-        raise InputError(f"{path} holds no judgement, so no query can be judged.")
+        raise InputError(
+            f"{path} holds no judgement. Write a line for each query and a document that answers it."
+        )
     return judgements
 
 
 def _add_grade(
-    judgements: dict[str, dict[str, int]], row: Row, query: str, document: str, column: str
+    judgements: dict[str, dict[str, int]], row: Row, query: str, document: str, grade: float
 ) -> None:
     """Note a judgement; the same one twice is one, and two that differ are an error."""
-    grade = int(row.number(column))
-    if grade != row.number(column):
-        raise row.wrong(f"'{row.values[column]}' is no grade of relevance; use a whole number.")
-    known = judgements.setdefault(query, {}).setdefault(document, grade)
+    if not grade.is_integer():
+        raise row.wrong(f"'{grade}' is no grade of relevance; use a whole number.")
+    known = judgements.setdefault(query, {}).setdefault(document, int(grade))
     if known != grade:
-        raise row.wrong(f"'{document}' is judged {grade} here and {known} before, for one query ('{query}').")
+        raise row.wrong(f"'{document}' is judged twice, differently, for one query ('{query}').")
 
 
 def _named(path: Path) -> Iterator[tuple[str, Row]]:
@@ -366,99 +313,57 @@ def _judged_paths(path: Path) -> Retrieval:
     """Queries are numbered from 1. Paths are written as for `seewhy why-not`; "table.csv#12" is a record."""
     ids: dict[str, str] = {}
     judgements: dict[str, dict[str, int]] = {}
-    first: dict[str, int] = {}
     for row in read_rows(path, ("query", "path")):
         query, document = row.text("query").strip(), row.text("path").strip()
-        judged = row if "relevance" in row.values else Row(path, row.line, {"relevance": 1})
-        _add_grade(judgements, judged, ids.setdefault(query, str(len(ids) + 1)), document, "relevance")
-        first.setdefault(document, row.line)
-    if not judgements:
-        raise InputError(
-            f"{path} holds no judgement. Write a line for each query and a document that answers it."
-        )
+        grade = row.number("relevance") if "relevance" in row.values else 1.0
+        _add_grade(judgements, row, ids.setdefault(query, str(len(ids) + 1)), document, grade)
     queries = tuple(Query(id_, text) for text, id_ in ids.items())
-    return Retrieval(path.stem, path, "", queries, judgements, lines=first)
+    return Retrieval(path.stem, path, "", queries, _some(judgements, path))
 
 
 def _sentence_pairs(path: Path) -> SentencePairs:
-    """A TSV file is read without quoting: sentences of the STS benchmark have single double quotes."""
-    rows = read_rows(path, _PAIR, quoted=path.suffix.lower() == ".csv")
+    rows = read_rows(path, _PAIR)
     pairs = tuple(Pair(row.text("sentence1"), row.text("sentence2"), row.number("score")) for row in rows)
     if len(pairs) < _FEWEST or len({pair.score for pair in pairs}) < 2:
         raise InputError(f"{path} holds {len(pairs)} pairs, too few or too much alike for a correlation.")
     return SentencePairs(path.stem, path, pairs)
 
 
-def _spans(folder: Path) -> Spans:
-    queries: list[Query] = []
-    gold: dict[str, tuple[Span, ...]] = {}
-    for id_, row in _named(folder / _QUESTIONS):
-        document = f"{row.text('corpus_id')}.md"
-        try:
-            with (folder / _CORPORA / document).open(encoding="utf-8", newline="\n") as stream:
-                text = stream.read()
-            references = [
-                (one["content"], one["start_index"], one["end_index"]) for one in row.values["references"]
-            ]
-        except OSError:
-            raise row.wrong(f"there is no file '{_CORPORA}/{document}'.") from None
-        except (KeyError, TypeError):
-            raise row.wrong('"references" must list spans with content, start_index and end_index.') from None
-        for content, start, end in references:
-            if not content or text[start:end] != content:
-                raise row.wrong(f"characters {start} to {end} of '{document}' are not the text of the span.")
-        if not references:
-            raise row.wrong('"references" lists no span.')
-        queries.append(Query(id_, row.text("text")))
-        gold[id_] = tuple(Span(document, start, end) for _, start, end in references)
-    if not queries:
-        raise InputError(f"{folder / _QUESTIONS} holds no question.")
-    return Spans(folder.resolve().name, folder, folder / _CORPORA, tuple(queries), gold)
-
-
-def read_questions(path: Path, *, answered: bool = True) -> Answering:
-    """Questions of SQuAD's JSON, each with its paragraph and its answers; a paragraph that is there twice is one.
+def read_questions(path: Path) -> tuple[tuple[Question, ...], Retrieval]:
+    """Questions of SQuAD's JSON with their answers; and their paragraphs, with the same questions as queries.
 
     A question has no answer where its list of answers is empty, as in SQuAD 2.0.
-
-    Args:
-        answered: False leaves the answers unread.
+    A paragraph that is there twice is one.
 
     Raises:
         InputError: it is no such file; the message says where.
     """
     names: dict[Entry, str] = {}
-    questions: dict[str, AnsweredQuestion] = {}
-    place = "the file"
+    questions: list[Question] = []
     try:
-        for i, article in enumerate(json.loads(path.read_text(encoding="utf-8-sig"))["data"]):
-            for j, paragraph in enumerate(article["paragraphs"]):
-                place = f"data[{i}].paragraphs[{j}]"
+        for article in json.loads(path.read_text(encoding="utf-8-sig"))["data"]:
+            for paragraph in article["paragraphs"]:
                 entry = Entry(article.get("title", "").replace("_", " "), paragraph["context"])
                 name = names.setdefault(entry, str(len(names) + 1))
-                for number, asked in enumerate(paragraph["qas"]):
-                    place = f"data[{i}].paragraphs[{j}].qas[{number}]"
-                    if asked["id"] in questions:
-                        raise ValueError(f"the question '{asked['id']}' is there a second time")
-                    given = asked["answers"] if answered else []
-                    answers = tuple(one["text"] for one in given)
-                    if not all([asked["question"].strip(), *answers]):
-                        raise ValueError("a question or an answer is empty")
-                    starts = tuple(int(one.get("answer_start", -1)) for one in given)
-                    one = AnsweredQuestion(asked["id"], asked["question"], name, answers, starts)
-                    questions[one.id] = one
+                questions += [_question(name, asked) for asked in paragraph["qas"]]
     except OSError as error:
         raise InputError(f"'{path}' cannot be read: {error.strerror or error}. Check the name.") from None
-    except KeyError as error:
-        raise InputError(f"{path}: {place} has no {error}. The format is that of SQuAD.") from None
-    except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: {place}: {error}. The format is that of SQuAD.") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        last = f" behind the question '{questions[-1].id}'" if questions else ""
+        raise InputError(f"{path} is not in SQuAD's format{last}: {error!r}.") from None
     if not questions:
         raise InputError(f"{path} holds no question.")
-    queries = tuple(Query(one.id, one.text) for one in questions.values())
-    judgements = {one.id: {one.paragraph: 1} for one in questions.values()}
+    judgements = {one.id: {one.paragraph: 1} for one in questions}
     entries = {name: entry for entry, name in names.items()}
-    return Answering(tuple(questions.values()), Retrieval(path.stem, path, "", queries, judgements, entries))
+    return tuple(questions), Retrieval(path.stem, path, "", tuple(questions), judgements, entries)
+
+
+def _question(paragraph: str, asked: Any) -> Question:
+    answers = tuple(one["text"] for one in asked["answers"])
+    if not all([asked["question"].strip(), *answers]):
+        raise ValueError("a question or an answer is empty")
+    starts = tuple(int(one.get("answer_start", -1)) for one in asked["answers"])
+    return Question(asked["id"], asked["question"], paragraph, answers, starts)
 
 
 def read_conll(path: Path) -> list[Sentence]:
@@ -491,43 +396,28 @@ def read_conll(path: Path) -> list[Sentence]:
     return sentences
 
 
-def read_examples(
-    path: Path, *, text_column: str | None = None, label_column: str = "label"
-) -> list[Example]:
-    """The rows of a table as labelled examples.
-
-    Args:
-        text_column: None takes "text"; where there is none, "passage" (ids) or "path".
+def read_examples(path: Path) -> list[Example]:
+    """The rows of a table as labelled examples: of a text, else of a passage's id, else of a path.
 
     Raises:
         InputError: the file cannot be read, a column is missing, or a row has no label, no text, or a passage that is
             no number.
     """
-    rows = read_rows(path)
+    rows = read_rows(path, ("label",))
     if not rows:
         raise InputError(f"{path} holds no rows below a first line that names the columns.")
-    names = list(rows[0].values)
-    label = label_column.strip().casefold()
-    wanted = [text_column.strip().casefold()] if text_column else ["text", "passage", "path"]
-    what = next((name for name in wanted if name in names), None)
-    for name, option in ((what, "--text-column"), (label if label in names else None, "--label-column")):
-        if name is None:
-            missing = wanted[0] if option == "--text-column" else label
-            raise malformed(
-                path, 1, f"no column '{missing}'; there is {', '.join(names)}. Name the column with {option}."
-            )
-    assert what
-    if what == label:
-        raise InputError(f"'{what}' cannot be both the text and the label. Name two columns.")
-    kind = "text" if text_column else what
-    return [Example(row.text(label).strip(), line=row.line, **_given(row, kind, what)) for row in rows]
+    kind = next((name for name in ("text", "passage", "path") if name in rows[0].values), None)
+    if kind is None:
+        raise malformed(path, 1, "no column 'text', and none 'passage' or 'path' of an index. Rename one.")
+    return [_example(row, kind) for row in rows]
 
 
-def _given(row: Row, kind: str, column: str) -> dict[str, Any]:
-    text = row.text(column)
-    if kind != "passage":
-        return {kind: text if kind == "text" else text.strip()}
-    try:
-        return {kind: int(text.strip().removeprefix("p"))}
-    except ValueError:
-        raise row.wrong(f"'{text}' is no id of a passage; use a number as hits have it.") from None
+def _example(row: Row, kind: str) -> Example:
+    label, given = row.text("label").strip(), row.text(kind)
+    if kind == "text":
+        return Example(label, text=given, line=row.line)
+    if kind == "path":
+        return Example(label, path=given.strip(), line=row.line)
+    if not given.strip().isdecimal():
+        raise row.wrong(f"'{given}' is no id of a passage; use a number as hits have it.")
+    return Example(label, passage=int(given), line=row.line)

@@ -1,11 +1,10 @@
-"""How good the answer to a query is: a ranking, passages with gold spans, an answer, entities.
+"""How good the answer to a query is: a ranking, an answer, entities.
 
 Rankings follow trec_eval, which BEIR uses: a grade of 1 or more is relevant, a document without judgement is not, gains
 of nDCG are the grades themselves, and a query without any relevant document scores 0 everywhere. One thing differs: the
 order is that of the ranking, ties included, where trec_eval sorts equal scores anew by the name of the document.
 
-For spans see Smith and Troynikov 2024, "Evaluating Chunking Strategies for Retrieval" (Chroma), with characters in
-place of tokens. Exact match and F1 of answers are SQuAD's (Rajpurkar et al. 2016, section 6.1).
+Exact match and F1 of answers are SQuAD's (Rajpurkar et al. 2016, section 6.1).
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-from search.evaluating.formats import Span
 
 DEPTH = 100  # documents that are ranked for a query, at least
 
@@ -57,41 +54,6 @@ def ranking_values(ranked: Sequence[str], grades: Mapping[str, int], k: int = 10
 
 def _discounted(gains: NDArray[np.float64]) -> float:
     return float((gains / np.log2(np.arange(2, len(gains) + 2))).sum())
-
-
-def span_values(found: Sequence[Span], gold: Sequence[Span], k: int = 10) -> dict[str, float]:
-    """All metrics of one question, each in [0, 1].
-
-    Args:
-        found: spans of the passages that were found, best first; k of them count.
-        gold: what had to be found, at least one span.
-
-    Returns:
-        recall: share of the gold characters that are in one of the passages;
-        precision: share of the passages' characters that are gold;
-        iou: gold characters in them, divided by all that are gold or in them;
-        whole: share of the gold spans that they cover from end to end;
-        mrr: 1 / rank of the first passage that holds a gold character, 0 if none does.
-
-    Example:
-        >>> values = span_values([Span("a", 0, 10)], [Span("a", 5, 15)])
-        >>> values["recall@10"], values["precision@10"], round(values["iou@10"], 3)
-        (0.5, 0.5, 0.333)
-    """
-    retrieved, wanted = _characters(found[:k]), _characters(gold)
-    both = len(retrieved & wanted)
-    ranks = [rank for rank, span in enumerate(found[:k], 1) if _characters([span]) & wanted]
-    return {
-        f"recall@{k}": both / len(wanted),
-        f"precision@{k}": both / max(1, len(retrieved)),
-        f"iou@{k}": both / len(retrieved | wanted),
-        f"whole@{k}": sum(_characters([span]) <= retrieved for span in gold) / len(gold),
-        f"mrr@{k}": 1 / ranks[0] if ranks else 0.0,
-    }
-
-
-def _characters(spans: Sequence[Span]) -> set[tuple[str, int]]:
-    return {(span.document, place) for span in spans for place in range(span.start, span.end)}
 
 
 def answer_values(predicted: str, gold: Sequence[str]) -> dict[str, float]:

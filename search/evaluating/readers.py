@@ -13,19 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from search.bert.tagging import NO_ENTITY, Tagger, chunks, field_of, load_tagger, parsed
+from search.bert.answering import answer, required
+from search.bert.tagging import NO_ENTITY, Tagger, chunks, load_tagger, parsed
 from search.errors import InputError
-from search.evaluating.asking import Plan, about_few, comparisons, measure, settings_of, spread
-from search.evaluating.formats import AnsweredQuestion, Sentence, read_conll, read_questions
+from search.evaluating.asking import Plan, about_few, measure, spread
+from search.evaluating.formats import Question, Sentence, read_conll, read_questions
 from search.evaluating.metrics import answer_values, entity_f1, share
-from search.evaluating.retrieval import index_of_collection
 from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
-from search.records.options import RerankOptions
 from search.records.predictions import Answers
 from search.records.reports import Progress
 from search.statistics import Figure, estimated
 
-GOLD = "gold paragraph"
 _AT_ONCE = 64  # sentences that are read together
 
 Entity = tuple[str, int, int]  # type, first word, the one behind the last
@@ -41,79 +39,55 @@ def evaluate_answers(
     dataset: str | Path,
     *,
     model: str | None,
-    settings: Sequence[str | Setting] = (),
-    encoder: str | None = None,
-    index: str | Path | None = None,
-    k: int = 10,
     limit: int | None = None,
     no_answer_margin: float | None = None,
     seed: int = 0,
     offline: bool = False,
-    engine: str = "auto",
     device: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Ask a reader the questions of a file in SQuAD's format: exact match and F1 with their 95 % intervals.
+    """Ask a reader questions about paragraphs: exact match and F1 with their 95 % intervals.
 
     Args:
+        dataset: a file in SQuAD's format.
         model: the reader, a checkpoint with a head for answer spans.
-        settings: ways to retrieve, as for `evaluate`: with each the reader is also given the k best passages of an
-            index of all paragraphs, and compared with the reader that is given the right paragraph.
-        encoder, index: the model of that index, and where to keep it; None takes the default.
         limit: how many questions are asked, spread evenly over the data; None for all.
         no_answer_margin: by how much a span's score has to reach that of no answer. None is 0 for data with questions
             that have no answer, as SQuAD 2.0; where all have one, as in SQuAD 1.1, the best span always counts.
-        seed, offline, engine, device, progress: as for `evaluate` and `Index.ask`.
+        seed, offline, device, progress: as for `evaluate`.
 
     Raises:
         InputError: data that is malformed, a question that is too long, or a number that cannot be worked with.
         ModelError: the reader cannot be loaded, or has no head for answer spans.
     """
-    from search.bert import answer
-    from search.bert.answering import required
-
-    data, plan = read_questions(Path(dataset).expanduser()), Plan(k, seed, progress)
-    how: dict[str, Any] = {"model": required(model), "answers": 1, "device": device}
-    how["no_answer_margin"] = no_answer_margin or 0.0
-    ways = settings_of(settings, (*RerankOptions.__annotations__, "where")) if settings else ()
-    build: dict[str, Any] = {"model": encoder, "offline": offline, "engine": engine, "progress": progress}
-    opened = index_of_collection(data.paragraphs, index, **build) if ways else None
-    entries = data.paragraphs.entries
-    questions = spread(data.questions, limit)
+    asked, paragraphs = read_questions(Path(dataset).expanduser())
+    questions = spread(asked, limit)
     forced = no_answer_margin is None and all(question.answers for question in questions)
+    how: dict[str, Any] = {"model": required(model), "offline": offline, "device": device, "answers": 1}
+    how["no_answer_margin"] = no_answer_margin or 0.0
 
-    def find(question: AnsweredQuestion, setting: Setting) -> tuple[dict[str, float], list[str]]:
-        held = {}
-        if opened and setting.options:
-            said = opened.ask(question.text, k=k, **how, **setting.options)
-            hits = opened.query(question.text, k=k, **setting.options)
-            held["retrieved"] = float(any(hit.metadata["_id"] == question.paragraph for hit in hits))
-        else:
-            said = answer(question.text, entries[question.paragraph].text, offline=offline, **how)
+    def find(question: Question, setting: Setting) -> tuple[dict[str, float], list[str]]:
+        said = answer(question.text, paragraphs.entries[question.paragraph].text, **how)
         text = best_answer(said, forced)
-        return {**_answered(text, question.answers), **held}, [text] if text else []
+        return _answered(text, question.answers), [text] if text else []
 
-    measured = measure(questions, (Setting(GOLD), *ways), find, plan)
-    notes = []
-    if len(questions) < len(data.questions):
-        notes.append(f"{len(questions):,} of {len(data.questions):,} questions were asked, spread evenly")
+    measured = measure(questions, [Setting("answers")], find, Plan(seed=seed, progress=progress))
+    notes = about_few(len(questions), "questions")
+    if len(questions) < len(asked):
+        notes.append(f"{len(questions):,} of {len(asked):,} questions were asked, spread evenly")
     if forced:
         notes.append("the best span counts as the answer, however little it scores")
-    status = opened.status() if opened else None
     return Evaluation(
-        dataset=data.paragraphs.name,
-        source=str(data.paragraphs.source),
+        dataset=paragraphs.name,
+        source=str(paragraphs.source),
         task="answers",
-        index=status.index if status else "",
         model=str(model),
-        pooling=status.pooling if status else "",
-        documents=len(entries),
-        passages=status.passages if status else 0,
+        pooling="",
+        documents=len(paragraphs.entries),
         judgements=sum(len(question.answers) for question in questions),
         primary="f1",
         settings=measured,
-        comparisons=comparisons(measured, seed),
-        notes=(*notes, *about_few(len(questions), "questions")),
+        notes=tuple(notes),
     )
 
 
@@ -159,36 +133,21 @@ def evaluate_entities(
         InputError: the file is malformed (with its line), or no type of the checkpoint is one of the file's.
         ModelError: the model cannot be loaded, or has no head for classes of tokens.
     """
-    path, plan = Path(dataset).expanduser(), Plan(seed=seed, progress=progress)
+    path, renamed = Path(dataset).expanduser(), dict(mapping or {})
     sentences = spread(read_conll(path), limit)
     tagger = load_tagger(model, "ner", offline, device)
-    renamed = dict(mapping or {})
     gold = [list(chunks(sentence.labels)) for sentence in sentences]
     types = {kind for entities in gold for kind, _, _ in entities}
     known = {parsed(label)[1] for label in tagger.head.labels} - {""}
     _require_same_types(known, types, renamed, tagger.head.name)
-    labels, notes = predicted_labels(tagger, sentences, plan)
-    found = [
-        [
-            (kind, first, end)
-            for was, first, end in chunks(one)
-            if (kind := renamed.get(was, was)) != NO_ENTITY
-        ]
-        for one in labels
-    ]
+    labels = predicted_labels(tagger, sentences, Plan(progress=progress))
+    found = [[(renamed.get(kind, kind), start, end) for kind, start, end in chunks(one)] for one in labels]
+    found = [[entity for entity in entities if entity[0] != NO_ENTITY] for entities in found]
     metrics = {}
-    strange = sorted({kind for entities in found for kind, _, _ in entities} - types)
-    for kind in ("", *sorted(types), *strange):
+    for kind in ("", *sorted(types | {kind for entities in found for kind, _, _ in entities})):
         counts = entity_counts(gold, found, kind)
         for name, figure in ENTITY_FIGURES.items():
             metrics[f"{name} {kind}".strip()] = estimated(figure, *counts, seed=seed)
-    if strange:
-        notes.append(
-            f"the gold file has no entity of the types {', '.join(strange)}, so what was found of them is wrong; where "
-            "one is another name for a type, say so with --map"
-        )
-    if missed := sorted(types - {renamed.get(kind, kind) for kind in known}):
-        notes.append(f"the model knows no such type, so all of it is missed: {', '.join(missed)}")
     counts = entity_counts(gold, found)
     judged = tuple(
         JudgedQuery(str(number), sentence.text, dict(zip(("right", "found", "gold"), row, strict=True)), said)
@@ -206,24 +165,19 @@ def evaluate_entities(
         judgements=int(counts[2].sum()),
         primary="f1",
         settings=(Measured(Setting("entities"), metrics, judged),),
-        notes=(*notes, *about_few(len(sentences), "sentences")),
+        notes=tuple(about_few(len(sentences), "sentences")),
     )
 
 
-def predicted_labels(
-    tagger: Tagger, sentences: Sequence[Sentence], plan: Plan
-) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The label of every word, and what has to be said of them."""
+def predicted_labels(tagger: Tagger, sentences: Sequence[Sentence], plan: Plan) -> list[tuple[str, ...]]:
+    """The label of every word; of one that the tokenizer makes nothing of O."""
     labels: list[tuple[str, ...]] = []
-    unread = 0
     for start in range(0, len(sentences), _AT_ONCE):
         batch = sentences[start : start + _AT_ONCE]
-        said = list(tagger.read([one.text for one in batch], [one.spans for one in batch]))
-        unread += sum(not word.tokens for words in said for word in words)
+        said = tagger.read([one.text for one in batch], [one.spans for one in batch])
         labels += [tuple(word.label for word in words) for words in said]
         plan.told("tagging", len(labels), len(sentences))
-    notes = [f"the tokenizer makes nothing of {unread:,} words; such a one counts as O"] if unread else []
-    return labels, notes
+    return labels
 
 
 def entity_counts(
@@ -239,13 +193,8 @@ def entity_counts(
 
 def _require_same_types(known: set[str], gold: set[str], mapping: Mapping[str, str], model: str) -> None:
     """Raise InputError if the two have no type in common, so that nothing could be right."""
-    if not known or not gold or {mapping.get(kind, kind) for kind in known} & gold:
-        return
-    by_name = {kind.casefold(): kind for kind in gold}
-    pairs = {kind: by_name.get(field_of(f"B-{kind}", "ner").casefold()) for kind in sorted(known)}
-    hints = "".join(f" --map {kind}={same}" for kind, same in pairs.items() if same)
-    raise InputError(
-        f"'{model}' finds other types ({', '.join(sorted(known))}) than the gold file has "
-        f"({', '.join(sorted(gold))}), so nothing could be right. Say which are the same with:"
-        f"{hints or ' --map THEIRS=YOURS'}"
-    )
+    if gold and not {mapping.get(kind, kind) for kind in known} & gold:
+        raise InputError(
+            f"'{model}' finds other types ({', '.join(sorted(known))}) than the gold file has "
+            f"({', '.join(sorted(gold))}). Say which are the same with: --map THEIRS=YOURS"
+        )

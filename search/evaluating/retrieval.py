@@ -1,4 +1,4 @@
-"""How well an index ranks documents for judged queries, and how much of gold spans its passages cover.
+"""How well an index ranks documents for judged queries.
 
 A document is as good as its best passage. A collection is ranked in an index of its own, which is kept apart from the
 user's: `home()/evaluations/NAME-HASH/` holds `index/` and, for a collection in a form that is not indexed as it is,
@@ -25,10 +25,10 @@ from search.encoding import Encoder
 from search.encoding.encoder import Role
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import encode_ids
-from search.errors import FingerprintMismatch, IndexDamaged, IndexOutdated, InputError, quoted
+from search.errors import FingerprintMismatch, IndexDamaged, IndexOutdated, InputError
 from search.evaluating.asking import Plan, about_few, comparisons, measure, named
-from search.evaluating.formats import CORPUS, Query, Retrieval, SentencePairs, Span, Spans, malformed
-from search.evaluating.metrics import DEPTH, ranking_values, span_values
+from search.evaluating.formats import CORPUS, Query, Retrieval, SentencePairs
+from search.evaluating.metrics import DEPTH, ranking_values
 from search.files import write_whole
 from search.index import Index
 from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
@@ -41,20 +41,15 @@ Judgements = Mapping[str, Mapping[str, int]]
 Found = tuple[Mapping[str, float], Sequence[str]]
 
 
-def index_of_collection(data: Retrieval | Spans, index: str | Path | None, **options: Any) -> Index:
+def index_of_collection(data: Retrieval, index: str | Path | None, **options: Any) -> Index:
     """The index of a collection, up to date, made with options of `Index.build`."""
     root = data.source.resolve()
     key = json.dumps([str(root), options.get("model") or DEFAULT_MODEL, options.get("pooling")])
     name = re.sub(r"[^\w.+-]+", "-", root.stem if root.is_file() else root.name).strip("-.")
-    place = (
-        home() / "evaluations" / f"{name}-{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:8]}"
-    )
-    options["index"] = str(index or place / "index")
-    folder = data.folder
-    if isinstance(data, Retrieval):
-        folder = folder or _written_corpus(data, place / "corpus")
-        options |= {"include": [f"/{CORPUS}"], "text_field": "text"}
-    assert folder is not None
+    digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:8]
+    place = home() / "evaluations" / f"{name}-{digest}"
+    folder = root if (root / CORPUS).is_file() else _written_corpus(data, place / "corpus")
+    options |= {"index": str(index or place / "index"), "include": [f"/{CORPUS}"], "text_field": "text"}
     try:
         return Index.build(folder, **options)
     except (FingerprintMismatch, IndexDamaged, IndexOutdated):
@@ -65,10 +60,8 @@ def index_of_collection(data: Retrieval | Spans, index: str | Path | None, **opt
 
 def _written_corpus(data: Retrieval, folder: Path) -> Path:
     """The folder with the collection as `corpus.jsonl`; the file is left alone where it is right already."""
-    entries = data.entries.items()
-    text = "".join(
-        json.dumps({"_id": name, "title": entry.title, "text": entry.text}) + "\n" for name, entry in entries
-    )
+    records = ({"_id": name, "title": one.title, "text": one.text} for name, one in data.entries.items())
+    text = "".join(json.dumps(record) + "\n" for record in records)
     path = folder / CORPUS
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,59 +69,36 @@ def _written_corpus(data: Retrieval, folder: Path) -> Path:
     return folder
 
 
-def evaluate_retrieval(
-    data: Retrieval, index: Index, settings: Sequence[Setting], plan: Plan, *, allow_missing: bool = False
-) -> Evaluation:
+def evaluate_retrieval(data: Retrieval, index: Index, settings: Sequence[Setting], plan: Plan) -> Evaluation:
     """Judged documents of an index: of a collection, or the user's own.
 
     Raises:
-        InputError: relevant documents are missing, the index is empty, no query has an answer.
+        InputError: the index is empty or holds no relevant document, or no query has a hit.
     """
-    if not index.status().passages:
+    status = index.status()
+    if not status.passages:
         raise InputError(f"the index '{index.name}' holds no passages. Fill it with: seewhy index FOLDER")
     if data.entries:
-        judgements, held = data.judgements, _names_in(index)
+        judgements, held = data.judgements, {name for name, entry in data.entries.items() if entry.whole}
         name: Callable[[Hit], str] = id_of_record
     else:
         judgements, held = _resolved(data, index)
         name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
-    textless = {name for name, entry in data.entries.items() if not entry.whole}
-    notes = [
-        *_about_missing(held | textless, judgements, index.name, allow_missing),
-        *_about_judgements(data),
-    ]
-    if not index.status().complete:
+    notes = [*_about_judgements(data.unjudged, judgements, held), *index.notes]
+    if not status.complete:
         notes.append("the last run of indexing was stopped, so the index is not whole")
 
     def find(query: Query, setting: Setting) -> Found:
         ranked = list(ranked_documents(index, query.text, setting.options, name, plan.k, max(DEPTH, plan.k)))
         return ranking_values(ranked, judgements[query.id], plan.k), ranked
 
-    return _evaluated(data, "ndcg", settings, find, plan, [*notes, *index.notes], **_of(index))
-
-
-def evaluate_spans(data: Spans, index: Index, settings: Sequence[Setting], plan: Plan) -> Evaluation:
-    """The k best passages of all documents count, several of one document too."""
-
-    def find(query: Query, setting: Setting) -> Found:
-        hits = index.query(query.text, k=plan.k, per_document=0, **setting.options)
-        spans = [Span(hit.document, hit.start, hit.end) for hit in hits]
-        names = [f"{span.document}:{span.start}-{span.end}" for span in spans]
-        return span_values(spans, data.gold[query.id], plan.k), names
-
-    return _evaluated(data, "recall", settings, find, plan, index.notes, **_of(index))
-
-
-def _of(index: Index) -> dict[str, Any]:
-    """What an evaluation says of an index."""
-    status = index.status()
+    about = {"model": status.model, "pooling": status.pooling, "index": index.name}
     sizes = {"documents": status.documents, "passages": status.passages}
-    return {"index": index.name, "model": status.model, "pooling": status.pooling, **sizes}
+    return _evaluated(data, settings, find, plan, notes, **about, **sizes)
 
 
 def _evaluated(
-    data: Retrieval | Spans,
-    primary: str,
+    data: Retrieval,
     settings: Sequence[Setting],
     find: Callable[[Query, Setting], Found],
     plan: Plan,
@@ -142,16 +112,16 @@ def _evaluated(
         if len(without) == len(data.queries):
             name = one.setting.name
             raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
-        remarks += named(without, "queries have", f"no hit in '{one.setting.name}', and so 0")
+        remarks += named(without, f"queries have no hit in '{one.setting.name}', and so 0")
     if len(settings) > 2:
         remarks.append("the p-values are not corrected for the number of comparisons")
     return Evaluation(
         dataset=data.name,
         source=str(data.source),
-        task="retrieval" if isinstance(data, Retrieval) else "spans",
-        split=data.split if isinstance(data, Retrieval) else "",
-        judgements=sum(map(len, (data.judgements if isinstance(data, Retrieval) else data.gold).values())),
-        primary=f"{primary}@{plan.k}",
+        task="retrieval",
+        split=data.split,
+        judgements=sum(map(len, data.judgements.values())),
+        primary=f"ndcg@{plan.k}",
         settings=measured,
         comparisons=comparisons(measured, plan.seed),
         notes=(*remarks, *about_few(len(data.queries), "queries")),
@@ -194,49 +164,26 @@ def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], s
         wanted *= 2
 
 
-def _about_judgements(data: Retrieval) -> list[str]:
-    """What has to be said of queries that count for nothing, and of documents that nothing can find."""
-    hopeless = [query.id for query in data.queries if max(data.judgements[query.id].values()) < 1]
-    if len(hopeless) == len(data.queries):
-        raise InputError("no query has a relevant document, so every figure would be 0.")
-    relevant = _relevant(data.judgements)
-    empty = [name for name, entry in data.entries.items() if name in relevant and not entry.whole]
-    return [
-        *named(data.unjudged, "queries have", "no judgement; left out"),
-        *named(hopeless, "queries have", "no relevant document, and so 0, as in trec_eval"),
-        *named(empty, "relevant documents have", "no text and cannot be found"),
-    ]
-
-
-def _about_missing(held: set[str], judgements: Judgements, index: str | Path, allowed: bool) -> list[str]:
-    """What has to be said of relevant documents that are not held.
+def _about_judgements(unjudged: Sequence[str], judgements: Judgements, held: set[str]) -> list[str]:
+    """What has to be said of queries that count for nothing, and of relevant documents that nothing can find.
 
     Raises:
-        InputError: there are some, and it is not `allowed`; or there are no others.
+        InputError: nothing is relevant, or nothing that is relevant is held.
     """
-    relevant = _relevant(judgements)
-    missing = sorted(relevant - held)
-    if not missing:
-        return []
-    names = ", ".join(missing[:5]) + (f" and {len(missing) - 5:,} more" if len(missing) > 5 else "")
-    said = f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index ({names})"
-    if len(missing) == len(relevant):
-        raise InputError(f"{said}. Do the judgements belong to the index {quoted(index)}?")
-    if not allowed:
+    hopeless = [query for query, grades in judgements.items() if max(grades.values()) < 1]
+    relevant = {name for grades in judgements.values() for name, grade in grades.items() if grade > 0}
+    if not relevant & held:
         raise InputError(
-            f"{said}, so that nothing could find them. Index them, or count them as not found with --allow-missing."
+            f"none of the {len(relevant):,} relevant documents is in the index. Do the judgements belong to it?"
         )
-    return [f"{said}; they count as not found"]
-
-
-def _relevant(judgements: Judgements) -> set[str]:
-    return {name for grades in judgements.values() for name, grade in grades.items() if grade > 0}
-
-
-def _names_in(index: Index) -> set[str]:
-    """The names ("_id") of the documents of a collection that are in its index."""
-    with opened(index.name).reading() as snapshot:
-        return {str(metadata.get("_id")) for metadata in snapshot.document_metadata()}
+    return [
+        *named(unjudged, "queries have no judgement; left out"),
+        *named(hopeless, "queries have no relevant document, and so 0, as in trec_eval"),
+        *named(
+            sorted(relevant - held),
+            f"of {len(relevant):,} relevant documents are not in the index or have no text, and count as not found",
+        ),
+    ]
 
 
 def _judged_name(hit: Hit, judged: set[str]) -> str:
@@ -246,43 +193,18 @@ def _judged_name(hit: Hit, judged: set[str]) -> str:
 
 
 def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]], set[str]]:
-    """The judgements by the names that documents have in the index, and those of them that it holds.
-
-    Raises:
-        InputError: a path is a folder or has a line, or two paths of a query mean one document; with file and line.
-    """
-    names, held = {}, set()
+    """The judgements by the names that documents have in the index, and those of them that it holds."""
+    held, judgements = set(), {}
     with opened(index.name).reading() as snapshot:
-        for path, line in data.lines.items():
-            try:
-                place = snapshot.place(path)
-            except InputError as error:
-                raise malformed(data.source, line, str(error)) from None
-            if place.line is not None and place.passages:
-                what = f"'{path}' is a line of a document; judge the whole: '{place.document}'."
-                raise malformed(data.source, line, what)
-            names[path] = place.document
-            if place.passages:
-                held.add(place.document)
-    judgements: dict[str, dict[str, int]] = {}
-    for query, grades in data.judgements.items():
-        mine = judgements.setdefault(query, {})
-        for path, grade in grades.items():
-            if mine.setdefault(names[path], grade) != grade:
-                what = f"'{path}' is judged twice, differently, under two names."
-                raise malformed(data.source, data.lines[path], what)
+        for query, grades in data.judgements.items():
+            places = [(snapshot.place(path), grade) for path, grade in grades.items()]
+            judgements[query] = {place.document: grade for place, grade in places}
+            held |= {place.document for place, _ in places if place.passages}
     return judgements, held
 
 
-def evaluate_whole(
-    data: Retrieval, encoder: Encoder, plan: Plan, *, allow_missing: bool = False
-) -> Evaluation:
-    """The documents of a collection with one embedding each, ranked by cosine; of equals the earlier one first.
-
-    Raises:
-        InputError: relevant documents are not in the collection.
-    """
-    missing = _about_missing(set(data.entries), data.judgements, data.source, allow_missing)
+def evaluate_whole(data: Retrieval, encoder: Encoder, plan: Plan) -> Evaluation:
+    """The documents of a collection with one embedding each, ranked by cosine; of equals the earlier one first."""
     names = list(data.entries)
     texts = [entry.whole for entry in data.entries.values()]
     vectors = encoder.encode(texts, role="document", truncate=True, progress=partial(plan.told, "encoding"))
@@ -293,18 +215,14 @@ def evaluate_whole(
         ranked = [names[i] for i in order.tolist()]
         return ranking_values(ranked, data.judgements[query.id], plan.k), ranked
 
-    cut = too_long(encoder, texts, "document")
-    notes = [f"{cut:,} of {len(names):,} documents were cut at {encoder.max_tokens} tokens"]
-    if asked := too_long(encoder, [query.text for query in data.queries], "query"):
-        notes.append(f"{asked:,} queries were cut, too")
-    notes += [*missing, *_about_judgements(data)]
-    about = {
-        "model": encoder.model,
-        "pooling": encoder.pooling,
-        "documents": len(names),
-        "passages": len(names),
-    }
-    return _evaluated(data, "ndcg", [Setting("whole documents")], find, plan, notes, **about)
+    notes = [
+        *_about_cut(encoder, texts, "documents", "document"),
+        *_about_cut(encoder, [query.text for query in data.queries], "queries", "query"),
+        *_about_judgements(data.unjudged, data.judgements, set(data.entries)),
+    ]
+    about = {"model": encoder.model, "pooling": encoder.pooling}
+    sizes = {"documents": len(names), "passages": len(names)}
+    return _evaluated(data, [Setting("whole documents")], find, plan, notes, **about, **sizes)
 
 
 def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluation:
@@ -319,8 +237,6 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluat
     )
     figures = {"spearman": spearman, "pearson": pearson}
     metrics = {name: estimated(of, cosines, scores, seed=plan.seed) for name, of in figures.items()}
-    cut = too_long(encoder, sentences)
-    notes = [f"{cut:,} sentences were cut at {encoder.max_tokens} tokens"] if cut else []
     return Evaluation(
         dataset=data.name,
         source=str(data.source),
@@ -330,8 +246,13 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluat
         judgements=len(queries),
         primary="spearman",
         settings=(Measured(Setting("cosine"), metrics, queries),),
-        notes=(*notes, *about_few(len(queries), "pairs")),
+        notes=(*_about_cut(encoder, sentences, "sentences"), *about_few(len(queries), "pairs")),
     )
+
+
+def _about_cut(encoder: Encoder, texts: Sequence[str], what: str, role: Role | None = None) -> list[str]:
+    cut = too_long(encoder, texts, role)
+    return [f"{cut:,} of {len(texts):,} {what} were cut at {encoder.max_tokens} tokens"] if cut else []
 
 
 def too_long(encoder: Encoder, texts: Sequence[str], role: Role | None = None) -> int:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Task = Literal["retrieval", "spans", "sts", "answers", "entities"]
+Task = Literal["retrieval", "sts", "answers", "entities"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class JudgedQuery:
     Attributes:
         values: by the name of the metric; for pairs of sentences "cosine" and "score", the judgement; for sentences how
             many entities are right, found and gold.
-        found: what was ranked first, best first: documents, or passages as "document:start-end"; for questions the
-            answer, () for none; for sentences the label of each word.
+        found: the documents that were ranked first, best first; for questions the answer, () for none; for sentences
+            the label of each word.
     """
 
     id: str
@@ -94,8 +94,7 @@ class Evaluation:
         dataset: its name; `source` where it was read from; `split` which judgements, "" where there is one set.
         index: the folder of the index that was asked, "" where none was.
         model, pooling: of its embeddings; or the reader or tagger.
-        documents, passages: that were ranked; for questions the paragraphs, and the passages of their index; for
-            entities the sentences; for pairs of sentences both are 0.
+        documents, passages: that were ranked; for questions `documents` are the paragraphs, for entities the sentences.
         judgements: how many there are, of all queries.
         primary: the metric that settings are compared by first.
         settings: at least one; the first is the baseline.

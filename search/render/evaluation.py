@@ -56,7 +56,6 @@ def tuning(canvas: Canvas, tuned: Tuning) -> None:
 
 _COUNTED = {
     "retrieval": "queries, {judgements:,} judgements; {documents:,} documents",
-    "spans": "queries, {judgements:,} gold spans; {documents:,} documents",
     "sts": "pairs of sentences",
     "answers": "questions, {judgements:,} gold answers; {documents:,} paragraphs",
     "entities": "sentences, {judgements:,} entities",

@@ -176,11 +176,6 @@ class Rows:
         found = (one for one in named if all(word in f"{one.name} {one.title}".casefold() for word in words))
         return list(islice(found, offset, offset + most))
 
-    def document_metadata(self) -> Iterator[dict[str, Any]]:
-        """What each document says of itself."""
-        rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")
-        return (json.loads(metadata) for (metadata,) in rows)
-
     def copies(self, passages: Iterable[int]) -> dict[int, Copied]:
         """Those of the passages whose text stands in many documents."""
         rows = self.connection.execute(

@@ -25,9 +25,8 @@ from search.bert.tagging import NO_ENTITY, OVERLAP
 from search.bert.tokenizing import without_space
 from search.errors import InputError
 from search.evaluating.formats import (
-    JSON_LINES,
     TABLES,
-    AnsweredQuestion,
+    Question,
     Sentence,
     malformed,
     read_conll,
@@ -146,10 +145,9 @@ class Sentences(Kind):
         self._loss = loss
 
     def read(self, path: Path, role: str) -> Rows:
-        if path.suffix.lower() not in (*TABLES, *JSON_LINES):
+        if path.suffix.lower() not in TABLES:
             raise InputError(f"'{path}' is in no format that can be trained on. {_KNOWN}")
-        # A TSV file is read without quoting: sentences of the STS benchmark have single quotes.
-        rows = read_rows(path, quoted=path.suffix.lower() == ".csv")
+        rows = read_rows(path)
         if not rows:
             raise InputError(f"{path} holds no example. {_KNOWN}")
         names = list(dict.fromkeys(name for row in rows for name in row.values))
@@ -239,11 +237,8 @@ class Texts(Kind):
 
     objective, head = "classify", "label"
 
-    def __init__(self, text_column: str | None = None, label_column: str = "label") -> None:
-        self.text_column, self.label_column = text_column, label_column
-
     def read(self, path: Path, role: str) -> Rows:
-        examples = read_examples(path, text_column=self.text_column, label_column=self.label_column)
+        examples = read_examples(path)
         if any(one.text is None for one in examples):
             raise InputError(
                 f"'{path}' names passages or documents of an index. A checkpoint learns from texts: give a column "
@@ -323,8 +318,8 @@ class Answers(Kind):
     objective, head = "read", "answer"
 
     def read(self, path: Path, role: str) -> Rows:
-        data = read_questions(path)
-        rows = [(one, data.paragraphs.entries[one.paragraph].text) for one in data.questions]
+        questions, paragraphs = read_questions(path)
+        rows = [(one, paragraphs.entries[one.paragraph].text) for one in questions]
         for question, text in rows:
             first, start = next(zip(question.answers, question.starts, strict=True), ("", 0))
             if start < 0 or not text.startswith(first, start):
@@ -334,10 +329,10 @@ class Answers(Kind):
                 )
         return Rows(rows)
 
-    def key(self, row: tuple[AnsweredQuestion, str]) -> str:
+    def key(self, row: tuple[Question, str]) -> str:
         return row[1]
 
-    def features(self, head: Head, rows: Sequence[tuple[AnsweredQuestion, str]]) -> Iterator[Feature]:
+    def features(self, head: Head, rows: Sequence[tuple[Question, str]]) -> Iterator[Feature]:
         for question, text in rows:
             for window in head.windows(text, first=question.text, overlap=OVERLAP):
                 start, end = _tokens(window, question)
@@ -347,7 +342,7 @@ class Answers(Kind):
         return measures.answers(rows, seed)
 
 
-def _tokens(window: tokenizers.Encoding, question: AnsweredQuestion) -> tuple[int, int]:
+def _tokens(window: tokenizers.Encoding, question: Question) -> tuple[int, int]:
     """First and last token of an answer; those of no answer where the window does not hold all of it."""
     inside = [i for i, part in enumerate(window.sequence_ids) if part == 1]
     if not question.answers or not inside:

@@ -15,7 +15,7 @@ from search.bert.answering import SpanOptions, answer_from
 from search.bert.labelling import Classifier
 from search.bert.tagging import Tagger, chunks
 from search.evaluating.asking import Plan
-from search.evaluating.formats import AnsweredQuestion, Sentence
+from search.evaluating.formats import Question, Sentence
 from search.evaluating.metrics import answer_values, ranking_values
 from search.evaluating.readers import ENTITY_FIGURES, best_answer, entity_counts, predicted_labels
 from search.records.evaluations import ClassReport, Estimate
@@ -153,13 +153,13 @@ def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
     gold = [list(chunks(sentence.labels)) for sentence in sentences]
 
     def columns(head: Any) -> Columns:
-        found, _ = predicted_labels(Tagger(head), sentences, Plan())
+        found = predicted_labels(Tagger(head), sentences, Plan())
         return list(entity_counts(gold, [list(chunks(labels)) for labels in found]))
 
     return Measure(ENTITY_FIGURES, columns, seed=seed)
 
 
-def answers(asked: Sequence[tuple[AnsweredQuestion, str]], seed: int) -> Measure:
+def answers(asked: Sequence[tuple[Question, str]], seed: int) -> Measure:
     """Questions about paragraphs; where every one has an answer, the best span counts, however little it scores."""
     forced = all(question.answers for question, _ in asked)
     how = SpanOptions(answers=1)

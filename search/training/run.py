@@ -58,25 +58,17 @@ def train(
     return _run(Sentences(loss), data, out, options)
 
 
-def train_classifier(
-    data: str | Path,
-    out: str | Path,
-    *,
-    text_column: str | None = None,
-    label_column: str = "label",
-    **options: Unpack[TrainOptions],
-) -> TrainingReport:
+def train_classifier(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
     """Train a classifier of texts, which `search.bert.label` and `seewhy lab label apply --model` apply.
 
     Args:
-        data: CSV, TSV or JSONL with a column of texts and one of labels.
-        text_column, label_column: None takes "text".
+        data: CSV, TSV or JSONL with the columns text and label.
         out, options: as for `train`.
 
     Raises:
         InputError, ModelError, OptionalDependency: as of `train`.
     """
-    return _run(Texts(text_column, label_column), data, out, options)
+    return _run(Texts(), data, out, options)
 
 
 def train_tagger(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:

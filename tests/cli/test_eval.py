@@ -11,7 +11,7 @@ import pytest
 
 # ruff: noqa: F811 (fixtures are imported)
 from tests.conftest import Run
-from tests.evaluating.conftest import beir, gold  # noqa: F401
+from tests.evaluating.conftest import beir  # noqa: F401
 
 
 def test_one_setting(run: Run, beir: Path, tiny_model: Path) -> None:
@@ -76,15 +76,6 @@ def test_query_by_query(run: Run, beir: Path, tiny_model: Path) -> None:
     assert 0 <= float(rows[0]["ndcg@10"]) <= 1
 
 
-def test_spans(run: Run, gold: Path, tiny_model: Path) -> None:
-    code, out, _ = run("eval", gold, "--model", tiny_model, "-k", 2)
-    assert code == 0
-    assert "2 queries, 3 gold spans; 2 documents" in out
-    assert [line.split()[0] for line in out.splitlines() if "@2" in line[:12]] == [
-        "recall@2", "precision@2", "iou@2", "whole@2", "mrr@2"
-    ]  # fmt: skip
-
-
 def test_sentences(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     path = tmp_path / "sts.tsv"
     path.write_text(
@@ -115,7 +106,6 @@ def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
     code, out, _ = run("eval", beir, "--model", tiny_model, "--whole-documents")
     assert code == 0
     assert "5 documents, ranked whole" in out
-    assert "0 of 5 documents were cut at 64 tokens" in out
 
 
 @pytest.mark.parametrize(
@@ -126,10 +116,10 @@ def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
         (
             ["--split", "dev"],
             1,
-            "has no judgements 'qrels/dev.tsv'; there are: test. Choose one with --split",
+            "has no judgements 'qrels/dev.tsv'; there are: test.",
         ),
         (["-k", "0"], 2, "--top-k"),
-        (["--whole-documents", "--mode", "dense"], 1, "Leave out settings and index"),
+        (["--whole-documents", "--mode", "dense"], 1, "leave out settings and index"),
     ],
 )
 def test_failures(
@@ -143,17 +133,6 @@ def test_failures(
     found, out, err = run("eval", beir, "--model", tiny_model, *args)
     assert (found, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
-
-
-def test_a_missing_document_is_a_failure_and_no_zero(run: Run, beir: Path, tiny_model: Path) -> None:
-    with (beir / "qrels" / "test.tsv").open("a", encoding="utf-8") as stream:
-        stream.write("q1\td9\t1\n")
-    code, out, err = run("eval", beir, "--model", tiny_model, "-q")
-    assert (code, out) == (1, "")
-    assert "1 of 5 relevant documents are not in the index (d9)" in err
-    code, out, err = run("eval", beir, "--model", tiny_model, "-q", "--allow-missing")
-    assert (code, err) == (0, "")
-    assert "they count as not found" in " ".join(out.split())
 
 
 def test_narrow_and_with_colour(

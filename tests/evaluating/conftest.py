@@ -44,42 +44,6 @@ def write_qrels(folder: Path, judged: Sequence[tuple[str, str, int]], split: str
     (folder / "qrels" / f"{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}", encoding="utf-8")
 
 
-CORPORA = {
-    "keys.md": "# Keys\n\nTo rotate the key, open the door and turn the lock.\n\nThe key is in the water.\n",
-    "time.md": "# Time\n\nMany people say that time is long.\n\nIt is not, they say.\n",
-}
-
-
-def reference(document: str, content: str) -> dict[str, Any]:
-    start = CORPORA[document].index(content)
-    return {"content": content, "start_index": start, "end_index": start + len(content)}
-
-
-@pytest.fixture
-def gold(tmp_path: Path) -> Path:
-    """Two documents and two questions with gold spans."""
-    folder = tmp_path / "spans"
-    (folder / "corpora").mkdir(parents=True)
-    for name, text in CORPORA.items():
-        (folder / "corpora" / name).write_text(text, encoding="utf-8", newline="\n")
-    asked = [
-        {
-            "_id": "0",
-            "corpus_id": "keys",
-            "text": "how do i turn the lock",
-            "references": [reference("keys.md", "open the door and turn the lock.")],
-        },
-        {
-            "_id": "1",
-            "corpus_id": "time",
-            "text": "is time long",
-            "references": [reference("time.md", "time is long."), reference("time.md", "It is not")],
-        },
-    ]
-    write_lines(folder / "questions.jsonl", asked)
-    return folder
-
-
 @pytest.fixture
 def squad(tmp_path: Path) -> Path:
     """Two articles with three paragraphs, one of them twice."""

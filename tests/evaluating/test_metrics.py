@@ -9,12 +9,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
-from search.evaluating.formats import Span
-from search.evaluating.metrics import answer_values, ranking_values, span_values
+from search.evaluating.metrics import answer_values, ranking_values
 from search.statistics import (
     accuracy,
     class_counts,
@@ -56,7 +53,7 @@ def as_trec_eval_sorts(scores: dict[str, float]) -> list[str]:
     return sorted(scores, key=lambda document: (scores[document], document), reverse=True)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(5))
 def test_every_figure_is_that_of_trec_eval(seed: int) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval")
     run, judgements = random_run(seed)
@@ -72,17 +69,6 @@ def test_every_figure_is_that_of_trec_eval(seed: int) -> None:
             rank = ranks.evaluate({query: short})[query]["recip_rank"]
             assert ours[f"mrr@{depth}"] == pytest.approx(rank, abs=1e-6)
         assert set(ours) == {*NAMES, "mrr@10", "mrr@100"}
-
-
-def test_the_random_runs_hold_what_they_should() -> None:
-    """Without ties, and queries that nothing is relevant to, the comparison would say little."""
-    run, judgements = random_run(0)
-    ties = [query for query, scores in run.items() if len(set(scores.values())) < len(scores)]
-    hopeless = [query for query, grades in judgements.items() if max(grades.values()) < 1]
-    assert len(ties) >= 5
-    assert hopeless
-    assert any(set(judgements[query]) - set(run[query]) for query in run)
-    assert {grade for grades in judgements.values() for grade in grades.values()} == {-1, 0, 1, 2, 3}
 
 
 def test_by_hand() -> None:
@@ -107,44 +93,6 @@ def test_depths() -> None:
     assert deep["recall@200"] == pytest.approx(2 / 3)
     assert "recall@100" not in deep
     assert ranking_values([], {"a": 1})["ndcg@10"] == 0
-
-
-def test_values_are_plain_numbers_between_0_and_1() -> None:
-    run, judgements = random_run(99)
-    for query, scores in run.items():
-        for value in ranking_values(as_trec_eval_sorts(scores), judgements[query]).values():
-            assert type(value) is float
-            assert 0 <= value <= 1
-            assert not np.isnan(value)
-
-
-def characters(spans: list[Span]) -> set[tuple[str, int]]:
-    return {(span.document, place) for span in spans for place in range(span.start, span.end)}
-
-
-@pytest.mark.parametrize("seed", range(100))
-def test_against_sets_of_characters(seed: int) -> None:
-    chance = random.Random(seed)
-
-    def some(count: int) -> list[Span]:
-        starts = [(chance.choice("ab"), chance.randrange(60)) for _ in range(count)]
-        return [Span(document, start, start + chance.randrange(1, 25)) for document, start in starts]
-
-    found, gold, k = some(chance.randrange(0, 8)), some(chance.randrange(1, 4)), 5
-    retrieved, wanted = characters(found[:k]), characters(gold)
-    values = span_values(found, gold, k)
-    assert values["recall@5"] == pytest.approx(len(retrieved & wanted) / len(wanted))
-    assert values["precision@5"] == pytest.approx(len(retrieved & wanted) / max(1, len(retrieved)))
-    assert values["iou@5"] == pytest.approx(len(retrieved & wanted) / len(retrieved | wanted))
-    whole = [span for span in gold if characters([span]) <= retrieved]
-    assert values["whole@5"] == pytest.approx(len(whole) / len(gold))
-    ranks = [rank for rank, span in enumerate(found[:k], 1) if characters([span]) & wanted]
-    assert values["mrr@5"] == pytest.approx(1 / ranks[0] if ranks else 0)
-
-
-def test_the_same_place_of_another_document_does_not_count() -> None:
-    values = span_values([Span("a", 0, 10)], [Span("b", 0, 10)])
-    assert set(values.values()) == {0}
 
 
 def published_tokens(text: str) -> list[str]:
@@ -181,16 +129,14 @@ def test_cases_worked_by_hand(predicted: str, gold: list[str], exact: float, f1:
     assert answer_values(predicted, gold) == {"exact_match": exact, "f1": pytest.approx(f1)}
 
 
-words = st.lists(
-    st.sampled_from(["a", "the", "An", "key", "Key!", "lock", "-", "théâtre", "\u00a0", "x"])
-).map(" ".join)
-
-
-@given(words, words)
-def test_the_same_as_the_published_script(predicted: str, gold: str) -> None:
-    found = answer_values(predicted, [gold])
-    assert found["f1"] == pytest.approx(published_f1(gold, predicted))
-    assert found["exact_match"] == (published_tokens(gold) == published_tokens(predicted))
+def test_the_same_as_the_published_script() -> None:
+    chance = random.Random(0)
+    words = ["a", "the", "An", "key", "Key!", "lock", "-", "théâtre", "\u00a0", "x"]
+    for _ in range(500):
+        predicted, gold = (" ".join(chance.choices(words, k=chance.randrange(6))) for _ in range(2))
+        found = answer_values(predicted, [gold])
+        assert found["f1"] == pytest.approx(published_f1(gold, predicted))
+        assert found["exact_match"] == (published_tokens(gold) == published_tokens(predicted))
 
 
 def test_an_interval_is_that_of_theory_for_many_values() -> None:
@@ -276,7 +222,7 @@ def test_figures_of_columns_are_those_of_scipy_and_scikit_learn() -> None:
     first = chance.integers(0, 3, size=120)  # with ties
     second = np.where(chance.random(120) < 0.7, first, chance.integers(0, 3, size=120))
     counts = class_counts(first, second, 3)
-    drawn = chance.integers(120, size=(1500, 120))
+    drawn = chance.integers(120, size=(300, 120))
     for figure, columns, theirs in (
         (spearman, (first, second), lambda a, b: stats.spearmanr(a, b).statistic),
         (pearson, (first, second), lambda a, b: stats.pearsonr(a, b).statistic),
@@ -286,7 +232,7 @@ def test_figures_of_columns_are_those_of_scipy_and_scikit_learn() -> None:
         found = estimated(figure, *columns)
         assert found.mean == pytest.approx(theirs(first, second), abs=1e-12)
         ends = np.quantile([theirs(first[rows], second[rows]) for rows in drawn], [0.025, 0.975])
-        assert (found.low, found.high) == pytest.approx(ends, abs=0.015)
+        assert (found.low, found.high) == pytest.approx(ends, abs=0.03)
     groups = np.arange(120) // 4
     by_group = class_counts(first, second, 3, groups)
     assert by_group.shape == (9, 30) and (by_group.sum(axis=1) == counts.sum(axis=1)).all()

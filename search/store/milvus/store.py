@@ -302,7 +302,7 @@ class MilvusSnapshot(Snapshot):
             f"{self._store.address} is on a server and cannot list all it holds. Ask an index on this machine."
         )
 
-    ids = embedding_blocks = document_metadata = _refuse  # type: ignore[assignment]
+    ids = embedding_blocks = _refuse  # type: ignore[assignment]
 
 
 def _facts(about: dict[str, Any]) -> Facts:
