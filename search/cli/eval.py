@@ -46,12 +46,15 @@ class DataOptions(EncoderOptions):
             help="Rank title and text as one, cut at what the model reads, as published figures have it.",
         ),
     ] = False
+
+
+def evaluate(
     context: typer.Context,
     dataset: Annotated[
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="A folder in BEIR layout; SQuAD\'s JSON; CSV, TSV or JSONL with query, path (and relevance), or with "
+            help="A folder in BEIR layout; SQuAD's JSON; CSV, TSV or JSONL with query, path (and relevance), or with "
             "sentence1, sentence2 and score. For entities: CoNLL.",
         ),
     ],
@@ -107,8 +110,8 @@ class DataOptions(EncoderOptions):
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
-    Prints nDCG, MRR, MAP, recall, success and precision with 95 % intervals; for pairs of sentences correlations; for answers exact match and F1; for entities precision,
-    recall and F1.
+    Prints nDCG, MRR, MAP, recall, success and precision with 95 % intervals; for pairs of sentences correlations; for
+    answers exact match and F1; for entities precision, recall and F1.
 
     A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.
     """
