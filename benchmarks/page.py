@@ -26,7 +26,6 @@ from urllib.parse import quote
 from machine import headline
 
 from search import Index
-from search.serving.served import Served
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.end_to_end.conftest import chromium, serving
@@ -70,8 +69,8 @@ def main() -> None:
     print(headline("fastapi", "uvicorn", "selenium"))
     with tempfile.TemporaryDirectory() as place:
         os.environ |= {"SEEWHY_HOME": place, "HF_HUB_OFFLINE": "1"}
-        served = Served([Index.build(args.folder, offline=True)])
-        with serving(served) as address, chromium(watched=False) as browser:
+        index = Index.build(args.folder, offline=True)
+        with serving(index) as address, chromium(watched=False) as browser:
             run(browser, address, args.question, args.turns)
             if args.picture:
                 picture(browser, f"{address}/?q={quote(args.question)}", args.picture)

@@ -3,16 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import anyio
 from starlette.testclient import TestClient
 
 import search
 from search.cli.app import commands
 from search.records.options import CandidateOptions, QueryOptions, SimilarOptions, declared
-from search.serving.app import application
-from search.serving.mcp.server import server
-from search.serving.served import Served
-from search.serving.settings import Settings
+from search.serving import create_app
 from tests.conftest import Run
 
 PYTHON_ONLY = {"explain", "layer"}  # the command has them in another form
@@ -22,12 +18,15 @@ def test_an_option_has_one_help_text_everywhere(run: Run, notes: Path, tiny_mode
     command: Any = commands().commands["query"]
     command.load()
     said = {parameter.name: parameter.help for parameter in command.params}
-    with_index = Served([search.Index.build(notes, model=str(tiny_model))])
-    client = TestClient(application(with_index, Settings()), "http://localhost")
-    operation = client.get("/openapi.json").json()["paths"]["/api/v1/search"]["get"]
+    index = search.Index.build(notes, model=str(tiny_model))
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"accept": "application/json, text/event-stream"}
+    with TestClient(create_app(index), "http://localhost") as client:
+        operation = client.get("/openapi.json").json()["paths"]["/api/v1/search"]["get"]
+        listed = client.post("/mcp", json=asked, headers=headers).json()["result"]["tools"]
     api = {parameter["name"]: parameter["description"] for parameter in operation["parameters"]}
-    tools = {tool.name: tool for tool in anyio.run(server(with_index).list_tools)}
-    tool = tools["search"].input_schema["properties"]
+    tools = {tool["name"]: tool for tool in listed}
+    tool = tools["search"]["inputSchema"]["properties"]
     for name, (_, option) in declared(QueryOptions).items():
         assert api[name] == option.help
         assert f"    {name}: {option.help}" in (search.Index.query.__doc__ or "")

@@ -55,6 +55,10 @@ def test_the_library_loads_nothing_heavy_but_numpy() -> None:
     assert not loaded_after("import search; search.similarity") & set(HEAVY) - {"numpy", "sqlite_utils"}
 
 
+def test_the_server_is_made_with_nothing_heavy_loaded_before() -> None:
+    assert loaded_after("import search.serving; search.serving.create_app") == set()
+
+
 def test_writing_loads_no_pandas() -> None:
     """Which sqlite-utils would import where it is installed; it can be imported later."""
     assert loaded_after("import search.store.writer") & {"sqlite_utils", "pandas"} == {"sqlite_utils"}

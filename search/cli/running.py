@@ -7,10 +7,11 @@ is loaded. Whatever a server does not answer at once, or would answer otherwise,
 from __future__ import annotations
 
 import json
-import time
+import socket
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from search.ranking.question import Query
     from search.store.settings import Folders
 
-# For all servers together, from the first word. A query without a server does not take much longer.
-_SECONDS_TO_BE_TAKEN, _SECONDS = 0.3, 2.0
+_SECONDS = 2.0  # a query without a server does not take much longer
 
 
 @dataclass(frozen=True)
@@ -77,74 +77,47 @@ def ask(
         marks: whether what counts in the texts is needed.
         lines: of the files to show around the hits; None for none.
     """
-    from search.serving.nearby import local_time, sockets
+    from search.serving.nearby import place
 
-    servers = sockets()
-    if not servers:
+    if not place().exists():
         return None
     from search.errors import SearchError
     from search.store.milvus.client import known_as
 
-    with suppress(SearchError):
+    with suppress(SearchError, OSError, ValueError, LookupError, TypeError, RecursionError):
         name = known_as(index)
         asked = {
             "version": __version__,
-            "zone": local_time(),
             "index": name,
             "text": text,
             "options": options,
             "marks": marks,
             "lines": lines,
         }
-        began = time.monotonic()
-        for server in servers:
-            with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                return _answered(name, _reply(server, json.dumps(asked).encode("ascii"), began))
+        found = _reply(place(), json.dumps(asked).encode("ascii"))
+        return Answered(
+            name,
+            Hits(map(_hit, found["hits"])),
+            [tuple(Highlight(**one) for one in of_hit) for of_hit in found["marks"]],
+            list(map(_surroundings, found["around"])),
+        )
     return None
 
 
-def _reply(server: Path, content: bytes, began: float) -> Any:
-    """The content of an answer; OSError or ValueError where there is none in time.
-
-    A server that lives says at once that it takes the content; one that hangs is not waited for.
-    """
-    from search.serving.nearby import connected
-
+def _reply(server: Path, content: bytes) -> Any:
+    """The content of an answer; OSError or ValueError where there is none in time."""
     head = (
-        "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\n"
-        f"Content-Length: {len(content)}\r\n\r\n"
+        f"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(content)}\r\n\r\n"
     )
-    with closing(connected(server, _left(began, _SECONDS_TO_BE_TAKEN))) as connection:
-        connection.sendall(head.encode("ascii"))
-        if not connection.recv(1 << 10).startswith(b"HTTP/1.1 100 "):
-            raise ValueError("not taken")
-        connection.settimeout(_left(began, _SECONDS))
-        connection.sendall(content)
-        received = bytearray()
-        while part := connection.recv(1 << 16):
-            received += part
-            connection.settimeout(_left(began, _SECONDS))
-    first, _, body = bytes(received).partition(b"\r\n\r\n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_SECONDS)
+        connection.connect(str(server))
+        connection.sendall(head.encode("ascii") + content)
+        received = b"".join(iter(partial(connection.recv, 1 << 16), b""))
+    first, _, body = received.partition(b"\r\n\r\n")
     if not first.startswith(b"HTTP/1.1 200 "):
         raise ValueError("not answered")
     return json.loads(body)
-
-
-def _left(began: float, seconds: float) -> float:
-    """What is left of a time; TimeoutError where nothing is."""
-    left = began + seconds - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _answered(name: str, found: dict[str, Any]) -> Answered:
-    return Answered(
-        name,
-        Hits(_hit(values) for values in found["hits"]),
-        [tuple(Highlight(**one) for one in of_hit) for of_hit in found["marks"] or ()],
-        [_surroundings(values) for values in found["around"] or ()],
-    )
 
 
 def _hit(values: dict[str, Any]) -> Hit:

@@ -71,10 +71,10 @@ def serve(
         if find_spec(package) is None:
             raise OptionalDependency(package, "server", "the server")
     from search.serving.app import application
-    from search.serving.life import configured, live, watching
+    from search.serving.guard import Settings
+    from search.serving.life import configured, live, url_of, watching
     from search.serving.nearby import found_here
     from search.serving.served import Served
-    from search.serving.settings import Settings, url_of
 
     token = secrets.token_urlsafe(24) if network.token == "new" else network.token
     settings = Settings(

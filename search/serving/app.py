@@ -17,14 +17,14 @@ from starlette.types import ASGIApp
 
 import search
 from search.errors import SearchError
-from search.serving import api, laboratory, pages, problems, reading, site, why
-from search.serving.desk import Desk
-from search.serving.guard import AGENTS, Guard
+from search.serving import api, pages, problems
+from search.serving.guard import AGENTS, Guard, RequestLimiter, Settings
 from search.serving.local import Local
 from search.serving.mcp.http import Agents
 from search.serving.problems import Problem
 from search.serving.served import Served
-from search.serving.settings import Settings
+
+_CORS_HEADERS = ("Authorization", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
 
 
 def application(served: Served, settings: Settings | None = None) -> ASGIApp:
@@ -34,8 +34,8 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
         served: the indexes that can be asked.
         settings: how it is reached, and what it takes.
     """
-    desk = Desk()
-    agents = Agents(served, partial(_asked_for, desk)) if find_spec("mcp") else None
+    limiter, settings = RequestLimiter(), settings or Settings()
+    agents = Agents(served, partial(_for_agents, limiter)) if find_spec("mcp") else None
     app = FastAPI(
         title="seewhy",
         version=search.__version__,
@@ -45,29 +45,22 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
         redirect_slashes=False,
         lifespan=(lambda _: agents.answering()) if agents else None,
     )
-    app.state.served, app.state.desk = served, desk
+    app.state.served, app.state.limiter = served, limiter
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
-    settings = settings or Settings()
     app.add_middleware(GZipMiddleware)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=[origin.lower() for origin in settings.origins],
             allow_methods=["GET", "POST"],
-            allow_headers=[
-                "Authorization",
-                "If-None-Match",
-                "Mcp-Protocol-Version",
-                "Mcp-Method",
-                "Mcp-Name",
-            ],
-            expose_headers=["ETag", "Link", "Retry-After"],
+            allow_headers=_CORS_HEADERS,
+            expose_headers=["Retry-After"],
         )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts, www_redirect=False)
     problems.install(app)
-    for part in (api, pages, site, reading, why, laboratory):
-        app.include_router(part.router)
+    app.include_router(api.router)
+    app.include_router(pages.router)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:
@@ -76,24 +69,17 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
 
     @app.get("/readyz", include_in_schema=False)
     async def readyz() -> PlainTextResponse:
-        """That the encoder has answered once, so that queries are quick. Whoever asks may be anyone."""
+        """That models were loaded, so that queries are quick."""
         if not served.ready.is_set():
-            raise Problem(
-                503, "not-ready", "the model is being loaded. Ask again in a moment.", (("Retry-After", "1"),)
-            )
-        if served.first in served.failed:
-            code = problems.problem_of(served.failed[served.first]).code
-            raise Problem(
-                503, "not-ready", f"the first index cannot be asked ({code}); its log and a query say why."
-            )
+            raise problems.busy("the model is being loaded. Ask again in a moment.", "not-ready")
         return PlainTextResponse("ok\n")
 
-    return Local(Guard(app, settings), served, desk)
+    return Local(Guard(app, settings), served, limiter)
 
 
-async def _asked_for(desk: Desk, work: Callable[[], Any]) -> Any:
+async def _for_agents(limiter: RequestLimiter, work: Callable[[], Any]) -> Any:
     """What an agent asks for, which takes turns with all other requests."""
     try:
-        return await desk.run(work)
+        return await limiter.run(work)
     except Problem as problem:
         raise SearchError(problem.detail) from None

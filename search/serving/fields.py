@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from search.errors import InputError, quoted
 from search.records.options import declared, part_of
 
 LONGEST_QUERY = 2_000  # characters; of a filter likewise
 LAST_HIT = 10_000  # how far a list of hits goes
+MOST_HITS = 100  # of one answer
 
 Text = Annotated[str, Field(max_length=LONGEST_QUERY)]
+LayerName = Annotated[int, Field(ge=0, le=1_000)] | Literal["middle", "last"] | None
 T = TypeVar("T")
 
-_LIMITED: dict[Any, Any] = {
+_BY_TYPE: dict[Any, Any] = {
     int: Annotated[int, Field(le=LAST_HIT)],
     float | None: Annotated[float, Field(allow_inf_nan=False)] | None,
     str | None: Text | None,
     Sequence[str] | None: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)],
 }
+_BY_NAME: dict[str, Any] = {
+    "k": Annotated[int, Field(le=MOST_HITS)],
+    "rerank": Literal["late"] | None,  # another model would be downloaded
+    "layer": LayerName,
+}
 
 
 class Given(BaseModel):
-    """What a request may say, and nothing else."""
+    """Base of what a request may say; anything else is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,17 +42,34 @@ class Given(BaseModel):
         return part_of(dict(self), kind)
 
 
-def fields_of(kind: type, base: type[Given] = Given, **types: Any) -> Any:
-    """A model with a field for each option of a kind.
-
-    Args:
-        types: of options that HTTP or MCP takes in another form.
-    """
+def fields_of(*kinds: type, base: type[Given] = Given) -> Any:
+    """A model with a field for each option of some kinds."""
     fields: Any = {}
-    for name, (type_, option) in declared(kind).items():
-        limited = types.get(name, _LIMITED.get(type_, type_))
+    for name, (type_, option) in {
+        name: one for kind in kinds for name, one in declared(kind).items()
+    }.items():
+        limited = _BY_NAME.get(name, _BY_TYPE.get(type_, type_))
         examples = None if option.example is None else [option.example]
         about = Field(description=option.help, ge=option.ge, le=option.le, examples=examples)
         default = Field(default_factory=list) if type_ == Sequence[str] | None else option.default
         fields[name] = (Annotated[limited, about], default)
-    return create_model(kind.__name__, __base__=base, **fields)
+    return create_model(kinds[0].__name__, __base__=base, **fields)
+
+
+def as_next(generation: int, offset: int) -> str:
+    """The value of `next` that asks for the items after the first `offset`."""
+    return f"{generation}-{offset}"
+
+
+def of_next(given: str, last: int = LAST_HIT) -> tuple[int, int]:
+    """Generation and offset, at most `last`, of a value of `next`.
+
+    Raises:
+        InputError: no answer can have given it.
+    """
+    found = re.fullmatch(r"([0-9]{1,16})-([0-9]{1,16})", given)
+    if found is None or int(found[2]) > last:
+        raise InputError(
+            f"{quoted(given[:80])} is no value of next. Take it from an answer to the same query, or leave it out."
+        )
+    return int(found[1]), int(found[2])

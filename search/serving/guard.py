@@ -1,4 +1,4 @@
-"""Who may ask, and how much: the Origin rule, the token, the size of a body, and the headers of every answer.
+"""Who may ask, and how much: the Origin rule, the token, the size of a body, the queue, the headers of every answer.
 
 A page of another site can make a browser send requests here, also under a name of its own that points to this machine
 (DNS rebinding). It cannot choose their Host, Origin and Sec-Fetch-Site. Starlette's TrustedHostMiddleware looks at
@@ -8,19 +8,30 @@ Host; where a token is set any Host will do, as no other page has the token.
 from __future__ import annotations
 
 import hmac
+import ipaddress
+import os
+import re
 from base64 import b64decode
 from binascii import Error
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
 
+import anyio
+from anyio.to_thread import run_sync
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from search.serving.problems import Problem, as_response, is_for_programs
-from search.serving.settings import Settings
+from search.errors import InputError, quoted
+from search.serving.problems import Problem, as_response, busy, is_for_programs
 
 AGENTS = "/mcp"
 LARGEST_BODY = 64 * 1024  # bytes
+SHORTEST_TOKEN = 16
+# More threads than cores take the interpreter from each other: with two of each, 8 clients got a fifth more answers
+# than with 8 threads.
+AT_ONCE, WAITING = max(2, os.cpu_count() or 2), 64
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -33,8 +44,92 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cache-Control": "no-store",
 }
 _OPEN = ("/healthz", "/readyz", "/static/")  # they say nothing of what is indexed
+_ORIGIN = re.compile(r"https?://[^/*\s]+")
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a server is reached, and by whom.
+
+    Attributes:
+        host: what it listens on.
+        token: what a client has to send; "" for none, which is only for loopback.
+        allowed_hosts: names that a request's Host may have without a token, beside `host` and those of loopback.
+        origins: pages of other servers whose scripts may ask, as "https://notes.example"; none by default.
+
+    Raises:
+        InputError: others could ask without a token, or one of them is not what it has to be.
+    """
+
+    host: str = "127.0.0.1"
+    token: str = field(default="", repr=False)
+    allowed_hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.token and not _is_loopback(self.host):
+            raise InputError(
+                f"other machines could ask a server that listens on {self.host}, which needs a token. "
+                "Set SEEWHY_TOKEN, or let one be made with: --token new"
+            )
+        if self.token and not re.fullmatch(rf"[!-~]{{{SHORTEST_TOKEN},}}", self.token):
+            raise InputError(
+                f"a token is {SHORTEST_TOKEN} or more visible characters of ASCII, without spaces. "
+                "Let one be made with: --token new"
+            )
+        for name in self.allowed_hosts:
+            if re.search(r"[*/\s]", name):
+                raise InputError(
+                    f"{quoted(name)} is no name of a host. Give it as in: --allowed-host notes.example"
+                )
+        for origin in self.origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise InputError(
+                    f"{quoted(origin)} is no origin. Give it as in: --origin https://notes.example"
+                )
+
+    @property
+    def trusted_hosts(self) -> list[str]:
+        """Names that a request's Host may have; any where a token is needed."""
+        own = ["localhost", "127.0.0.1", "[::1]", "::1", self.host]
+        return ["*"] if self.token else [*own, *self.allowed_hosts]
+
+
+def _is_loopback(name: str) -> bool:
+    """Whether only this machine can mean itself by a name or address."""
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class RequestLimiter:
+    """Runs what requests ask for in worker threads, first come, first served.
+
+    Args:
+        at_once: so many requests are worked at.
+        waiting: so many more may wait; one beyond them is refused at once.
+    """
+
+    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+        self._limiter, self._most_waiting = anyio.CapacityLimiter(at_once), waiting
+
+    async def run(self, function: Callable[[], Answer], *, wait: bool = True) -> Answer:
+        """What a function returns, which runs in a worker thread; what it raises is raised here.
+
+        Raises:
+            Problem: too many requests wait already; or all threads work and `wait` is False.
+        """
+        state = self._limiter.statistics()
+        is_free = state.borrowed_tokens < state.total_tokens
+        if not is_free and (not wait or state.tasks_waiting >= self._most_waiting):
+            raise busy("the server has as much to do as it takes on. Ask again in a moment.")
+        return await run_sync(function, limiter=self._limiter)
 
 
 class Guard:
@@ -54,7 +149,6 @@ class Guard:
                 answer = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     answer.setdefault(name, value)
-                answer.setdefault("Cache-Control", "private, no-cache" if "etag" in answer else "no-store")
             await send(message)
 
         headers = Headers(scope=scope)
@@ -122,7 +216,8 @@ def _counted(receive: Receive) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > LARGEST_BODY:
-            raise HTTPException(413, f"the body may have {LARGEST_BODY:,} bytes.", {"Connection": "close"})
+            detail = f"the body may have {LARGEST_BODY:,} bytes."
+            raise Problem(413, "body-too-large", detail, (("Connection", "close"),))
         return message
 
     return received

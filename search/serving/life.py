@@ -29,6 +29,15 @@ _SECONDS_FOR_THREADS = 1.5  # a watch looks every second whether it is to end
 _SECONDS_BETWEEN_TRIES = 5.0  # to watch what cannot be watched
 
 
+def url_of(host: str, port: int) -> str:
+    """The address of a server on this machine, for a person and a browser.
+
+    A server that listens on every address is reached by "localhost".
+    """
+    name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/"
+
+
 def configured(app: ASGIApp) -> uvicorn.Config:
     """How uvicorn runs the application: bounded heads and connections, and nothing logged but errors."""
     return uvicorn.Config(

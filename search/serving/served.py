@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
 from contextlib import nullcontext, suppress
-from copy import copy
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
+from search.encoding import Encoder, Fingerprint
 from search.errors import IndexNotFound, SearchError, first_line
 from search.index import Index
 from search.records.contents import Facet
-from search.serving.encoding import Encoders
 from search.several import Indexes, name_of
 from search.store.layout import all_indexes, is_own
 
@@ -54,50 +54,22 @@ def in_one_generation(
     raise IndexBusy("the index is being written to. Ask again in a moment.")
 
 
-Found = Future[tuple[Facet, ...]]
-
-
-class Faceting:
-    """The facets of an index, looked for once in each of its states, and in one at a time. Safe between threads."""
+class Facets:
+    """The facets of an index, found once in each of its states. Safe between threads."""
 
     def __init__(self, index: Index) -> None:
-        self._index = index
-        self._lock = threading.Lock()
-        self._generation, self._found = -1, Found()
-        self._found.set_result(())
+        self._index, self._lock = index, threading.Lock()
+        self._generation, self._found = -1, tuple[Facet, ...]()
 
-    def facets(self, seconds: float | None = None) -> tuple[Facet, ...] | None:
-        """Those of the index as it is; None if they are not there in that time.
-
-        Raises:
-            SearchError: as `Index.facets`.
-        """
-        while True:
-            found, is_now = self._looked_for()
-            wait([found], seconds)
-            if found.done() and is_now:
-                return found.result()
-            if seconds is not None:
-                return None
-
-    def _looked_for(self) -> tuple[Found, bool]:
-        """What is or was looked for last, and whether that is of the index as it is."""
+    def __call__(self, wait: bool) -> tuple[Facet, ...] | None:
+        """Those of the index as it is; None where they would have to be waited for, and are not."""
+        if not wait and self._generation != self._index.generation:
+            return None
         with self._lock:
-            generation = self._index.generation
-            outdated = generation != self._generation or (self._found.done() and self._found.exception())
-            if outdated and self._found.done():
-                self._generation, self._found = generation, Found()
-                threading.Thread(target=self._find, args=(self._found,), daemon=True).start()
-            return self._found, generation == self._generation
-
-    def _find(self, found: Found) -> None:
-        try:
-            found.set_result(self._index.facets())
-        except BaseException as error:
-            found.set_exception(error)
-
-
-_SECONDS_BETWEEN_TRIES = 30.0
+            now = self._index.generation
+            if self._generation != now:
+                self._found, self._generation = self._index.facets(), now
+            return self._found
 
 
 class Served:
@@ -105,34 +77,35 @@ class Served:
 
     Attributes:
         indexes: name -> index; of the HTTP API the first is asked where none is named.
-        faceting: by the same names, what finds facets.
+        facets: by the same names, what finds facets.
         notes: what was left out, and why.
         ready: set when `warm` has loaded what the first queries need, or tried to.
-        failed: name of an index -> why it could not be asked when that was tried last.
     """
 
-    def __init__(self, indexes: Sequence[Index] = (), *, offline: bool = False, engine: str = "auto") -> None:
+    def __init__(self, *, offline: bool = False, engine: str = "auto") -> None:
         self.indexes: dict[str, Index] = {}
-        self.faceting: dict[str, Faceting] = {}
+        self.facets: dict[str, Facets] = {}
         self.notes: tuple[str, ...] = ()
         self.ready = threading.Event()
-        self.failed: dict[str, Exception] = {}
-        self._lock, self._encoders, self._every = threading.Lock(), Encoders(), False
+        self._lock, self._every = threading.RLock(), False
+        self._encoders: WeakValueDictionary[Fingerprint, Encoder] = WeakValueDictionary()
         self._open = partial(Index.open, offline=offline, engine=engine)
-        for index in indexes:
-            self.indexes[name_of(index)] = self._prepared(index)
 
     @classmethod
-    def open(cls, what: Sequence[str | Path] = (), *, offline: bool = False, engine: str = "auto") -> Served:
+    def open(cls, what: Sequence[Index | str | Path] = (), *, own: bool = False, **options: Any) -> Served:
         """Open indexes: those that are named; else the one that `Index.open()` means, and all others of the user.
+
+        Args:
+            own: unless some are named, only those of the user, as another may have come with somebody's files.
+            options: of `Index.open`: offline, engine.
 
         Raises:
             IndexNotFound: there is no index of a name.
         """
-        served = cls(offline=offline, engine=engine)
-        for one in what or (None,):
+        served = cls(**options)
+        for one in what or (() if own else (None,)):
             with nullcontext() if what else suppress(SearchError):
-                index = served._open(one)
+                index = one if isinstance(one, Index) else served._open(one)
                 served.indexes[name_of(index)] = served._prepared(index)
         served._every = not what
         served.renew()
@@ -155,22 +128,17 @@ class Served:
             self.indexes, self.notes = indexes, tuple(notes)
 
     def _prepared(self, index: Index) -> Index:
-        index.find_encoders_by(self._encoders)
-        self.faceting[name_of(index)] = Faceting(index)
+        index.find_encoders_by(self._encoder)
+        self.facets[name_of(index)] = Facets(index)
         return index
 
-    def only(self, names: Sequence[str], every: bool = False) -> Served:
-        """The same with some of the indexes, in this order.
-
-        Args:
-            every: `renew` adds indexes of the user that are made later.
-
-        Raises:
-            IndexNotFound: there is no index of such a name here.
-        """
-        fewer = copy(self)
-        fewer.indexes, fewer._every = {name: self.index(name) for name in names}, every
-        return fewer
+    def _encoder(self, made: Fingerprint, **options: Any) -> Encoder:
+        """As `Encoder.of`, once for all indexes that were made in the same way."""
+        key = replace(made, passages="")
+        with self._lock:
+            found = self._encoders.get(key) or Encoder.of(made, **options)
+            self._encoders[key] = found
+            return found
 
     @property
     def first(self) -> str:
@@ -199,28 +167,18 @@ class Served:
         index = self.index(name)
         return {name: index} if name else dict(self.indexes)
 
-    def warm(self, ends: threading.Event | None = None, say: Callable[[str], None] = lambda _: None) -> None:
-        """Load what the first queries need; until `ends`, try again now and then what failed.
+    def warm(self, ends: threading.Event, say: Callable[[str], None] = lambda _: None) -> None:
+        """Load what the first queries need.
 
         Args:
             ends: nothing more is loaded once it is set.
             say: is told what is wrong with an index.
         """
-        for name in self.indexes:
-            if ends and ends.is_set():
+        for name, index in self.indexes.items():
+            if ends.is_set():
                 return
-            self._try(name)
-            if name in self.failed:
-                say(f"note: the index '{name}' cannot be asked: {first_line(self.failed[name])}")
+            try:
+                index.query("a", k=1)
+            except Exception as error:
+                say(f"note: the index '{name}' cannot be asked: {first_line(error)}")
         self.ready.set()
-        while ends and self.failed and not ends.wait(_SECONDS_BETWEEN_TRIES):
-            for name in list(self.failed):
-                self._try(name)
-
-    def _try(self, name: str) -> None:
-        try:
-            self.indexes[name].query("a", k=1)
-        except Exception as error:
-            self.failed[name] = error
-        else:
-            self.failed.pop(name, None)

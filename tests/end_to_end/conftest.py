@@ -20,7 +20,7 @@ from tests.conftest import skip_or_fail
 if TYPE_CHECKING:
     from selenium import webdriver
 
-    from search.serving.served import Served
+    from search import Index
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
@@ -57,16 +57,16 @@ def chromium(watched: bool = True) -> Iterator[webdriver.Chrome]:
 
 
 @contextmanager
-def serving(served: Served) -> Iterator[str]:
+def serving(*indexes: Index) -> Iterator[str]:
     """A server in a thread; its address."""
     import uvicorn
 
-    from search.serving.app import application
+    from search.serving import create_app
 
     listening = socket.create_server(("127.0.0.1", 0))
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as `seewhy serve` does
     port = listening.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(application(served), log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(create_app(*indexes), log_level="warning"))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import search
-from search.serving.served import Served
+from search import Index
 from tests.end_to_end import test_serve_pages as shared
 from tests.end_to_end.conftest import serving
 from tests.end_to_end.test_serve_pages import By, Keys, until, webdriver
@@ -20,7 +20,7 @@ OTHER = "people of the other side say that time is long\n\n"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Served:
+def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> list[Index]:
     """An index of one long document, in which three places are about a query."""
     folder = tmp_path_factory.mktemp("long")
     hit = "To turn the key, turn the key.\n\n"
@@ -28,18 +28,18 @@ def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Served
     (folder / "long.md").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_HOME", str(tmp_path_factory.mktemp("home")))
-        return Served([search.Index.build(folder, model=str(tiny_model))])
+        return [search.Index.build(folder, model=str(tiny_model))]
 
 
 @pytest.fixture(scope="module")
-def site(served: Served) -> Iterator[str]:
-    with serving(served) as address:
+def site(served: list[Index]) -> Iterator[str]:
+    with serving(*served) as address:
         yield address
 
 
-def found(served: Served) -> tuple[int, list[int]]:
+def found(served: list[Index]) -> tuple[int, list[int]]:
     """The document, and its passages that are hits, in its order."""
-    index = served.index()
+    index = served[0]
     (document, *_) = {hit.document_id for hit in index.query(QUERY)}
     hits = index.query(QUERY, 30, per_document=0, mode="lexical")
     return document, sorted(hit.passage_id for hit in hits)
@@ -49,7 +49,7 @@ def at(browser: webdriver.Chrome) -> str:
     return str(browser.switch_to.active_element.get_attribute("id"))
 
 
-def test_keys_go_from_hit_to_hit_also_to_other_parts(opened: Opened, served: Served) -> None:
+def test_keys_go_from_hit_to_hit_also_to_other_parts(opened: Opened, served: list[Index]) -> None:
     document, (first, second, third) = found(served)
     browser = opened(f"/documents/{document}?q={QUERY}&mode=lexical&passage={second}")
     assert at(browser) == f"p{second}"
@@ -70,7 +70,7 @@ def test_keys_go_from_hit_to_hit_also_to_other_parts(opened: Opened, served: Ser
 
 
 def test_without_a_passage_keys_begin_at_the_first_hit_and_escape_leads_to_all(
-    opened: Opened, served: Served
+    opened: Opened, served: list[Index]
 ) -> None:
     document, (first, second, _) = found(served)
     for key in "np":
@@ -86,7 +86,7 @@ def test_without_a_passage_keys_begin_at_the_first_hit_and_escape_leads_to_all(
     until(lambda: browser.find_elements(By.TAG_NAME, "search-page"))
 
 
-def test_links_do_the_same_without_scripts(opened: Opened, served: Served) -> None:
+def test_links_do_the_same_without_scripts(opened: Opened, served: list[Index]) -> None:
     document, (first, second, third) = found(served)
     browser = opened(f"/documents/{document}?q={QUERY}&mode=lexical&passage={first}", script=False)
     for passage in (second, third):

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import search
-from search.serving.served import Served
+from search import Index
 
 if not os.environ.get("CI"):
     pytest.importorskip("selenium", reason="selenium is not installed")
@@ -34,7 +34,7 @@ QUERY = "turn the key"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Served:
+def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> list[Index]:
     """Two indexes: of hostile text among harmless one, and of a few words."""
     hostile, few = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("few")
     texts = {
@@ -50,14 +50,13 @@ def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Served
     (few / "a.txt").write_text("Open the door.\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_HOME", str(tmp_path_factory.mktemp("home")))
-        indexes = [search.Index.build(folder, model=str(tiny_model)) for folder in (hostile, few)]
-        return Served(indexes)
+        return [search.Index.build(folder, model=str(tiny_model)) for folder in (hostile, few)]
 
 
 @pytest.fixture(scope="module")
-def site(served: Served) -> Iterator[str]:
+def site(served: list[Index]) -> Iterator[str]:
     """The address of the server."""
-    with serving(served) as address:
+    with serving(*served) as address:
         yield address
 
 
@@ -138,12 +137,12 @@ def shaded(browser: webdriver.Chrome) -> bool:
 
 
 def test_words_come_at_once_meaning_after_a_pause_and_then_what_every_token_counts(
-    opened: Callable[..., webdriver.Chrome], served: Served
+    opened: Callable[..., webdriver.Chrome], served: list[Index]
 ) -> None:
     browser = opened()
     type_in(browser, QUERY)
     until(lambda: shaded(browser))
-    assert passages(browser) == [hit.passage_id for hit in served.index().query(QUERY)]
+    assert passages(browser) == [hit.passage_id for hit in served[0].query(QUERY)]
     field = browser.switch_to.active_element
     assert (field.get_attribute("name"), field.get_property("selectionStart")) == ("q", len(QUERY))
     asked = browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
@@ -212,7 +211,7 @@ def test_the_address_is_the_state_and_back_goes_back(opened: Callable[..., webdr
     assert "The index has changed since this address was made" in stale
 
 
-def test_back_shows_what_stood_there(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
+def test_back_shows_what_stood_there(opened: Callable[..., webdriver.Chrome], served: list[Index]) -> None:
     browser = opened(f"/?q={QUERY}&without=key")
     until(lambda: shaded(browser))
     first = passages(browser)
@@ -237,9 +236,9 @@ def test_back_shows_what_stood_there(opened: Callable[..., webdriver.Chrome], se
 
 
 def test_a_passage_that_is_no_hit_is_explained_and_a_server_that_is_gone_is_said(
-    opened: Callable[..., webdriver.Chrome], served: Served
+    opened: Callable[..., webdriver.Chrome], served: list[Index]
 ) -> None:
-    last = served.index().query(QUERY, 100)[-1].passage_id
+    last = served[0].query(QUERY, 100)[-1].passage_id
     browser = opened(f"/?q={QUERY}&k=1#why={last}")
     beside = browser.find_element(By.CSS_SELECTOR, ".beside")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, f".beside [name=passage][value='{last}']"))
@@ -250,15 +249,15 @@ def test_a_passage_that_is_no_hit_is_explained_and_a_server_that_is_gone_is_said
 
 
 def test_a_filter_that_cannot_be_read_is_said_and_another_index_is_asked(
-    opened: Callable[..., webdriver.Chrome], served: Served
+    opened: Callable[..., webdriver.Chrome], served: list[Index]
 ) -> None:
     browser = opened(f"/?q={QUERY}&where=(")
     assert "filter" in browser.find_element(By.CSS_SELECTOR, "[role=alert]").text
     browser.find_element(By.NAME, "where").clear()
     select = browser.find_element(By.NAME, "index")
-    select.send_keys(list(served.indexes)[1])
+    select.send_keys(served[1].path.name)
     until(lambda: len(passages(browser)) == 1)
-    assert state(browser)["index"] == [list(served.indexes)[1]]
+    assert state(browser)["index"] == [served[1].path.name]
 
 
 def test_what_is_kept_is_kept_here_and_can_be_forgotten(opened: Callable[..., webdriver.Chrome]) -> None:
@@ -287,12 +286,12 @@ def test_what_is_kept_is_kept_here_and_can_be_forgotten(opened: Callable[..., we
     assert focused(browser) is None
 
 
-def test_it_works_without_scripts(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
+def test_it_works_without_scripts(opened: Callable[..., webdriver.Chrome], served: list[Index]) -> None:
     browser = opened(script=False)
     browser.find_element(By.NAME, "q").send_keys(QUERY, Keys.ENTER)
     until(lambda: "q=" in browser.current_url)
     places = [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".place > bdi")]
-    assert len(places) == len(served.index().query(QUERY))
+    assert len(places) == len(served[0].query(QUERY))
     assert not [
         one for one in browser.find_elements(By.CSS_SELECTOR, "button") if one.text in ("Copy", "Keys")
     ]
@@ -310,9 +309,9 @@ def test_hostile_text_is_text(opened: Callable[..., webdriver.Chrome]) -> None:
     assert browser.find_elements(By.CSS_SELECTOR, "img, iframe, .hit script, [onclick], [style]") == []
 
 
-def pages(served: Served) -> list[str]:
+def pages(served: list[Index]) -> list[str]:
     """Every page of the server, with something on it."""
-    index = served.index()
+    index = served[0]
     one, other = (hit for hit in index.query(QUERY)[:2])
     asked = f"q={QUERY}&passage={one.passage_id}"
     return [
@@ -339,7 +338,7 @@ def pages(served: Served) -> list[str]:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
 def test_every_page_is_accessible_and_fits(
-    opened: Callable[..., webdriver.Chrome], served: Served, width: int, scheme: str
+    opened: Callable[..., webdriver.Chrome], served: list[Index], width: int, scheme: str
 ) -> None:
     axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
     run = """
@@ -357,7 +356,7 @@ def test_every_page_is_accessible_and_fits(
 
 
 def test_what_if_ranks_at_once_as_the_server_does(
-    opened: Callable[..., webdriver.Chrome], served: Served
+    opened: Callable[..., webdriver.Chrome], served: list[Index]
 ) -> None:
     browser = opened(f"/?q={QUERY}&k=5")
     until(lambda: shaded(browser))
@@ -370,7 +369,7 @@ def test_what_if_ranks_at_once_as_the_server_does(
         slider.value = arguments[0];
         slider.dispatchEvent(new Event("input", {bubbles: true}));
         return [...document.querySelectorAll(".results .score b")].map((one) => one.textContent);"""
-    index = served.index()
+    index = served[0]
     for weight in (0.3, 0.9, 0.1):
         scores = browser.execute_script(move, weight)
         hits = index.query(QUERY, 5, weight=weight)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from search.serving.served import Served
+from search import Index
 from tests.end_to_end import test_serve_pages as shared
 from tests.end_to_end.test_serve_pages import QUERY, By, Keys, state, until, webdriver
 
@@ -12,8 +12,8 @@ served, site, opened = shared.served, shared.site, shared.opened
 Opened = Callable[..., webdriver.Chrome]
 
 
-def test_another_layer_is_asked_for_in_place(opened: Opened, served: Served) -> None:
-    hit = served.index().query(QUERY)[0]
+def test_another_layer_is_asked_for_in_place(opened: Opened, served: list[Index]) -> None:
+    hit = served[0].query(QUERY)[0]
     browser = opened(f"/explain?q={QUERY}&passage={hit.passage_id}")
     browser.execute_script("window.same = true")
     for name, value in (("layer", "0"), ("by", "token")):
@@ -31,8 +31,8 @@ def test_another_layer_is_asked_for_in_place(opened: Opened, served: Served) -> 
     assert browser.execute_script("return window.same")
 
 
-def test_what_is_told_of_a_word_leaves_the_words_to_be_seen(opened: Opened, served: Served) -> None:
-    hit = served.index().query(QUERY)[0].passage_id
+def test_what_is_told_of_a_word_leaves_the_words_to_be_seen(opened: Opened, served: list[Index]) -> None:
+    hit = served[0].query(QUERY)[0].passage_id
     browser = opened(f"/?q={QUERY}#why={hit}")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".beside .unit"))
     covered = """const detail = document.querySelector(".beside .detail").getBoundingClientRect();
@@ -88,8 +88,8 @@ def test_light_or_dark_is_kept_from_page_to_page(opened: Opened) -> None:
     )
 
 
-def test_hostile_text_is_text(opened: Opened, served: Served) -> None:
-    index = served.index()
+def test_hostile_text_is_text(opened: Opened, served: list[Index]) -> None:
+    index = served[0]
     evil = [hit for hit in index.query(QUERY, k=50, per_document=0) if "<script>" in hit.text][:2]
     first, second = (hit.passage_id for hit in evil)
     texts = "<script>document.title='owned'</script> key&text=<img src=x onerror=alert(1)> key"

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from search.index import Index
-from search.serving.app import application
-from search.serving.served import Served
-from search.serving.settings import Settings
+from search import Index
+from search.serving import create_app
+
+ADDRESS = "http://127.0.0.1:8765"
 
 
 @pytest.fixture
-def served(indexed: Path) -> Served:
-    """The indexes of a server: the one of `notes`."""
-    return Served.open([str(indexed)])
-
-
-@pytest.fixture
-def index(served: Served) -> Index:
+def index(indexed: Path) -> Index:
     """The index of `notes`, as the server has it open."""
-    return served.index()
+    return Index.open(indexed)
 
 
 @pytest.fixture
-def client(served: Served) -> Iterator[TestClient]:
+def client(index: Index) -> Iterator[TestClient]:
     """What asks the server, as from this machine."""
-    app = application(served, Settings())
-    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+    with TestClient(create_app(index), base_url=ADDRESS) as client:
         yield client
+
+
+@contextmanager
+def started(*arguments: Any) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`seewhy serve ARGUMENTS` in a process of its own, and the address that it says; killed at the end."""
+    command = [sys.executable, "-m", "search", "serve", "--port", "0", *map(str, arguments)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as server:
+        assert server.stderr
+        for line in server.stderr:
+            if "http://" in line:
+                yield f"http://{line.split('http://')[1].split()[0]}", server
+                break
+        server.kill()

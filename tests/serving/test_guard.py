@@ -8,18 +8,16 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
 
-from search.errors import InputError
-from search.serving.app import application
-from search.serving.life import configured
-from search.serving.served import Served
-from search.serving.settings import Settings
+from search import Index, InputError
+from search.serving import create_app
+from tests.serving.conftest import ADDRESS, started
 
 TOKEN = "a-token-of-none-and-nobody"
 PAGE = {"accept": "text/html"}
@@ -30,11 +28,11 @@ Made = Callable[..., TestClient]
 
 
 @pytest.fixture
-def made(served: Served) -> Made:
+def made(index: Index) -> Made:
     """Makes a client of a server with settings."""
 
-    def client(base_url: str = "http://127.0.0.1:8765", **settings: Any) -> TestClient:
-        return TestClient(application(served, Settings(**settings)), base_url, follow_redirects=False)
+    def client(base_url: str = ADDRESS, **settings: Any) -> TestClient:
+        return TestClient(create_app(index, **settings), base_url, follow_redirects=False)
 
     return client
 
@@ -56,7 +54,6 @@ def test_only_known_names_are_answered(made: Made, host: str, status: int) -> No
         assert status == 200 or "evil" not in answer.text
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(
     "headers",
     [
@@ -66,11 +63,9 @@ def test_only_known_names_are_answered(made: Made, host: str, status: int) -> No
     ],
     ids=str,
 )  # fmt: skip
-def test_pages_of_others_may_not_ask(client: TestClient, method: str, headers: dict[str, str]) -> None:
-    for path in (SEARCH, "/mcp"):
-        answer = client.request(
-            method, path, headers=headers, json={"q": "key"} if method == "POST" else None
-        )
+def test_pages_of_others_may_not_ask(client: TestClient, headers: dict[str, str]) -> None:
+    for method, path in (("GET", SEARCH), ("GET", "/mcp"), ("POST", "/mcp")):
+        answer = client.request(method, path, headers=headers)
         assert answer.status_code == 403, path
         assert "access-control-allow-origin" not in answer.headers
 
@@ -153,26 +148,17 @@ def test_every_answer_says_what_a_browser_may_do_with_it(client: TestClient) -> 
         ({"origins": ("https://notes.example/",)}, "--origin https://notes.example"),
     ],
 )
-def test_what_cannot_be_chosen_is_said(settings: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_chosen_is_said(made: Made, settings: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)) as raised:
-        Settings(**settings)
+        made(**settings)
     assert settings.get("token", "?") not in str(raised.value)
 
 
-@contextmanager
-def running(served: Served) -> Iterator[tuple[str, int]]:
-    """A server in a thread of this process; its address."""
-    server = uvicorn.Server(configured(application(served)))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        try:
-            yield listening.getsockname()
-        finally:
-            server.should_exit = True
-            thread.join(10)
+@pytest.fixture
+def address(indexed: Path) -> Iterator[tuple[str, int]]:
+    """Where `seewhy serve` listens."""
+    with started("--index", indexed) as (url, _):
+        yield "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
 
 
 def status(address: tuple[str, int], sent: bytes) -> int:
@@ -190,50 +176,54 @@ def status(address: tuple[str, int], sent: bytes) -> int:
     return int(received.split()[1]) if received else 0
 
 
-HEAD = b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-def test_what_is_too_large_or_ambiguous_is_refused(served: Served) -> None:
+def test_what_is_too_large_or_too_much_is_refused(address: tuple[str, int]) -> None:
     get = b"GET %b HTTP/1.1\r\nHost: localhost\r\n%b\r\n"
     chunk = b"8000\r\n" + b" " * 0x8000 + b"\r\n"
     sent = {
         "a body said to be large": (HEAD + b"Content-Length: 70000\r\n\r\n" + b" " * 70_000, 413),
-        "a body in chunks": (
-            HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 3,
-            413,
-        ),
+        "a body in chunks": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 3, 413),
         "two lengths": (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 400),
-        "length and chunks": (
-            HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            422,
-        ),
         "two hosts": (get % (b"/", b"Host: evil.example\r\n"), 400),
         "no host": (b"GET / HTTP/1.1\r\n\r\n", 400),
         "a long address": (get % (b"/?q=" + b"k" * 300_000, b""), 400),
         "a long header": (get % (b"/", b"X: " + b"x" * 80_000 + b"\r\n"), 400),
         "a long query": (get % (b"/api/v1/search?q=" + b"k" * 3_000, b""), 422),
-        "a method": (b"DELETE /api/v1/search HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
         "no request": (b"\x16\x03\x01\x00\xa5\r\n\r\n", 400),
     }
-    with running(served) as address:
-        answered = {name: status(address, bytes_) for name, (bytes_, _) in sent.items()}
-        wrong = {name: got for name, got in answered.items() if got not in (sent[name][1], 0)}
-        assert wrong == {} and list(answered.values()).count(0) <= 4
-        assert status(address, get % (b"/healthz", b"Connection: close\r\n")) == 200
+    answered = {name: status(address, bytes_) for name, (bytes_, _) in sent.items()}
+    wrong = {name: got for name, got in answered.items() if got not in (sent[name][1], 0)}
+    assert wrong == {} and list(answered.values()).count(0) <= 4
+    lives = get % (b"/healthz", b"Connection: close\r\n")
+    assert status(address, lives) == 200
+    held = [socket.create_connection(address) for _ in range(256)]
+    time.sleep(0.3)
+    assert status(address, lives) == 503
+    for one in held:
+        one.close()
+    time.sleep(0.3)
+    assert status(address, lives) == 200
 
 
-def test_more_connections_than_are_taken_are_refused(served: Served) -> None:
-    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    with running(served) as address:
-        held = [socket.create_connection(address) for _ in range(256)]
-        try:
-            time.sleep(0.3)
-            assert status(address, request) == 503
-        finally:
-            for one in held:
-                one.close()
-        time.sleep(0.3)
-        assert status(address, request) == 200
+def test_more_requests_than_may_wait_are_refused(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+
+    def query(*args: Any, **options: Any) -> Any:
+        assert goes_on.wait(20)
+        raise InputError("enough")
+
+    monkeypatch.setattr(Index, "query", query)
+    with TestClient(create_app(index), ADDRESS) as client, ThreadPoolExecutor(300) as pool:
+        asked = [pool.submit(client.get, SEARCH) for _ in range(200)]
+        done, _ = wait(asked, return_when=FIRST_COMPLETED)
+        refused = done.pop().result()
+        assert (refused.status_code, refused.json()["code"]) == (503, "busy")
+        assert refused.headers["retry-after"] == "1" and client.get("/healthz").status_code == 200
+        goes_on.set()
+        answered = [one.result().status_code for one in asked]
+    assert set(answered) == {400, 503}
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ import pytest
 from justhtml import JustHTML
 from starlette.testclient import TestClient
 
-from search.index import Index
-from search.serving.app import application
-from search.serving.served import Served
-from search.serving.settings import Settings
+from search import Index
+from search.serving import create_app
+from tests.serving.conftest import ADDRESS
 
 HOSTILE = (
     "<hostile-a onhostile=1 style=x>key</hostile-a> \" onhostile=2 x=\" ' onhostile=3 x=' --> ]]> </script></style>"
@@ -54,9 +53,8 @@ def hostile(tmp_path: Path, tiny_model: Path, own_home: Path) -> TestClient:
         f"<title>{HOSTILE}</title><p>Turn the key {HOSTILE}</p>", encoding="utf-8"
     )
     (folder / "hostile.csv").write_text(f'name,text\n"<hostile-e>","key {HOSTILE[:40]}"\n', encoding="utf-8")
-    Index.build(folder, model=str(tiny_model))
-    served = Served.open([str(folder)])
-    return TestClient(application(served, Settings()), "http://127.0.0.1:8765", raise_server_exceptions=False)
+    index = Index.build(folder, model=str(tiny_model))
+    return TestClient(create_app(index), ADDRESS, raise_server_exceptions=False)
 
 
 @pytest.mark.parametrize("accept", ["text/html", "fragment"])

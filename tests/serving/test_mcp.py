@@ -1,69 +1,52 @@
-"""Agents: the tools by the SDK's own client, in this process, over HTTP, and over standard input and output."""
+"""Agents: the tools at /mcp; over standard input and output the contract asks them."""
 
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-from mcp.client import Client
-from mcp.shared.exceptions import MCPError
 from starlette.testclient import TestClient
 
-from search.cli.mcp import _offered
-from search.cli.options import EngineOptions
-from search.errors import SearchError
-from search.index import Index
-from search.serving.app import _asked_for, application
-from search.serving.desk import Desk
-from search.serving.mcp.answers import PassageId
-from search.serving.mcp.server import instructions_of, server
-from search.serving.problems import Problem
-from search.serving.served import Served
-from search.serving.settings import Settings
+from search import Index
+from search.serving import create_app
 from tests.conftest import Run
+from tests.serving.conftest import ADDRESS
 
 QUERY = "turn the key"
-
 FEWEST_TOKENS = 300
+ACCEPT = {"accept": "application/json, text/event-stream"}
 
 Call = Callable[..., Any]
 
 
-def spoken(target: Any, conversation: Callable[[Client], Any], mode: str = "auto") -> Any:
-    """What a conversation with a server comes to."""
+def asked(client: TestClient, method: str, **params: Any) -> Any:
+    """The result of a request."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    answer = client.post("/mcp", json=body, headers=ACCEPT)
+    assert answer.status_code == 200 and "mcp-session-id" not in answer.headers
+    return answer.json()["result"]
 
-    async def speak() -> Any:
-        async with Client(target, mode=mode) as client:
-            return await conversation(client)
 
-    return anyio.run(speak)
+def caller(client: TestClient) -> Call:
+    """Calls a tool, and gives its answer; or the text of its error as a `str`."""
+
+    def called(tool: str, **arguments: Any) -> Any:
+        answer = asked(client, "tools/call", name=tool, arguments=arguments)
+        text = answer["content"][0]["text"]
+        if answer.get("isError"):
+            return text
+        assert json.loads(text) == answer["structuredContent"]
+        return answer["structuredContent"]
+
+    return called
 
 
 @pytest.fixture
-def call(served: Served) -> Call:
-    """Calls a tool, and gives its answer; or the text of its error as a `str`."""
-    return caller(served)
-
-
-def caller(served: Served) -> Call:
-    made = server(served)
-
-    def called(tool: str, **arguments: Any) -> Any:
-        answer = spoken(made, lambda client: client.call_tool(tool, arguments))
-        text = answer.content[0].text
-        if answer.is_error:
-            return text
-        assert json.loads(text) == answer.structured_content
-        return answer.structured_content
-
-    return called
+def call(client: TestClient) -> Call:
+    return caller(client)
 
 
 @pytest.fixture
@@ -72,19 +55,21 @@ def id_(call: Call) -> str:
     return call("search", query=QUERY)["results"][0]["id"]
 
 
-def test_tools_stand_in_one_order_and_only_read(served: Served) -> None:
-    listed = [spoken(server(served), lambda c: c.list_tools(), mode) for mode in ("auto", "legacy")]
-    assert listed[0].tools == listed[1].tools
-    tools = listed[0].tools
-    assert [tool.name for tool in tools] == ["search", "explain", "why_not", "status", "fetch"]
-    assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools)
-    assert all(field["description"] for tool in tools for field in tool.input_schema["properties"].values())
-    assert sum(len(tool.model_dump_json()) for tool in tools) < 16_000
+def test_tools_stand_in_one_order_and_only_read(client: TestClient) -> None:
+    tools = asked(client, "tools/list")["tools"]
+    assert [tool["name"] for tool in tools] == ["search", "explain", "why_not", "status", "fetch"]
+    assert all(tool["annotations"]["readOnlyHint"] and tool["outputSchema"] for tool in tools)
+    assert all(field["description"] for tool in tools for field in tool["inputSchema"]["properties"].values())
+    assert sum(len(json.dumps(tool)) for tool in tools) < 16_000
+
+
+def id_of(index: Index, passage: int) -> str:
+    return f"notes@{index.generation}/p{passage}"
 
 
 def test_a_hit_is_what_the_library_finds(call: Call, index: Index) -> None:
     found, hits = call("search", query=QUERY, k=3), index.query(QUERY, 3)
-    assert [PassageId.of(one["id"]).passage for one in found["results"]] == [hit.passage_id for hit in hits]
+    assert [one["id"] for one in found["results"]] == [id_of(index, hit.passage_id) for hit in hits]
     assert (found["total"], found["generation"]) == (index.status().passages, index.generation)
     for one, hit in zip(found["results"], hits, strict=True):
         assert one["place"] == f"{hit.document}:{hit.line_start}-{hit.line_end}"
@@ -133,7 +118,7 @@ def test_a_changed_file_is_told(notes: Path, call: Call) -> None:
 
 def test_a_passage_is_read_with_what_stands_around_it(call: Call, notes: Path, index: Index) -> None:
     hit = index.query(QUERY, 1)[0]
-    id_ = str(PassageId(index.path.name, index.generation, hit.passage_id))
+    id_ = id_of(index, hit.passage_id)
     assert call("fetch", id=id_, around=0)["text"] == hit.text
     lines = (notes / hit.document).read_text(encoding="utf-8").splitlines(keepends=True)
     for first, last in ((1, 1), (2, 3), (1, 10_000)):
@@ -258,25 +243,21 @@ def folders(tmp_path: Path, run: Run, tiny_model: Path) -> Callable[[str], None]
     return make
 
 
-def test_all_indexes_are_asked_also_those_made_later(
-    folders: Callable[[str], None], tmp_path: Path, run: Run
-) -> None:
-    served = _offered([], EngineOptions())
-    call = caller(served)
-    for tool in (
-        ({"query": QUERY}, "search"),
-        ({}, "status"),
-        ({"query": QUERY, "document": "a.md"}, "why_not"),
-    ):
-        assert "Make one with: seewhy index FOLDER" in call(tool[1], **tool[0])
-    assert "There is no index yet" in instructions_of(served)
+def test_all_indexes_are_asked_also_those_made_later(folders: Callable[[str], None], run: Run) -> None:
+    with TestClient(create_app(), base_url=ADDRESS) as client:
+        ask_all(client, folders, run)
+
+
+def ask_all(client: TestClient, folders: Callable[[str], None], run: Run) -> None:
+    call = caller(client)
+    for tool, arguments in (("search", {"query": QUERY}), ("status", {})):
+        assert "Make one with: seewhy index FOLDER" in call(tool, **arguments)
     for names in ("a", "ab", "abc"):
         folders(names[-1])
         found = call("search", query=QUERY)
         assert {hit["index"] for hit in found["results"]} == set(names)
         assert (found["total"], found["index"]) == (len(names), ", ".join(names))
         assert {one["name"] for one in call("status")["indexes"]} == set(names)
-        assert f"- {names[-1]}: 1 document" in instructions_of(served)
     first = call("search", query=QUERY, k=2)
     rest = call("search", query=QUERY, k=2, next=first["next"])
     assert first["results"] + rest["results"] == found["results"]
@@ -289,7 +270,6 @@ def test_all_indexes_are_asked_also_those_made_later(
     assert call("why_not", query=QUERY, document="c.md", index="b")["cause"] == "not indexed"
     assert run("remove", "c", "--yes")[0] == 0
     assert call("search", query=QUERY)["index"] == "a, b"
-    assert set(_offered(["a"], EngineOptions()).indexes) == {"a"}
 
 
 def test_an_index_with_other_scores_is_left_out_with_a_note(
@@ -298,7 +278,8 @@ def test_an_index_with_other_scores_is_left_out_with_a_note(
     folders("a")
     folders("b")
     run("index", tmp_path / "b", "--model", other_model, "--rebuild")
-    found = caller(_offered([], EngineOptions()))("search", query=QUERY)
+    with TestClient(create_app(), base_url=ADDRESS) as client:
+        found = caller(client)("search", query=QUERY)
     assert found["index"] == "a"
     assert "'b' has other scores and was not asked" in found["notes"][0]
 
@@ -314,149 +295,49 @@ def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
     ]
 
 
-def test_a_document_is_a_resource(served: Served, index: Index, notes: Path) -> None:
-    name, document = index.path.name, index.query(QUERY, 1)[0].document
-    made = server(served)
-
-    async def speak(client: Client) -> Any:
-        found = await client.call_tool("search", {"query": QUERY})
-        fetched = await client.call_tool("fetch", {"id": found.structured_content["results"][0]["id"]})
-        assert [part.type for part in found.content] == ["text"]
-        link = fetched.content[1]
-        templates = (await client.list_resource_templates()).resource_templates
-        assert [one.uri_template for one in templates] == ["seewhy://{index}/{+path}"]
-        for path, said in (("secret", "has no document"), ("../secret", "Unknown resource")):
-            with pytest.raises(MCPError, match=said):
-                await client.read_resource(f"seewhy://{name}/{path}")
-        return link.uri, (await client.read_resource(link.uri)).contents[0].text
-
-    uri, text = spoken(made, speak)
-    assert uri == f"seewhy://{name}/{document}"
-    assert text == (notes / document).read_text()
-
-
-def test_instructions_tell_the_indexes(served: Served, notes: Path) -> None:
-    async def told(client: Client) -> Any:
-        return client.instructions
-
-    said = spoken(server(served), told)
-    assert f"4 documents of {notes}" in said
-
-
-def test_over_http_each_request_stands_for_itself(client: TestClient) -> None:
-    headers = {"accept": "application/json, text/event-stream"}
-
-    def called(name: str, **arguments: str) -> Any:
-        params = {"name": name, "arguments": arguments}
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        answer = client.post("/mcp", json=body, headers=headers)
-        assert answer.status_code == 200
-        assert "mcp-session-id" not in answer.headers
-        return answer.json()["result"]["structuredContent"]
-
-    id_ = called("search", query=QUERY)["results"][0]["id"]
-    assert called("explain", query=QUERY, id=id_)["shares"]
-    for line in UNREADABLE:
-        answer = client.post("/mcp", content=line, headers={**headers, "content-type": "application/json"})
-        assert answer.status_code in (200, 400), line
-        assert {"result", "error"} & answer.json().keys()
-    assert client.get("/mcp").status_code == 405
-    assert client.delete("/mcp").status_code == 405
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"origin": "http://evil.example"}, 403),
-        ({"origin": "null", "sec-fetch-site": "cross-site"}, 403),
-        ({"host": "evil.example"}, 400),
-    ],
-)
-def test_over_http_pages_of_others_ask_nothing(
-    client: TestClient, headers: dict[str, str], status: int
-) -> None:
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    assert client.post("/mcp", json=ping, headers=headers).status_code == status
-
-
-def test_a_token_opens_it_and_a_page_that_was_named(served: Served) -> None:
-    token = "some-token-that-is-long-enough"
-    app = application(served, Settings(token=token, origins=("https://notes.example",)))
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    accept = {"accept": "application/json, text/event-stream", "origin": "https://notes.example"}
-    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
-        assert client.post("/mcp", json=ping, headers=accept).status_code == 401
-        answer = client.post("/mcp", json=ping, headers={**accept, "authorization": f"Bearer {token}"})
-        assert (answer.status_code, answer.json()["result"]) == (200, {})
-        assert answer.headers["access-control-allow-origin"] == "https://notes.example"
+def instructions(client: TestClient) -> str:
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    return str(asked(client, "initialize", **about)["instructions"])
 
 
 CALL = '{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": %s}'
-UNREADABLE = {
-    CALL % r'{"name": "search", "arguments": {"query": "\ud800x"}}': -32600,
-    CALL % r'{"name": "search", "arguments": {"\udfff": 1}}': -32600,
-    CALL % "[1]": -32600,
-    "[]": -32600,
-    "nonsense": -32700,
-    "[" * 5_000: -32700,
-}
+UNREADABLE = (
+    CALL % r'{"name": "search", "arguments": {"query": "\ud800x"}}',
+    CALL % "[1]",
+    "[]",
+    "nonsense",
+    "[" * 5_000,
+)
 
 
-def test_over_stdio_without_a_server_the_command_answers_by_itself_until_it_is_stopped(
-    indexed: Path, call: Call
+@pytest.mark.parametrize("content", UNREADABLE)
+def test_what_cannot_be_read_is_an_error(client: TestClient, content: str) -> None:
+    answer = client.post("/mcp", content=content, headers={**ACCEPT, "content-type": "application/json"})
+    assert answer.status_code in (200, 400)
+    assert {"result", "error"} & answer.json().keys()
+
+
+def test_only_who_may_ask_does(client: TestClient, index: Index) -> None:
+    token, page = "some-token-that-is-long-enough", "https://notes.example"
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    for headers, status in (({"origin": "http://evil.example"}, 403), ({"host": "evil.example"}, 400)):
+        assert client.post("/mcp", json=ping, headers=headers).status_code == status
+    assert client.get("/mcp").status_code == client.delete("/mcp").status_code == 405
+    with TestClient(create_app(index, token=token, origins=(page,)), base_url=ADDRESS) as other:
+        sent = {**ACCEPT, "origin": page}
+        assert other.post("/mcp", json=ping, headers=sent).status_code == 401
+        answer = other.post("/mcp", json=ping, headers={**sent, "authorization": f"Bearer {token}"})
+        assert (answer.status_code, answer.json()["result"]) == (200, {})
+        assert answer.headers["access-control-allow-origin"] == page
+
+
+def test_without_the_extra_it_says_what_to_install_and_the_rest_is_served(
+    run: Run, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = [sys.executable, "-m", "search", "mcp", "--offline", "--index", str(indexed)]
-    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-    messages = (
-        {"id": 1, "method": "initialize", "params": about},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": QUERY}}},
-    )
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-    ) as process:
-        assert process.stdin and process.stdout
-        for message in messages:
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-        process.stdin.flush()
-        begun, found = (json.loads(process.stdout.readline())["result"] for _ in range(2))
-        assert begun["serverInfo"]["name"] == "seewhy"
-        assert found["structuredContent"] == call("search", query=QUERY)
-        if sys.platform != "win32":
-            process.send_signal(signal.SIGINT)
-            assert process.wait(10) == -signal.SIGINT
-
-
-def test_what_is_no_index_of_ones_own_is_offered_only_by_name(
-    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it may have come with somebody's files."""
-    brought = tmp_path / "cloned" / ".index"
-    brought.parent.mkdir()
-    index.path.rename(brought)
-    monkeypatch.setenv("SEEWHY_INDEX", str(brought))
-    assert _offered([], EngineOptions()).indexes == {}
-    assert list(_offered([str(brought)], EngineOptions()).indexes) == [str(brought)]
-
-
-def test_without_the_extra_it_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.cli.mcp.find_spec", lambda name: None)
-    code, _, err = run("mcp")
-    assert code == 1
-    assert "pip install 'seewhy[mcp]'" in err
-
-
-def test_without_the_extra_the_rest_is_served(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.serving.app.find_spec", lambda name: None)
-    with TestClient(application(served), base_url="http://127.0.0.1:8765") as client:
+    code, _, err = run("mcp")
+    assert code == 1 and "pip install 'seewhy[mcp]'" in err
+    with TestClient(create_app(index), base_url=ADDRESS) as client:
         assert client.get("/healthz").status_code == 200
         assert client.post("/mcp", json={}).status_code == 404
-
-
-def test_a_server_that_is_busy_says_so_to_agents(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(desk: Desk, work: Any) -> None:
-        raise Problem(503, "busy", "Ask again in a moment.")
-
-    monkeypatch.setattr(Desk, "run", refuse)
-    with pytest.raises(SearchError, match="Ask again in a moment"):
-        anyio.run(_asked_for, Desk(), lambda: None)

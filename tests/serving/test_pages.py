@@ -1,40 +1,204 @@
-"""Pages as answers: whole or as fragments, with scripts and styles that are kept."""
+"""The pages as answers: what the library says, at addresses that lead on; what is wrong is said in the page."""
+
+from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import pytest
 from starlette.testclient import TestClient
 
-from search.render.page import assets
+import search
+from search import Index
+
+QUERY = "turn the key"
+PAGE = {"accept": "text/html"}
+FRAGMENT = {"X-Seewhy-Fragment": "1", "accept": "text/html"}
 
 
-def test_all_that_a_page_links_to_is_there_and_may_be_kept(client: TestClient) -> None:
-    source = client.get("/", params={"q": "turn the key"}).text
-    linked = re.findall(r'(?:src|href)="(/static/([\w.]+)\?v=\w+)"', source)
-    assert {"page.css", "page.js"} <= {name for _, name in linked}
-    for address, name in linked:
-        answer = client.get(address)
-        assert (answer.status_code, answer.content) == (200, assets()[name].content)
-        assert answer.headers["content-type"] == assets()[name].media_type
-        assert "immutable" in answer.headers["cache-control"]
-        assert answer.headers["content-encoding"] == "gzip" or len(answer.content) < 500
+def links(source: str, pattern: str) -> list[str]:
+    """Addresses that a page links to."""
+    return [one.replace("&amp;", "&") for one in re.findall(pattern, source)]
 
 
-def test_no_other_file_is_served(client: TestClient) -> None:
-    for name in ("document.py", "..%2fdocument.py", "__init__.py", "page.css%00", ""):
+def test_the_search_page_has_the_hits_of_the_library_in_their_order(client: TestClient, index: Index) -> None:
+    page = client.get("/", params={"q": QUERY, "mode": "dense", "k": 2}).text
+    ids = [int(one) for one in re.findall(r'<li class="hit" data-passage="(\d+)"', page)]
+    assert ids == [hit.passage_id for hit in index.query(QUERY, 2, mode="dense")]
+    ways = links(page, r'class="(?:open|why|similar)" href="([^"]+)"')
+    assert len(ways) > 3 and all(f"generation={index.generation}" in way for way in ways)
+    for way in ways:
+        assert client.get(way.partition("#")[0], headers=PAGE).status_code == 200
+    assert "mode=dense" in links(page, r'class="why" href="([^"]+)"')[0]
+    assert "what every token" in client.get("/", params={"q": QUERY, "shades": "1"}).text
+
+
+def test_what_is_wrong_stands_in_the_page_and_the_form_keeps_what_was_typed(client: TestClient) -> None:
+    page = client.get("/", params={"q": "key", "where": "kind=("}, headers=PAGE).text
+    assert 'role="alert"' in page and 'name="where" value="kind=("' in page
+
+
+def test_an_address_of_another_generation_says_so(client: TestClient, index: Index) -> None:
+    said = "The index has changed since this address was made"
+    assert said not in client.get("/", params={"q": "key", "generation": index.generation}).text
+    assert said in client.get("/", params={"q": "key", "generation": index.generation + 1}).text
+
+
+def test_all_that_a_page_links_to_is_light_and_may_be_kept(client: TestClient) -> None:
+    linked = links(client.get("/", params={"q": QUERY}).text, r'(?:src|href)="(/static/[^"]+)"')
+    answers = [client.get(address) for address in linked]
+    assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 90_000
+    assert all("immutable" in answer.headers["cache-control"] for answer in answers)
+    for name in ("document.py", "..%2fdocument.py", "page.css%00", ""):
         assert client.get(f"/static/{name}").status_code == 404
 
 
-def test_a_fragment_is_the_page_without_its_frame(client: TestClient) -> None:
-    whole = client.get("/", params={"q": "turn the key"})
-    part = client.get("/", params={"q": "turn the key"}, headers={"X-Seewhy-Fragment": "1"})
-    assert "<!doctype html>" in whole.text and "<html" not in part.text
-    assert part.text.split("</h2>")[1].removesuffix("</div>").strip() in whole.text
-    assert whole.headers["vary"] == part.headers["vary"] == "X-Seewhy-Fragment, Accept-Encoding"
+def test_a_page_does_not_wait_for_facets(client: TestClient) -> None:
+    first = client.get("/", params={"q": QUERY}).text
+    assert 'class="hit"' in first and 'class="narrow"' not in first
+    (link,) = links(first, r'<a class="later" href="([^"]+)"')
+    waited = client.get(link).text
+    assert 'class="hit"' in waited and 'class="narrow"' in waited
+    part = client.get(link, headers=FRAGMENT).text
+    assert 'class="narrow"' in part and 'class="hit"' not in part
+    assert 'class="narrow"' in client.get("/", params={"q": "door"}).text
 
 
-def test_a_problem_is_a_page_or_a_fragment_too(client: TestClient) -> None:
-    asked = {"params": {"q": "key", "index": "<none>"}}
-    page = client.get("/", **asked, headers={"accept": "text/html"})
-    assert page.status_code == 404 and "&lt;none&gt;" in page.text and "<nav" in page.text
-    part = client.get("/", **asked, headers={"accept": "text/html", "X-Seewhy-Fragment": "1"})
-    assert part.status_code == 404 and part.text.startswith('<div class="fragment"><h2>')
+def test_a_weight_that_a_form_sends_by_itself_is_none_that_was_chosen(client: TestClient) -> None:
+    sent = {"q": QUERY, "mode": "hybrid", "where": "", "since": "", "k": 10, "weight": 0.75}
+    assert "weight=0.75" not in client.get("/", params=sent).text  # in no link
+    assert "weight=0.4" in client.get("/", params=sent | {"weight": 0.4}).text
+
+
+def test_a_score_is_explained_as_the_library_does(client: TestClient, index: Index) -> None:
+    hit = index.query(QUERY)[0]
+    address = {"q": QUERY, "passage": hit.passage_id}
+    page = client.get("/explain", params=address).text
+    assert f"<b>{hit.score:.6f}</b> score" in page and "the word <bdi>key</bdi>" in page
+    assert f'<option value="{index.explain(QUERY, hit).similarity_layer}" selected>' in page
+    assert "Both matrices as tables" not in page and "words that count most" not in page
+    more = {"layer": 0, "by": "token", "tables": 1, "check": 1, "without": "key"}
+    page = client.get("/explain", params={**address, **more}).text
+    assert '<option value="0" selected>the embedding layer</option>' in page
+    assert "Both matrices as tables" in page and "words that count most" in page
+    assert "the word <bdi>key</bdi>" not in page
+
+
+def test_two_hits_are_compared(client: TestClient, index: Index) -> None:
+    first, second = index.query(QUERY)[:2]
+    page = client.get("/contrast", params={"q": QUERY, "a": first.passage_id, "b": second.passage_id})
+    assert "<h1>Why A stands above B</h1>" in page.text
+    assert f"{first.score - second.score:+.4f}" in page.text
+
+
+def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, index: Index) -> None:
+    asked = {"q": QUERY, "k": 1, "per_document": 1}
+    everything = client.get("/why-not", params=asked)
+    assert everything.text.count('<a href="/why-not') == len(index.documents_named(""))
+    found = client.get("/why-not", params={**asked, "name": "TIME"}, headers=FRAGMENT)
+    (way,) = links(found.text, r'<a href="(/why-not[^"]*document=\d+)"><bdi>deep/time.txt</bdi>')
+    standing = index.why_not(QUERY, "deep/time.txt", 1, per_document=1)
+    page = client.get(way).text
+    assert f"ranks {standing.rank} of {standing.passages} passages, and 1 hits were asked for" in page
+
+
+def test_why_a_passage_is_like_another(client: TestClient, index: Index) -> None:
+    ways = links(client.get("/similar", params={"passage": 1}).text, r'<a class="why" href="([^"]+)"')
+    assert len(ways) == len(index.similar(1))
+    why = client.get(ways[0]).text
+    assert f"<b>{index.explain_similar(1, index.similar(1)[0]).score:.6f}</b>" in why
+    assert 'name="like" value="1"' in why and 'name="layer"' not in why
+
+
+@pytest.mark.parametrize(
+    "address", ["/explain?q=turn+the+key&passage=1", "/similar?passage=1", "/why-not?q=turn+the+key"]
+)
+def test_an_old_link_says_that_the_index_has_changed_and_leads_on(
+    client: TestClient, index: Index, address: str
+) -> None:
+    assert client.get(f"{address}&generation={index.generation}").status_code == 200
+    old = client.get(f"{address}&generation={index.generation + 1}&document=1", headers=FRAGMENT)
+    assert old.status_code == 410 and "the index has changed" in old.text
+    (way,) = links(old.text, r'<a href="([^"]+)">Ask the index as it is now')
+    assert "generation" not in way and "document" not in way
+    assert client.get(way).status_code == 200
+
+
+def test_a_document_is_opened_at_its_passage_with_its_hits(
+    client: TestClient, index: Index, indexed: Path
+) -> None:
+    hit = index.query(QUERY)[0]
+    address = f"/documents/{hit.document_id}"
+    page = client.get(address, params={"q": QUERY, "passage": hit.passage_id}, headers=PAGE).text
+    assert f'id="p{hit.passage_id}"' in page and f'data-passage="{hit.passage_id}"' in page
+    assert re.search(r"<mark[^>]*>turn</mark>", page) and "2 of the 30 best passages for" in page
+    (indexed / "keys.md").write_text("another text", encoding="utf-8")
+    plain = client.get(address, headers=FRAGMENT).text
+    assert "<html" not in plain and "<mark" not in plain
+    assert "To rotate the key, open the door" in plain and "another text" not in plain
+    assert "The file has changed since it was indexed" in plain
+
+
+def test_a_link_to_a_passage_holds_as_long_as_the_passage_does(
+    client: TestClient, index: Index, indexed: Path
+) -> None:
+    hit, asked = index.query(QUERY)[0], {"generation": index.generation}
+    (indexed / "new.md").write_text("# New\n\na new sound", encoding="utf-8")
+    index.update()
+    page = client.get("/documents/99", params={**asked, "passage": hit.passage_id}, headers=PAGE)
+    assert page.status_code == 200 and f'id="p{hit.passage_id}"' in page.text
+    for gone in (asked, {**asked, "passage": 999}):
+        page = client.get("/documents/1", params=gone, headers=PAGE)
+        assert page.status_code == 410 and "changed since this link was made" in page.text
+
+
+def test_sentences_are_compared_by_the_model_of_the_index(client: TestClient, index: Index) -> None:
+    sentences = [QUERY, "open the lock", "many people"]
+    page = client.get("/similarity", params={"text": "\n".join([*sentences, ""])}).text
+    cosines = search.compare(sentences, model=index.encoder).cosines
+    cells = re.findall(r"<td class=\"l[^>]*>([^<]*)</td>", page)
+    assert cells == [f"{value:.2f}".replace("-", "\u2212") for value in cosines.ravel()]
+    pair = {"text": sentences[:2], "tokens": 1, "layer": 1, "tables": 1}
+    why = search.explain(*sentences[:2], layer=1, model=index.encoder)
+    page = client.get("/similarity", params=pair).text
+    assert f"<b>{why.score:.6f}</b> score" in page and "Cosines at layer 1" in page
+
+
+def test_a_look_inside(client: TestClient) -> None:
+    tokens = client.get("/inspect", params={"text": QUERY, "text2": "open it"}).text
+    assert "<bdi>turn</bdi>" in tokens and '<li class="second">' in tokens
+    attention = client.get("/inspect", params={"text": QUERY, "show": "attention"})
+    assert "<attention-view>" in attention.text
+    word = {"text": QUERY, "text2": "key of it", "show": "word", "word": "key", "against": "lock, "}
+    assert "B ~ lock" in client.get("/inspect", params=word).text
+    for path in ("/similarity", "/inspect"):
+        assert client.get(path).status_code == 200  # the form alone
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "status", "said"),
+    [
+        ("/explain", {"q": QUERY}, 422, "passage"),
+        ("/explain", {"q": QUERY, "passage": 1, "layer": 77}, 400, "77"),
+        ("/explain", {"q": "", "passage": 1}, 400, "empty"),
+        ("/explain", {"like": 999, "passage": 1}, 404, "no passage 999"),
+        ("/contrast", {"q": QUERY, "a": 1, "b": 999}, 404, "no passage 999"),
+        ("/why-not", {"q": QUERY, "document": "../keys.md"}, 422, "document"),
+        ("/documents/99", {}, 404, "no document 99"),
+        ("/documents/..%2fkeys.md", {}, 404, "Not Found"),
+        (f"/documents/{2**70}", {}, 404, "Not Found"),
+        ("/documents/1", {"q": "key", "where": "((("}, 400, "filter"),
+        ("/", {"q": "key", "index": "<none>"}, 404, "&lt;none&gt;"),
+        ("/similarity", {"text": "alone"}, 200, "two sentences at least"),
+        ("/similarity", {"text": "a\n" * 101}, 200, "there are 101 sentences, and 100 are compared here"),
+        ("/similarity", {"text": "a" * 8001}, 422, "text"),
+        ("/similarity", {"text": "one", "tokens": 1}, 200, "Fill in both"),
+        ("/inspect", {"text": "key " * 300}, 200, "tokens"),
+        ("/inspect", {"text": "the key", "show": "word", "word": "lion"}, 200, "lion"),
+    ],
+)
+def test_what_cannot_be_answered_is_said(
+    client: TestClient, path: str, params: dict[str, str | int], status: int, said: str
+) -> None:
+    page = client.get(path, params=params, headers=PAGE)
+    assert (page.status_code, said in page.text, 'role="alert"' in page.text) == (status, True, True)
