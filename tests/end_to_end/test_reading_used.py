@@ -20,7 +20,7 @@ OTHER = "people of the other side say that time is long\n\n"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> list[Index]:
+def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[list[Index]]:
     """An index of one long document, in which three places are about a query."""
     folder = tmp_path_factory.mktemp("long")
     hit = "To turn the key, turn the key.\n\n"
@@ -28,7 +28,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> list[I
     (folder / "long.md").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_HOME", str(tmp_path_factory.mktemp("home")))
-        return [search.Index.build(folder, model=str(tiny_model))]
+        yield [search.Index.build(folder, model=str(tiny_model))]
 
 
 @pytest.fixture(scope="module")

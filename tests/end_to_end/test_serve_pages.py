@@ -34,7 +34,7 @@ QUERY = "turn the key"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> list[Index]:
+def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[list[Index]]:
     """Two indexes: of hostile text among harmless one, and of a few words."""
     hostile, few = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("few")
     texts = {
@@ -50,7 +50,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> list[I
     (few / "a.txt").write_text("Open the door.\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_HOME", str(tmp_path_factory.mktemp("home")))
-        return [search.Index.build(folder, model=str(tiny_model)) for folder in (hostile, few)]
+        yield [search.Index.build(folder, model=str(tiny_model)) for folder in (hostile, few)]
 
 
 @pytest.fixture(scope="module")
