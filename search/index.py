@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from search.bert.labelling import LinearHead
     from search.explaining.explainer import Explainer
     from search.ranking.rerank import Reranker
+    from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, Faithfulness, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
     from search.records.documents import Annotation, Annotator, NamedDocument
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from search.records.predictions import Answers, LabelledIndex, TagReport
     from search.records.reports import Changes, CheckReport, Moved, Progress, Report, Status
     from search.records.tokens import Layer
-    from search.records.whatif import Candidates
     from search.store.conditions import Where
 
 
@@ -404,7 +404,7 @@ class Index:
     @documented(CandidateOptions)
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
         """The passages that can be the best ones by another weight, or without some of the words, with the parts of
-        their scores: what a page needs to rank again by itself; see `search.records.whatif`.
+        their scores: what a page needs to rank again by itself; see `search.ranking.words`.
 
         Args:
             text: as for `query`.
@@ -413,14 +413,16 @@ class Index:
         Raises:
             InputError: as for `query`; or n < 1.
         """
-        from search.ranking.whatif import candidates
+        from search.ranking.words import candidates
 
         ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
         question, ranking = as_question(text), self.ranking(**ranking_options)
         # Also where the meaning counts nothing by the weight that is asked for: it can by another one.
         compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
         query = self._encoded(question, compared)
-        return candidates(self._store, query, ranking, n, self._filter(**filter_options))
+        where = self._filter(**filter_options)
+        with self._store.reading() as snapshot:
+            return candidates(snapshot, query, ranking, n, snapshot.passing(where))
 
     @documented(RankingOptions)
     def counted_words(
@@ -434,7 +436,7 @@ class Index:
         Raises:
             InputError: no such mode, or a word of `without` is none that counts.
         """
-        from search.ranking.whatif import counted
+        from search.ranking.words import counted
 
         question = as_question(text)
         words = question if isinstance(question, str) else question.words_of

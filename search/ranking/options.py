@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.ranking.fusion import Scored, in_order
+from search.ranking.fusion import Scored
 from search.records.options import HitsOptions, complete
 
 if TYPE_CHECKING:
@@ -94,11 +94,10 @@ def selected(
     if not wanted.all_copies:
         copies = copies_of(list(map(_PASSAGE, worth)))
         worth = _once(worth, copies) if copies else worth
-    groups = list(map(list, zip(worth, strict=True)))
+    documents = document_of(list(map(_PASSAGE, worth))) if wanted.group or wanted.per_document else {}
     if wanted.group:
-        groups = _by_document(worth, document_of(list(map(_PASSAGE, worth))))
-    elif wanted.per_document:
-        documents = document_of(list(map(_PASSAGE, worth)))
+        groups = _by_document(worth, documents)
+    else:
         within, others = _within(wanted.per_document, worth, documents)
         groups = list(map(list, zip(within + others if whole else within, strict=True)))
     return groups[: wanted.last] if whole or len(groups) >= wanted.last else None
@@ -142,25 +141,22 @@ def numbered(groups: Sequence[Sequence[Scored]], wanted: Selection) -> list[tupl
 def _within(
     most: int, best: Sequence[Scored], document_of: Mapping[int, object]
 ) -> tuple[list[Scored], list[Scored]]:
-    """The first `most` passages of each document, and all others; both in the order of the ranking."""
+    """The first `most` passages of each document, or all if that is 0; and all others; in the order of the ranking."""
+    if not most:
+        return list(best), []
     seen: Counter[object] = Counter()
     kept: list[Scored] = []
     others: list[Scored] = []
     for item in best:
-        document = document_of.get(item.passage, ("of", item.passage))
+        document = document_of.get(item.passage)
         seen[document] += 1
         (kept if seen[document] <= most else others).append(item)
     return kept, others
-
-
-def _document(item: Scored, document_of: Mapping[int, object]) -> object:
-    """That of a passage; a passage whose row is lost, which is said when it is read, is one by itself."""
-    return document_of.get(item.passage, ("of", item.passage))
 
 
 def _by_document(best: Sequence[Scored], document_of: Mapping[int, object]) -> list[list[Scored]]:
     """The passages of each document, best first; documents in the order in which they come up."""
     groups: dict[object, list[Scored]] = {}
     for item in best:
-        groups.setdefault(_document(item, document_of), []).append(item)
-    return [in_order(items) for items in groups.values()]
+        groups.setdefault(document_of.get(item.passage), []).append(item)
+    return list(groups.values())

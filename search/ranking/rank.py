@@ -101,13 +101,8 @@ def _reranked(
     documents = {id_: passage.document for id_, passage in stored.items()}
     reranked = reranker.rerank(best, list(stored.values()), prepared)
     groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
-    scale = Scale(None, ranking)
-    hits = [
-        as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
-        for rank, item in numbered(groups, wanted)
-    ]
-    hits = [replace(hit, approximate=True) for hit in hits] if approximate else hits
-    return as_of_now(hits)
+    scale = Scale(None, ranking, copies, approximate)
+    return as_of_now([scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, wanted)])
 
 
 def _hits(
@@ -123,13 +118,8 @@ def _hits(
         groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
     chosen = numbered(groups, wanted)
     stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
-    scale = Scale(snapshot.random_pairs(), ranking)
-    copies = snapshot.copies(stored)
-    hits = []
-    for rank, item in chosen:
-        copied = copies.get(item.passage)
-        hits.append(as_hit(rank, stored[item.passage], item, ranking, scale, copied, said))
-    return [replace(hit, approximate=True) for hit in hits] if snapshot.approximate else hits
+    scale = Scale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
+    return [scale.hit(rank, stored[item.passage], item, said) for rank, item in chosen]
 
 
 def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:
@@ -162,8 +152,7 @@ def scored(
         prepared = reranker.prepare(snapshot, [stored]) if reranker else None
     if reranker:
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
-        copied = hit.copies
-        hit = replace(as_hit(0, stored, item, ranking, Scale(None, ranking)), copies=copied)
+        hit = replace(Scale(None, ranking).hit(0, stored, item), copies=hit.copies)
     return as_of_now([hit])[0]
 
 
@@ -173,53 +162,51 @@ def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) ->
     Raises:
         IdMissing: the index has no passage of that id.
     """
-    scale = Scale(snapshot.random_pairs(), ranking)
-    copied = snapshot.copies([item.passage]).get(item.passage)
-    return as_hit(rank, snapshot.passage(item.passage), item, ranking, scale, copied)
+    scale = Scale(snapshot.random_pairs(), ranking, snapshot.copies([item.passage]))
+    return scale.hit(rank, snapshot.passage(item.passage), item)
 
 
 class Scale:
-    """The sample of random pairs of an index, as scores of one ranking.
+    """What the scores of one ranking are compared with: a sample of random pairs of the index.
 
     Attributes:
-        scores: lowest first; none where nothing can be said.
-        hubs: of how many of the queries a hub is among the nearest, by its passage id.
+        scores: of the sample, lowest first; none where nothing can be said.
+        hubs: of how many of its queries a hub is among the nearest, by its passage id.
         queries: how many there were.
     """
 
-    def __init__(self, baseline: Baseline | None, ranking: Ranking) -> None:
+    def __init__(
+        self,
+        baseline: Baseline | None,
+        ranking: Ranking,
+        copies: Mapping[int, Copied] | None = None,
+        approximate: bool = False,
+    ) -> None:
         self.scores, self.queries = np.empty(0), 0
         self.hubs: Mapping[int, int] = {}
+        self._ranking, self._copies, self._approximate = ranking, copies or {}, approximate
         if baseline and not ranking.without:  # the pairs were measured with all their words
             self.scores = baseline.scores(ranking.weight)
         if baseline and ranking.weight:
             self.hubs, self.queries = baseline.hubs, baseline.queries
 
-
-def as_hit(
-    rank: int,
-    passage: StoredPassage,
-    item: Scored,
-    ranking: Ranking,
-    scale: Scale,
-    copied: Copied | None = None,
-    said: Verdict | None = None,
-) -> Hit:
-    """A stored passage with its score."""
-    below, pairs = int(np.searchsorted(scale.scores, item.score)), len(scale.scores)
-    near = scale.hubs.get(passage.passage_id)
-    return Hit(
-        **vars(passage),
-        rank=rank,
-        score=item.score,
-        cosine=item.cosine,
-        lexical=item.lexical,
-        ranking=ranking,
-        reranked=item.reranked,
-        rank_before=item.before,
-        percentile=100 * below / pairs if pairs else None,
-        random_pairs=pairs,
-        hub=None if near is None else 100 * near / scale.queries,
-        copies=copied.documents - 1 if copied else 0,
-        verdict=said,
-    )
+    def hit(self, rank: int, passage: StoredPassage, item: Scored, said: Verdict | None = None) -> Hit:
+        """A stored passage with its score."""
+        below, pairs = int(np.searchsorted(self.scores, item.score)), len(self.scores)
+        near, copied = self.hubs.get(passage.passage_id), self._copies.get(passage.passage_id)
+        return Hit(
+            **vars(passage),
+            rank=rank,
+            score=item.score,
+            cosine=item.cosine,
+            lexical=item.lexical,
+            ranking=self._ranking,
+            reranked=item.reranked,
+            rank_before=item.before,
+            percentile=100 * below / pairs if pairs else None,
+            random_pairs=pairs,
+            hub=None if near is None else 100 * near / self.queries,
+            copies=copied.documents - 1 if copied else 0,
+            verdict=said,
+            approximate=self._approximate,
+        )

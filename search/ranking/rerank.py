@@ -14,13 +14,12 @@ its score is no sum over their tokens: it is shown as one addend (Nogueira and C
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,12 +69,8 @@ class Matched:
     best: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """What late interaction takes from the index: weights of the kept query tokens, vectors that are stored."""
-
-    weights: NDArray[np.float64]
-    vectors: dict[int, NDArray[np.float32]]
+# What late interaction takes from the index: weights of the kept query tokens, vectors that are stored.
+_Prepared: TypeAlias = tuple[NDArray[np.float64], dict[int, NDArray[np.float32]]]
 
 
 class LateInteraction:
@@ -92,7 +87,7 @@ class LateInteraction:
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> _Prepared:
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
-        return _Prepared(self._weights(snapshot), stored)
+        return self._weights(snapshot), stored
 
     def rerank(
         self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: _Prepared
@@ -111,8 +106,8 @@ class LateInteraction:
         encoded_before: Mapping[int, TokenVectors] | None = None,
     ) -> list[Matched]:
         """Of each passage, with its stored token vectors where it has them; others are encoded, once."""
-        before = {id_: unit_rows(tokens) for id_, tokens in (encoded_before or {}).items()}
-        vectors = before | prepared.vectors
+        weights, stored = prepared
+        vectors = {id_: unit_rows(tokens) for id_, tokens in (encoded_before or {}).items()} | stored
         if missing := {
             passage.passage_id: passage for passage in passages if passage.passage_id not in vectors
         }:
@@ -123,7 +118,7 @@ class LateInteraction:
                 role="document",
             )
             vectors |= {id_: unit_rows(tokens) for id_, tokens in zip(missing, encoded, strict=True)}
-        return [self._matched(vectors[passage.passage_id], prepared.weights) for passage in passages]
+        return [self._matched(vectors[passage.passage_id], weights) for passage in passages]
 
     def _matched(self, passage: NDArray[np.float32], weights: NDArray[np.float64]) -> Matched:
         n = len(self._query.tokens)
@@ -169,7 +164,7 @@ class CrossEncoder:
         """How well each second text answers the first, from 0 to 1.
 
         Raises:
-            ModelError: it is no cross-encoder with one output, or gave no finite number.
+            ModelError: it is no cross-encoder with one output.
         """
         if not pairs:
             return []
@@ -177,13 +172,8 @@ class CrossEncoder:
 
         with self._lock:
             model = self._model
-        predicted = model.predict(list(pairs), activation_fn=Sigmoid(), show_progress_bar=False)
-        scores = [float(score) for score in predicted]
-        if not all(map(math.isfinite, scores)):
-            raise ModelError(
-                f"the cross-encoder '{self.name}' gave no number for a passage. Use another one."
-            )
-        return scores
+        scores = model.predict(list(pairs), activation_fn=Sigmoid(), show_progress_bar=False)
+        return [float(score) for score in scores]
 
     def _require_a_head(self) -> None:
         """A model without a head for classification would get a random one."""

@@ -54,10 +54,8 @@ def verdict(
 
 def _found(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
     """The most of the query's words that passages of one document have between them, in [0, 1]."""
-    passages, weights = (
-        list(map(attrgetter("passage"), best)),
-        partial(weight, passages=snapshot.facts.passages),
-    )
+    passages = list(map(attrgetter("passage"), best))
+    weights = partial(weight, passages=snapshot.facts.passages)
     idf = dict(zip(fusion.typed, map(weights, fusion.counts), strict=True))
     has = fusion.matches.addends(np.array(passages, dtype=np.int64)) > 0
     document_of = snapshot.documents(passages)

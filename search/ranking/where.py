@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
-from search.ranking.since import TIME, as_bytes, as_time, changed_since
 from search.records.documents import BUILT_IN_FIELDS
 from search.store.conditions import (
     ORDERS,
@@ -55,8 +55,10 @@ _PART = re.compile(r"""([^\s()=!<>:,'".]+)""")
 _QUOTED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")""")
 _DOT = re.compile(r"(\.)")
 
-# What is typed for these is read in a way of its own.
-_UNITS: dict[str, Callable[[Value], Value]] = {"mtime": as_time, "size": as_bytes}
+_AGO = re.compile(r"(\d{1,5}) ?(h|hours?|d|days?|w|weeks?|months?|y|years?)", re.IGNORECASE)
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(B|([kMGT])(i?)B?)", re.IGNORECASE)
+_TIME = "a time is a date, such as 2024-05-01, or how long ago it was, such as 12h, 7d, 2w, 3months or 1y"
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
 
@@ -87,7 +89,10 @@ def both(where: str | None, since: str | None) -> Where | None:
     parsed = parse(where) if where is not None else None
     if since is None:
         return parsed
-    changed = changed_since(since)
+    value = _time(Value(since.strip(), False))
+    if value.date is None:
+        raise InputError(f"'{since}' cannot be understood: {_TIME}.")
+    changed = Comparison(Field("mtime", ("mtime",), 0), ">=", (value,))
     if parsed is None:
         return Where(f"mtime>={since}", changed)
     return Where(parsed.text, Joined("and", (changed, parsed.condition)))
@@ -190,7 +195,9 @@ class _Parser:
             self.take(_SPACE)
             value = Value(quoted, True, at)
         else:
-            value = _UNITS.get(field.column, _as_typed)(Value(self.require(_WORD, expected), False, at))
+            value = Value(self.require(_WORD, expected), False, at)
+            if field.column in _UNITS:
+                value = _UNITS[field.column](value)
             if self.text[self.at : self.at + 1] in ("'", '"') and not self.text[self.at - 1].isspace():
                 raise wrong(self.text, self.at, "a quote within a value; put the whole value in quotes")
         problem = _problem(field, operator, value)
@@ -248,8 +255,33 @@ class _Parser:
         return wrong(self.text, self.at, f"expected {expected}, found '{shown:.40}'{hint}")
 
 
-def _as_typed(value: Value) -> Value:
+def _time(value: Value) -> Value:
+    """How long ago, as the date that it was, to the minute; a time with a zone, in local time; others as they are."""
+    match = _AGO.fullmatch(value.text)
+    try:
+        if match:
+            then = datetime.now() - timedelta(int(match[1]) * _DAYS[match[2][0].lower()])
+            return Value(then.isoformat(timespec="minutes"), False, value.at)
+        then = datetime.fromisoformat(re.sub("[Zz]$", "+00:00", value.text))
+        if then.tzinfo:
+            return Value(then.astimezone().replace(tzinfo=None).isoformat(), False, value.at)
+    except (OverflowError, ValueError, OSError):
+        pass
     return value
+
+
+def _bytes(value: Value) -> Value:
+    """A size with a unit as a number of bytes; any other value as it is."""
+    match = _SIZE.fullmatch(value.text)
+    if match is None:
+        return value
+    power = "bkmgt".index((match[3] or "b").lower())
+    size = float(match[1]) * (1024 if match[4] else 1000) ** power
+    return Value(str(int(size)), False, value.at)
+
+
+# What is typed for these is read in a way of its own.
+_UNITS: dict[str, Callable[[Value], Value]] = {"mtime": _time, "size": _bytes}
 
 
 def _problem(field: Field, operator: str, value: Value) -> str:
@@ -267,7 +299,7 @@ def _problem(field: Field, operator: str, value: Value) -> str:
     if field.column == "size" and value.number is None:
         return "a size is a number of bytes, such as size>10000, 10kB or 2MB"
     if field.column == "mtime" and (value.date is None or operator == ":"):
-        return TIME
+        return _TIME
     if operator in ORDERS and value.is_no_date:
         return f"there is no such date as {value.text}"
     return ""

@@ -1,12 +1,23 @@
-"""Where the words of a query stand in passages, and what each place adds to the score."""
+"""The words of a query: where they stand in passages; the hits without some of them, or by another weight.
+
+The passages that can be hits then are the best by each part of the score. What all others have at most of each part
+bounds their score, whatever it is made of: the bound of the threshold algorithm (see fusion.py), handed on. A score is
+worked out from the same parts:
+
+    score = weight * cosine + (1 - weight) * (sum of the addends of the words that count) / scale
+
+`search/render/page/whatif.js` does so, and says whether a passage that it was not given could be among the hits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from search.errors import InputError
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.records.contents import StoredPassage
@@ -15,8 +26,144 @@ from search.records.shown import Shown
 
 if TYPE_CHECKING:
     from search.records.hits import Hit
-    from search.store.sqlite import Snapshot, Store
+    from search.records.options import Ranking
+    from search.store.bm25 import Matches
+    from search.store.sqlite import Ids, Snapshot, Store
     from search.store.terms import Term
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A passage with the parts of its score.
+
+    Attributes:
+        document: a number of its document.
+        copied: a number that all passages share whose text, or nearly that, stands in many documents; None for others.
+        cosine: None where the ranking has no meaning.
+        addends: what each of the terms adds to its BM25.
+    """
+
+    passage_id: int
+    document: int
+    copied: int | None
+    cosine: float | None
+    addends: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What passages outside of a pool have at most.
+
+    Attributes:
+        cosine: -1 where there are none; 1 where the ranking has no meaning.
+        lexical: their word part with all terms; 0 where none of them has a word.
+        score: by the ranking that was asked for; -1 where there are none, or 0 where words alone count and they have
+            none.
+    """
+
+    cosine: float
+    lexical: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The passages that can be the best ones by another weight, or without some of the words.
+
+    Attributes:
+        generation: of the index, as in `Index.generation`.
+        mode, weight: the ranking that was asked for, as in a `Hit`. In other modes than "hybrid" the weight is fixed.
+        terms: the words that count, also those that are left out, as they stand in the query.
+        without: those of the terms that are left out.
+        scale: the BM25 that is a word part of 1.
+        pool: the best passages by meaning, by words and by score, of those that pass the filter; by increasing ids.
+        bound: on all others that pass it.
+        whole: there are no others.
+    """
+
+    generation: int
+    mode: str
+    weight: float
+    terms: tuple[str, ...]
+    without: tuple[str, ...]
+    scale: float
+    pool: tuple[Candidate, ...]
+    bound: Bound
+    whole: bool
+
+
+def candidates(
+    snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, n: int, among: Ids | None
+) -> Candidates:
+    """See `Index.candidates`.
+
+    Args:
+        query: with its embedding, unless words alone count in the mode.
+        among: the passages that pass a filter; None for all.
+
+    Raises:
+        InputError: n < 1, or a word that does not count is to be left out.
+    """
+    if n < 1:
+        raise InputError(f"n is {n}, but at least 1 passage must be asked for.")
+    asked, words = Fusion(snapshot, query, ranking, among), _words(snapshot, query, ranking, among)
+    terms, without = _named(words)
+    matches = snapshot.matches(words.counted)  # whatever is left out
+    nearest = [] if query.embedding is None else snapshot.nearest(query.embedding, n, among)
+    saying, parts = matches.best(n, among)
+    top = asked.top(n)
+    routes = [id_ for id_, _ in nearest], saying.tolist(), [item.passage for item in top]
+    ids = np.array(sorted(set().union(*routes)), dtype=np.int64)
+    by_meaning = query.embedding is not None
+    bound = Bound(
+        cosine=(nearest[-1][1] if len(nearest) == n else -1.0) if by_meaning else 1.0,
+        lexical=float(parts[-1]) if len(parts) == n else 0.0,
+        score=top[-1].score if len(top) == n else -1.0 if ranking.by_meaning else 0.0,
+    )
+    return Candidates(
+        generation=snapshot.facts.generation,
+        mode=ranking.mode,
+        weight=ranking.weight,
+        terms=terms,
+        without=without,
+        scale=matches.scale,
+        pool=_pool(snapshot, query, matches, ids),
+        bound=bound,
+        whole=len(ids) == (snapshot.facts.passages if among is None else len(among)),
+    )
+
+
+def counted(store: Store, text: str, ranking: Ranking) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """See `Index.counted_words`."""
+    with store.reading() as snapshot:
+        return _named(_words(snapshot, EncodedQuery(text, None), ranking))
+
+
+def _words(snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None) -> Fusion:
+    """The ranking by words, also where these count nothing by the weight that is asked for."""
+    if ranking.mode == "hybrid":
+        ranking = replace(ranking, mode="lexical", weight=0.0)
+    return Fusion(snapshot, query, ranking, among)
+
+
+def _named(words: Fusion) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words that tell passages apart, and those of them that are left out."""
+    left_out = (term for term in words.counted if term not in words.terms)
+    return tuple(term.text for term in words.counted), tuple(term.text for term in left_out)
+
+
+def _pool(snapshot: Snapshot, query: EncodedQuery, matches: Matches, ids: Ids) -> tuple[Candidate, ...]:
+    """Passages with the parts of their scores."""
+    cosines: Sequence[float | None] = [None] * len(ids)
+    if query.embedding is not None:
+        cosines = snapshot.cosines(query.embedding, ids).tolist()
+    passages = ids.tolist()
+    documents = snapshot.documents(passages)
+    copied = {id_: copy.text for id_, copy in snapshot.copies(passages).items()}
+    return tuple(
+        Candidate(id_, documents.get(id_, -id_), copied.get(id_), cosine, tuple(row))
+        for id_, cosine, row in zip(passages, cosines, matches.addends(ids).tolist(), strict=True)
+    )
 
 
 def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
@@ -58,25 +205,11 @@ def occurrences(
         ("text", Shown(passage.text, passage.hidden)),
         ("context", Shown(passage.context, ())),
     )
-    stems = {term.stems for term in terms}
     for part, source in parts:
-        runs = _runs_of(stems, snapshot.words(source.text) if terms else [])
+        words = snapshot.words(source.text) if terms else []
         for term, mine in zip(terms, places, strict=True):
-            mine += (Occurrence(part, *source.span(*run)) for run in runs[term.stems])
+            mine += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, words))
     return [tuple(mine) for mine in places]
-
-
-def _runs_of(
-    stems: Collection[tuple[str, ...]], said: Sequence[Term]
-) -> dict[tuple[str, ...], list[tuple[int, int]]]:
-    """By what is wanted, the spans of words that are that."""
-    if any(len(wanted) > 1 for wanted in stems) or not all(word.stems for word in said):
-        return {wanted: _runs(wanted, said) for wanted in stems}
-    found: dict[tuple[str, ...], list[tuple[int, int]]] = {wanted: [] for wanted in stems}
-    for word in said:
-        if word.stems in found:
-            found[word.stems].append((word.start, word.end))
-    return found
 
 
 def _runs(wanted: tuple[str, ...], said: Sequence[Term]) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from tests.conftest import LONG, REPOSITORY, WORDS
 if TYPE_CHECKING:
     from selenium import webdriver
 
-    from search.records.whatif import Candidates
+    from search.ranking.words import Candidates
 
 SCRIPT = (REPOSITORY / "search/render/page/whatif.js").read_text(encoding="utf-8")
 LICENCE = (
