@@ -35,7 +35,7 @@ from search.records.options import MODES, Ranking
 from search.records.shown import shown
 from search.store import segments
 from search.store.sqlite import Store
-from search.store.terms import TOKENIZER, Stemmer, Term, indexable
+from search.store.terms import TOKENIZER, Stemmer, Term, folded, indexable
 
 DIMENSIONS = (1, 2, 32, 384, 1100)
 KS = (1, 10, 100, 1000)
@@ -110,7 +110,7 @@ class Everything:
 
     def words(self, terms: Sequence[Term]) -> Floats:
         """(passages,) the word parts of a query's terms."""
-        found = {term: self._postings(term.expression) for term in terms}
+        found = {term: self._postings(f'"{folded(term.text)}"') for term in terms}
         there = [rows for rows, _ in found.values() if len(rows)]
         telling = [rows for rows in there if len(rows) <= len(self.ids) / 2] or there
         scores, weights = np.zeros(len(self.ids)), []

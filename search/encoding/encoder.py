@@ -271,11 +271,10 @@ class Encoder:
         """
         encoded = self._encoded(list(map(self.prompt(role).__add__, strings(texts))), truncate)
         found = np.empty((len(encoded), self.dimension), dtype=np.float32)
-        lengths = list(map(len, map(attrgetter("ids"), encoded)))
-        done, total = 0, sum(lengths)
+        done, total = 0, sum(len(text.ids) for text in encoded)
         for batch, hidden in self._run(encoded, pooled_layers(self.layer, self.n_layers)):
             found[batch] = self._embed(hidden)
-            done += sum(map(lengths.__getitem__, batch))
+            done += int(hidden.mask.sum())
             if progress:
                 progress(done, total)
         return found
@@ -326,14 +325,11 @@ class Encoder:
                 )
         return [found[i] for i in range(len(texts))]
 
-    def _run(
-        self, encoded: list[Encoded], layers: list[int], plan: list[list[int]] | None = None
-    ) -> Iterator[tuple[list[int], Hidden]]:
-        """(positions of a batch's texts, its hidden states), batch by batch; by a plan, or one of little padding."""
+    def _run(self, encoded: list[Encoded], layers: list[int]) -> Iterator[tuple[list[int], Hidden]]:
+        """(positions of a batch's texts, its hidden states), batch by batch."""
         engine = self.engine
-        if plan is None:
-            lengths = list(map(len, map(attrgetter("ids"), encoded)))
-            plan = list(batches(lengths, self._batch_tokens or engine.batch_tokens))
+        lengths = list(map(len, map(attrgetter("ids"), encoded)))
+        plan = list(batches(lengths, self._batch_tokens or engine.batch_tokens))
         texts = map(list, map(partial(map, encoded.__getitem__), plan))
         return zip(plan, engine.run(texts, layers), strict=True)
 

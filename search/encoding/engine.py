@@ -4,7 +4,6 @@ An engine has
     name, device           "openvino" or "torch"; where it computes
     n_layers, has_pooler   encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers
     batch_tokens           how many tokens, padding included, make a batch that suits it
-    alike                  how many texts of one length make a batch in which each gets the bits that it gets alone
     instead                of which engine it is used and why, "" where it is the one that was wanted
     run(batches, layers)   hidden states of these layers for each batch, in order; use each before asking for the next
 """
@@ -83,16 +82,6 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         batch.append(position)
     if batch:
         yield batch
-
-
-def alike(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield lists of positions into `lengths`, each position once, of at most so many texts of one length."""
-    places: dict[int, list[int]] = {}
-    for position, length in enumerate(lengths):
-        places.setdefault(length, []).append(position)
-    for same in places.values():
-        for start in range(0, len(same), most):
-            yield same[start : start + most]
 
 
 def check_engine(engine: str, precision: str) -> None:

@@ -104,12 +104,6 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
     )
 
 
-def model_files(files: ModelFiles) -> dict[str, bytes]:
-    """All that a model is made of, by path within its folder, to be sent elsewhere."""
-    found = {path for pattern in _FILES for path in files.folder.glob(pattern)}
-    return {path.relative_to(files.folder).as_posix(): path.read_bytes() for path in sorted(found)}
-
-
 def read_json(path: Path, name: str, kind: type = dict) -> Any:
     """What a file of the model `name` holds, an object or, by `kind`, a list; ModelError if it does not."""
     try:

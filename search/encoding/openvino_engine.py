@@ -48,7 +48,6 @@ class OpenVINOEngine:
     name = "openvino"
     device = "cpu"
     batch_tokens = 1024
-    alike = 16
     instead = ""
 
     def __init__(

@@ -33,7 +33,6 @@ class TorchEngine:
     """
 
     name = "torch"
-    alike = 1
     instead = ""
 
     def __init__(self, known: KnownModel, device: str | None = None, precision: str = "fp32") -> None:

@@ -13,20 +13,17 @@ import os
 import re
 import signal
 import socket
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from search.encoding.encoder import Encoder
-from search.encoding.models import model_files
 from search.encoding.openvino_engine import usable_cores
 from search.errors import InputError, ModelError, OptionalDependency, first_line
 
@@ -75,39 +72,24 @@ class RemoteEncoder:
         fingerprint: of the embeddings to compute; its model is looked for on the worker's machine only.
         engine: as for `Encoder`.
         probe: embeddings of _PROBE by the process that stores embeddings.
-        files: the model's files by name, for a machine that lacks the model.
     """
 
     fingerprint: Fingerprint
     engine: str
     probe: Embeddings
-    files: Mapping[str, bytes] | None = None
     _encoder: Encoder | None = None
 
     def encode(self, texts: Sequence[str]) -> Embeddings:
         try:
-            self._encoder = self._encoder or self._load()
+            self._encoder = self._encoder or self._checked()
             return self._encoder.encode(texts, role="document")
         except Exception as error:  # not every exception can be pickled
             here = f"{socket.gethostname()}, process {os.getpid()}"
             raise ModelError(f"the worker on {here} cannot encode: {first_line(error)}") from None
 
-    def _load(self) -> Encoder:
-        try:
-            return self._checked(None)
-        except ModelError:
-            if not self.files:
-                raise
-        with tempfile.TemporaryDirectory() as folder:
-            for name, content in self.files.items():
-                path = Path(folder, name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            return self._checked(folder)
-
-    def _checked(self, model: str | None) -> Encoder:
+    def _checked(self) -> Encoder:
         """The encoder, after its arithmetic was compared with that of the process that stores embeddings."""
-        encoder = Encoder.of(self.fingerprint, model=model, offline=True, engine=self.engine, many=True)
+        encoder = Encoder.of(self.fingerprint, offline=True, engine=self.engine, many=True)
         off = float(np.abs(_probed(encoder) - self.probe).max())
         if not off <= (limit := _COMPARABLE[encoder.precision]):
             raise InputError(
@@ -213,8 +195,7 @@ def _ray_workers(address: str, encoder: Encoder, engine: str) -> Iterator[Worker
         if not cores:
             raise ModelError("no node of the Ray cluster has a CPU. Add one with: ray start")
         actor = ray.remote(num_cpus=cores, max_restarts=0, scheduling_strategy="SPREAD")(RemoteEncoder)
-        files = ray.put(model_files(encoder.whole.files))
-        arguments = (encoder.fingerprint, engine, _probed(encoder), files)
+        arguments = (encoder.fingerprint, engine, _probed(encoder))
         size = sum(n // cores for n in nodes)
         with closing(Workers(size, lambda: RayWorker(ray, actor.remote(*arguments)))) as pool:
             yield pool

@@ -131,7 +131,7 @@ class Run:
 
     def _derive(self) -> None:
         """Make what is derived from the passages."""
-        segments.renew(self.writer, self.index, self.encoder.dimension)
+        segments.seal(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, Snapshot(Store(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
             renew_token_vectors(self.writer, self.encoder, self.progress)

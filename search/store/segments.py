@@ -12,8 +12,7 @@ A file is written beside the others, forced to disk, renamed; then one transacti
 are named no more.
 
     add             the words of new passages -> a block of the tail
-    renew           the end of a run: make the segments that are due, or all where some do not fit the passages
-    seal            make those that are due
+    seal            the end of a run: make the segments that are due
     seal_anew       make all of them of the rows
 """
 
@@ -32,11 +31,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.errors import IndexDamaged
 from search.files import PRIVATE_FOLDER, create, sync_folder
 from search.records.shown import shown
 from search.store import codes
-from search.store.database import one_meta
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, require_no_link
 from search.store.passages import hidden_of
 from search.store.postings import Block, merged, written
@@ -161,7 +158,6 @@ class Part:
     Attributes:
         living, dead: how many of its passages are there, and how many are deleted.
         segment: None for a block of the tail, and for rows.
-        whole: its words can be taken from it.
     """
 
     first: int
@@ -169,7 +165,6 @@ class Part:
     living: int
     dead: int
     segment: Segment | None = None
-    whole: bool = True
 
 
 def _parts_of_tail(connection: sqlite3.Connection) -> list[Part]:
@@ -180,19 +175,12 @@ def _parts_of_tail(connection: sqlite3.Connection) -> list[Part]:
     return [Part(first, last, count - dead, dead) for first, last, count, dead in rows]
 
 
-def _parts_of_segments(connection: sqlite3.Connection, index: Path, dimension: int) -> Iterator[Part]:
+def _parts_of_segments(connection: sqlite3.Connection) -> list[Part]:
+    parts = []
     for one in read_segments(connection):
         dead = len(tombstones(connection, one.first, one.last))
-        sizes = {one.faiss: codes.size_of(one.count, dimension), one.words: one.words_size}
-        whole = all(_has_size(index / name, size) for name, size in sizes.items())
-        yield Part(one.first, one.last, one.count - dead, dead, one, whole)
-
-
-def _has_size(path: Path, size: int) -> bool:
-    try:
-        return path.stat().st_size == size
-    except OSError:
-        return False
+        parts.append(Part(one.first, one.last, one.count - dead, dead, one))
+    return parts
 
 
 def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
@@ -249,36 +237,6 @@ def _filled(parts: Sequence[Part]) -> list[Sequence[Part]]:
     return [*groups]
 
 
-def _worn(segments: Sequence[Part]) -> list[Sequence[Part]]:
-    """The segments that have to be made anew, each with its neighbours as far as they fit into one."""
-    groups: list[Sequence[Part]] = []
-    end = 0  # of the last group
-    for place, part in enumerate(segments):
-        if place < end or (part.whole and _DEAD * part.dead <= part.living + part.dead):
-            continue
-        free, start, end, total = end, place, place + 1, part.living
-        while start > free and total + segments[start - 1].living <= LARGEST:
-            start -= 1
-            total += segments[start].living
-        while end < len(segments) and total + segments[end].living <= LARGEST:
-            total += segments[end].living
-            end += 1
-        groups.append(segments[start:end])
-    return groups
-
-
-def renew(tables: Tables, index: Path, dimension: int) -> None:
-    """Make the segments that are due at the end of a run; all anew where they do not hold all passages."""
-    connection = tables.connection
-    in_segments = sum(segment.count for segment in read_segments(connection))
-    (in_tail,) = connection.execute("SELECT coalesce(sum(count), 0) FROM words").fetchone()
-    if in_segments + in_tail - len(tombstones(connection)) == one_meta(connection, "passages"):
-        seal(tables, index, dimension)
-    else:
-        with suppress(IndexDamaged):  # of a row, which is told by whoever needs it
-            seal_anew(tables, index, dimension)
-
-
 def seal_if_full(tables: Tables, index: Path, dimension: int) -> None:
     """Make segments of the tail, in the middle of a run, as far as it fills them."""
     tail = _parts_of_tail(tables.connection)
@@ -287,20 +245,20 @@ def seal_if_full(tables: Tables, index: Path, dimension: int) -> None:
 
 
 def seal(tables: Tables, index: Path, dimension: int) -> None:
-    """Make the segments that are due."""
-    segments = list(_parts_of_segments(tables.connection, index, dimension))
-    tail = _parts_of_tail(tables.connection)
+    """Make the segments that are due, at the end of a run."""
+    segments, tail = _parts_of_segments(tables.connection), _parts_of_tail(tables.connection)
     parts = [*segments, *tail]
     wanted = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
     start = _joined(parts, len(tail), LARGEST) if wanted else len(parts)
-    _replace(tables, index, dimension, [*_worn(segments[:start]), *_filled(parts[start:])])
+    worn = [[part] for part in segments[:start] if _DEAD * part.dead > part.living + part.dead]
+    _replace(tables, index, dimension, [*worn, *_filled(parts[start:])])
 
 
 def seal_anew(tables: Tables, index: Path, dimension: int) -> None:
     """Make all segments anew from the rows of index.db."""
     rows = tables.connection.execute("SELECT passage FROM embeddings ORDER BY passage").fetchall()
     chunks = [rows[start : start + LARGEST] for start in range(0, len(rows), LARGEST)]
-    due = [[Part(chunk[0][0], chunk[-1][0], len(chunk), 0, whole=False)] for chunk in chunks]
+    due = [[Part(chunk[0][0], chunk[-1][0], len(chunk), 0)] for chunk in chunks]
     _replace(tables, index, dimension, due, everything=True)
 
 
@@ -317,7 +275,7 @@ def _replace(
     highest = "SELECT coalesce(max(id), 0) FROM segments"
     number = 1 + int(tables.connection.execute(highest).fetchone()[0])
     for group in due:
-        segment = _written(tables.connection, index, dimension, group, number + len(made))
+        segment = _written(tables.connection, index, dimension, group, number + len(made), everything)
         made += [segment] if segment else []
     sync_folder(index / VECTORS)
     spans = [(0, 2**62)] if everything else [(group[0].first, group[-1].last) for group in due]
@@ -330,7 +288,12 @@ def _replace(
 
 
 def _written(
-    connection: sqlite3.Connection, index: Path, dimension: int, group: Sequence[Part], number: int
+    connection: sqlite3.Connection,
+    index: Path,
+    dimension: int,
+    group: Sequence[Part],
+    number: int,
+    of_rows: bool,
 ) -> Segment | None:
     """Write the files of one segment; None where nothing is left of its passages."""
     blocks = list(embeddings(connection, dimension, group[0].first - 1, upto=group[-1].last))
@@ -344,7 +307,7 @@ def _written(
         require_no_link(folder)
         folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
     faiss, postings = index / WORK / f"{name}.faiss", index / WORK / f"{name}.words"
-    content = _words(connection, index, group, ids)
+    content = _words_of_rows(connection, ids) if of_rows else _words(connection, index, group)
     for path, data in ((faiss, b""), (postings, content)):
         create(path, data)
         with suppress(FileNotFoundError):  # who may read index.db needs these
@@ -368,19 +331,17 @@ def _written(
     )
 
 
-def _words(
-    connection: sqlite3.Connection, index: Path, group: Sequence[Part], ids: NDArray[np.int64]
-) -> bytes:
-    """The block of the words of passages: of older blocks, or of the rows where a block is not as it should be."""
-    if all(part.whole for part in group):
-        with suppress(IndexDamaged):
-            blocks: list[Block] = []
-            for part in group:
-                tail = blocks_of_tail(connection, part.first, part.first)
-                blocks += [part.segment.open_words(index)] if part.segment else tail
-            content = _merged(connection, blocks, group[0].first, group[-1].last)
-            if np.array_equal(Block(content).ids, ids):
-                return content
+def _words(connection: sqlite3.Connection, index: Path, group: Sequence[Part]) -> bytes:
+    """The block of the words of what is left of older segments and blocks."""
+    blocks: list[Block] = []
+    for part in group:
+        tail = blocks_of_tail(connection, part.first, part.first)
+        blocks += [part.segment.open_words(index)] if part.segment else tail
+    return _merged(connection, blocks, group[0].first, group[-1].last)
+
+
+def _words_of_rows(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> bytes:
+    """The block of the words of passages, made anew."""
     starts = range(0, len(ids), _AT_ONCE)
     texts = (list(texts_of(connection, ids[start : start + _AT_ONCE])) for start in starts)
     blocks = [Block(written(_stemmer, chunk)) for chunk in texts]

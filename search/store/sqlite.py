@@ -29,7 +29,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 # of a process, which is all that most processes do. To load FAISS takes some 50 ms, in which 10,000 are read.
 _ALWAYS_READ, _READ_FIRST = 500, 10_000
 _MANY = 100  # of which to ask first how high their cosines can be
-_TAIL_KEPT = 1 << 14  # passages of a tail whose embeddings stay in memory
 _KEPT = 32  # filters of which it is kept what passes them, and facets
 
 # What facts are made of, and what tells one state from another.
@@ -228,7 +227,7 @@ class State:
         self.after = self.segments[-1].last if self.segments else 0
         self.facts = Facts.of(whole({name: json.loads(value) for name, value in meta.items()}, database))
         self.dead: Ids | None = None
-        self.tail: tuple[Ids, NDArray[np.float32]] | None = None
+        self.tail: list[tuple[Ids, NDArray[np.float32]]] | None = None
         self.words: Words | None = None
         self.baseline: Sequence[Baseline | None] = ()
         self.passing: dict[Where, tuple[Ids, tuple[str, ...]]] = {}
@@ -283,6 +282,7 @@ class Snapshot(Rows):
         store.searches += 1
         quick = _READ_FIRST if store.searches == 1 else _ALWAYS_READ
         pieces = None if count <= quick or 4 * k >= count else self._pieces(len(query), among)
+        newer: Iterable[tuple[Ids, NDArray[np.float32]]]
         if pieces is not None and among is None:
             newer = self._tail(len(query))
         else:
@@ -362,20 +362,11 @@ class Snapshot(Rows):
             found[segment] = Piece(codes, chosen)
         return found
 
-    def _tail(self, dimension: int) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
+    def _tail(self, dimension: int) -> list[tuple[Ids, NDArray[np.float32]]]:
         """Blocks of (ids, embeddings) of the passages behind the last segment."""
-        state = self._state
-        if state.tail is not None:
-            yield state.tail
-            return
-        kept, count = [], 0
-        for block in embeddings(self.connection, dimension, state.after):
-            count += len(block[0])
-            if count <= _TAIL_KEPT:
-                kept.append(block)
-            yield block
-        if 0 < count <= _TAIL_KEPT:
-            state.tail = np.concatenate([ids for ids, _ in kept]), np.concatenate([rows for _, rows in kept])
+        if self._state.tail is None:
+            self._state.tail = list(embeddings(self.connection, dimension, self._state.after))
+        return self._state.tail
 
     def _living(self, ids: Ids) -> NDArray[np.bool_] | None:
         """(n,) which of some passages, by increasing ids, are still there; None for all."""
@@ -406,9 +397,7 @@ class Snapshot(Rows):
     def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
         """The passages that have any of the terms but those that are left out, by BM25; on the scale of all."""
         every = self._found(terms)
-        counted = every
-        if without:
-            counted = [found for term, found in zip(terms, every, strict=True) if term not in without]
+        counted = [found for term, found in zip(terms, every, strict=True) if term not in without]
         assert self._state.words is not None
         return Matches(self._state.words, every, counted)
 
@@ -418,15 +407,13 @@ class Snapshot(Rows):
         Raises:
             IndexDamaged: the words cannot be read.
         """
-        state, found = self._state, list[Found]()
+        state = self._state
         if state.words is None:
             with self._store.lock:
                 blocks = [*map(self._store.block, state.segments), *blocks_of_tail(self.connection)]
                 alive = [self._living(block.ids) for block in blocks]
                 state.words = Words(self._store.stemmer, blocks, alive)
-        for term in terms:
-            found.append(state.words.found(term, self._texts))
-        return found
+        return [state.words.found(term, self._texts) for term in terms]
 
     def _texts(self, passages: Ids) -> Iterator[str]:
         """What of passages has words, in the order of their ids."""
@@ -477,10 +464,8 @@ class Snapshot(Rows):
         if where not in passing:
             if len(passing) >= _KEPT:
                 passing.clear()
-            passing[where] = (
-                matching(self.connection, where),
-                tuple(without_annotations(self.annotators(), where)),
-            )
+            remarks = tuple(without_annotations(self.annotators(), where))
+            passing[where] = matching(self.connection, where), remarks
         return passing[where]
 
     def _nothing_yet(self) -> str:
@@ -501,7 +486,7 @@ class Snapshot(Rows):
         kept = self._state.facets
         if where not in kept:
             if len(kept) >= _KEPT:
-                del kept[next(one for one in kept if one is not None)]
+                kept.clear()
             kept[where] = facets_of(self.connection, self.passing(where))
         return kept[where]
 

@@ -14,6 +14,7 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby, pairwise, starmap
 from operator import itemgetter, methodcaller
 from typing import NamedTuple
@@ -21,7 +22,6 @@ from typing import NamedTuple
 from search.errors import SearchError
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-RULES = 2  # of what is done before; another number means that words must be made anew
 
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # a NUL would end the text
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
@@ -52,11 +52,6 @@ class Term(NamedTuple):  # as many are made as a text has words, and this is qui
     start: int
     end: int
     stems: tuple[str, ...]
-
-    @property
-    def expression(self) -> str:
-        """The term in FTS5's syntax: a string, in which nothing has a meaning."""
-        return '"' + folded(self.text).replace('"', '""') + '"'
 
 
 def plain(text: str) -> str:
@@ -114,19 +109,13 @@ class Stemmer:
 
     def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The tokens of each text, in order."""
-        connection = self._connection()
-        found: list[list[str]] = []
-        connection.execute("BEGIN")
-        try:
-            for number, text in enumerate(texts):
-                connection.execute("INSERT INTO one (rowid, text) VALUES (?, ?)", (number, folded(text)))
-                found.append([])
+        plain_texts = list(map(folded, texts))
+        found: list[list[str]] = [[] for _ in plain_texts]
+        with self._holding(plain_texts) as connection:
             rows = connection.execute("SELECT doc, term FROM tokens ORDER BY doc, offset")
             for number, stem in rows:
                 found[number].append(stem)
-        finally:
-            connection.execute("ROLLBACK")
-        return [tuple(stems) for stems in found]
+        return list(map(tuple, found))
 
     def inverted(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
         """All tokens of texts that are `indexable`, in the order of their UTF-8 bytes: the numbers of the texts.
@@ -134,36 +123,17 @@ class Stemmer:
         Numbers count from 0 and stand as FTS5 has them, once for each place: "0,0,3". A token that is longer than FTS5
         keeps can end within a letter.
         """
-        connection = self._connection()
-        connection.execute("BEGIN")
-        try:
-            connection.executemany("INSERT INTO one (rowid, text) VALUES (?, ?)", enumerate(texts))
+        with self._holding(texts) as connection:
             return connection.execute(
                 "SELECT CAST(term AS BLOB), group_concat(doc) FROM tokens GROUP BY term ORDER BY term"
             ).fetchall()
-        finally:
-            connection.execute("ROLLBACK")
 
     def in_a_row(self, texts: Iterable[str], stems: Sequence[str]) -> dict[int, int]:
         """How often tokens follow each other in texts that are `indexable`: the numbers of those where they do."""
-        connection = self._connection()
-        connection.execute("BEGIN")
-        try:
-            connection.executemany("INSERT INTO one (rowid, text) VALUES (?, ?)", enumerate(texts))
-            starts = set.intersection(
-                *(
-                    {
-                        start
-                        for (start,) in connection.execute(
-                            "SELECT (doc << 32) + offset - ? FROM tokens WHERE term = ?", (place, stem)
-                        )
-                    }
-                    for place, stem in enumerate(stems)
-                )
-            )
-        finally:
-            connection.execute("ROLLBACK")
-        return Counter(start >> 32 for start in starts)
+        select = "SELECT (doc << 32) + offset - ? FROM tokens WHERE term = ?"
+        with self._holding(texts) as connection:
+            starts = [set(connection.execute(select, pair)) for pair in enumerate(stems)]
+        return Counter(start >> 32 for (start,) in set.intersection(*starts))
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         """The words of a query, each once, in order.
@@ -195,6 +165,17 @@ class Stemmer:
             known |= dict(zip(new, self.stems(new), strict=True))
         starts, ends = map(itemgetter(0), places), map(itemgetter(1), places)
         return list(map(Term, said, starts, ends, map(known.__getitem__, said)))
+
+    @contextmanager
+    def _holding(self, texts: Iterable[str]) -> Iterator[sqlite3.Connection]:
+        """The table that cuts texts, with these in it."""
+        connection = self._connection()
+        connection.execute("BEGIN")
+        try:
+            connection.executemany("INSERT INTO one (rowid, text) VALUES (?, ?)", enumerate(texts))
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
 
     def _connection(self) -> sqlite3.Connection:
         found: sqlite3.Connection | None = getattr(self._kept, "connection", None)

@@ -13,7 +13,6 @@ import pytest
 from search import Encoder
 from search.encoding import cache
 from search.encoding.description import KnownModel
-from search.encoding.tokenizer import Encoded
 from search.errors import InputError, ModelError
 from tests.conftest import REPOSITORY, save_tiny_bert, save_tokenizer
 
@@ -80,29 +79,6 @@ def test_every_family_equals_sentence_transformers_with_both_engines(tmp_path: P
     ):
         for layer in (0, 1, 2):
             np.testing.assert_allclose(one.layers[layer], two.layers[layer], atol=1e-4)
-
-
-def lengths_that_differ(encoder: Encoder, lengths: range | tuple[int, ...]) -> list[int]:
-    """The lengths at which texts that share a batch are encoded to other bits than alone."""
-    engine, random = encoder.engine, np.random.default_rng(0)
-    differ = []
-    for length in lengths:
-        ids = random.integers(5, 400, (engine.alike, length)).tolist()
-        texts = [Encoded(one, [0] * length) for one in ids]
-        alone = [
-            hidden.layers[encoder.n_layers].copy()
-            for hidden in engine.run([[t] for t in texts], [encoder.n_layers])
-        ]
-        for size in (2, 3, engine.alike):
-            (together,) = engine.run([texts[:size]], [encoder.n_layers])
-            if together.layers[encoder.n_layers].tobytes() != np.concatenate(alone[:size]).tobytes():
-                differ.append(length)
-    return differ
-
-
-def test_texts_of_one_length_have_the_same_bits_alone_and_in_a_batch(tiny: Encoder, real: Encoder) -> None:
-    assert lengths_that_differ(tiny, range(3, tiny.max_tokens + 1, 6)) == []
-    assert lengths_that_differ(real, (3, 8, 31)) == []
 
 
 def test_real_model_is_the_same_with_both_engines(real: Encoder) -> None:

@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 
 from search import Encoder, Index, InputError, ModelError, OptionalDependency, Progress
 from search.encoding import workers
-from search.encoding.models import model_files
 from search.encoding.workers import RemoteEncoder, WorkerDied, Workers
 from tests.conftest import WORDS
 from tests.indexing.test_update import content
@@ -152,14 +150,6 @@ def test_workers_with_other_arithmetic(tiny: Encoder) -> None:
         else:
             np.testing.assert_allclose(worker.encode(["key"]), tiny.encode(["key"]), atol=1e-6)
         worker.kill()
-
-
-def test_a_machine_without_the_model_is_sent_it(tiny: Encoder, own_cache: Path) -> None:
-    arguments = replace(tiny.fingerprint, model="nobody/has-it"), "torch", workers._probed(tiny)
-    with pytest.raises(ModelError, match="no model 'nobody/has-it'"):
-        RemoteEncoder(*arguments).encode(["key"])
-    sent = RemoteEncoder(*arguments, model_files(tiny.whole.files))
-    np.testing.assert_allclose(sent.encode(["key"]), tiny.encode(["key"]), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -238,17 +238,3 @@ def test_a_copy_that_was_put_back_is_another_state(
         (folder / "copy").replace(folder / "index.db")
         connection = connect_to_write(folder / "index.db")
     connection.close()
-
-
-def test_segments_that_lost_much_are_made_one_with_their_neighbours(
-    filled: tuple[Path, sqlite3.Connection, np.ndarray],
-) -> None:
-    folder, connection, vectors = filled
-    segments.seal(Writer(connection), folder, D)
-    gone = [*range(1, 240), *range(258, 300)]
-    connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
-    bury(connection, gone)
-    count(connection)
-    segments.seal(Writer(connection), folder, D)
-    assert [one.count for one in read_segments(connection)] == [300 - len(gone)]
-    check(folder, connection, sorted({*range(1, 301)} - {*gone}), vectors)

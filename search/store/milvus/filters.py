@@ -34,7 +34,7 @@ from search.store.conditions import (
     folded,
     wrong,
 )
-from search.store.filters import is_scalar, is_something
+from search.store.filters import flat, is_scalar, is_something
 
 if TYPE_CHECKING:
     from search.errors import InputError
@@ -56,9 +56,11 @@ def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]
         "page": [passage.page],
         "size": [size if size >= 0 else None],
     }
-    for name, value in _values_in(document.metadata):
-        values.setdefault(_key(name), []).append(value)
     made: dict[str, Any] = {"is": []}
+    for name, value in flat(document.metadata):
+        values.setdefault(_key(name), []).append(value)
+        if is_something(value):
+            made["is"] += [_mark(_key(above), "has") for above in _above(name)]
     for field, found in values.items():
         _add(made, field, found)
     parts = unicodedata.normalize("NFC", document.path).split("/")
@@ -67,17 +69,10 @@ def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]
     return made
 
 
-def _values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value in metadata with the keys that lead to it, joined by dots; each element of a list by itself."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _values_in(item, name)
-        return
-    if name:
-        yield name, value
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _values_in(inner, f"{name}.{key}" if name else str(key))
+def _above(name: str) -> Iterator[str]:
+    """The names of the objects that a field is in."""
+    while name := name.rpartition(".")[0]:
+        yield name
 
 
 def _add(made: dict[str, Any], field: str, values: list[Any]) -> None:
@@ -166,22 +161,14 @@ def _named(where: Where, leaf: Comparison, value: Value) -> str:
 def _path(where: Where, leaf: Comparison, value: Value) -> str:
     """That a path, or a folder above it, is matched, as .gitignore has it."""
     glob = unicodedata.normalize("NFC", value.text)
-    parts, folder = glob.strip("/").split("/"), glob.endswith("/")
-    anywhere = "/" not in glob.rstrip("/") or parts[0] == "**"
-    if len(parts) > 1 and parts[-1] in ("*", "**"):
-        parts, folder = parts[:-1], True
-    *folders, last = parts[1:] if len(parts) > 1 and parts[0] == "**" else parts
-    through = folders[-1:] == ["**"]
-    folders = folders[:-1] if through else folders
+    anywhere, is_folder = "/" not in glob.rstrip("/"), re.search(r"/\*{0,2}$", glob)
+    *folders, last = re.sub(r"/\*{0,2}$", "", glob).removeprefix("/").split("/")
     literal, front, back = _stars(where, leaf, last)
-    if (front != through and not (front and anywhere and not folders)) or re.search(
-        r"[*?\[\\]", "".join(folders)
-    ):
-        raise _refused(where, leaf, "write such a pattern as NAME, *.EXT, FOLDER/** or FOLDER/**/*.EXT")
+    if not last or (front and not anywhere) or re.search(r"[*?\[\\]", "".join(folders)):
+        raise _refused(where, leaf, "write such a pattern as NAME, *.EXT or FOLDER/**")
     within = _SEPARATOR + "".join(_letters(part) + _SEPARATOR for part in folders)
-    behind = f"%{_SEPARATOR}" if folder else "%"
     spelled = "%" * front + _letters(literal) + "%" * back + _SEPARATOR
-    return _like("p_path", "%" * anywhere + within + spelled + behind)
+    return _like("p_path", "%" * anywhere + within + spelled + (f"%{_SEPARATOR}" if is_folder else "%"))
 
 
 def _stars(where: Where, leaf: Comparison, glob: str) -> tuple[str, bool, bool]:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from search.errors import ChangedMeanwhile, IdMissing, IndexDamaged, IndexNotFound, InputError
+from search.errors import ChangedMeanwhile, IdMissing, IndexNotFound, InputError
 from search.records.contents import StoredPassage
 from search.records.reports import SkippedGroup, Status
 from search.store.bm25 import Matches, norms, saturations, scale, weight
@@ -65,7 +65,6 @@ class MilvusStore(Store):
         server = quote(address.uri.partition("://")[2], safe="")
         super().__init__(place or home() / "servers" / server / address.name)
         self.address, self.place, self.client = address, place, Client(address)
-        self.collection: str | None = None
         self.nothing = sqlite3.connect(":memory:", check_same_thread=False)
         for statement in TABLES:
             self.nothing.execute(statement)
@@ -87,17 +86,16 @@ class MilvusStore(Store):
         Raises:
             IndexNotFound: there is none.
         """
-        self.collection = self.client.target(self.address.name)
-        if self.collection is None:
+        if (collection := self.client.target(self.address.name)) is None:
             raise IndexNotFound(
                 f"there is no index {self.address}, or its first run is not done. Go on with: seewhy index FOLDER "
                 f"--store {self.address}"
             )
-        return self.collection
+        return collection
 
     @contextmanager
     def reading(self) -> Iterator[MilvusSnapshot]:
-        yield MilvusSnapshot(self, self.collection or self.newest())
+        yield MilvusSnapshot(self, self.newest())
 
     def remove(self) -> None:
         if self.client.target(self.address.name):
@@ -206,14 +204,8 @@ class MilvusSnapshot(Snapshot):
         unknown = [key for key in dict.fromkeys([ABOUT, *keys]) if key not in self._counts]
         if not unknown:
             return
-        fields = f"key in {json.dumps(unknown)}", ("key", "count", "facts")
-        try:
-            rows = self._client.query(terms_of(self._collection), *fields)
-        except IndexDamaged:  # rebuilt since; nothing else was read yet
-            if self._rows or self._collection == self._store.newest():
-                raise
-            self._collection = str(self._store.collection)
-            rows = self._client.query(terms_of(self._collection), *fields)
+        where = f"key in {json.dumps(unknown)}"
+        rows = self._client.query(terms_of(self._collection), where, ("key", "count", "facts"))
         self._counts |= dict.fromkeys(unknown, 0) | {row["key"]: row["count"] for row in rows}
         for facts in (json.loads(row["facts"]) for row in rows if row["key"] == ABOUT):
             self._about, before, self._store.known = facts, self._store.known, _facts(facts)
