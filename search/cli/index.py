@@ -82,7 +82,6 @@ def index(
     on from there.
     """
     from search.index import Index
-    from search.indexing.move import moved_here
     from search.render import json, reports
     from search.store.layout import is_index, place_for
     from search.store.settings import Folders
@@ -93,8 +92,6 @@ def index(
             raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
         output.show(Index.preview(named, index=index, verify=verify, **files), reports.changes)
         return
-    if not index:
-        output.remarks(moved_here(named))
     if not (model["model"] or is_index(place_for(Folders.of(named), index))):
         model["model"] = model_for_new_indexes()
 
@@ -194,7 +191,7 @@ def check(
         bool,
         typer.Option(
             "--verify",
-            help="Compare files by content, and encode some passages again.",
+            help="Compare files by content.",
         ),
     ] = False,
     repair: Annotated[

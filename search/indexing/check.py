@@ -4,8 +4,7 @@ index.db is the only truth; SQLite's own check says whether it can be read. FAIS
 checksums are compared, and a repair makes them again from index.db. A damaged index.db is not repaired: the command
 that rebuilds the index from its folder is named.
 
-With `verify`, files are compared by content, and some passages are encoded again: an index that was filled with the
-wrong model has the right checksums.
+With `verify`, files are compared by content.
 """
 
 from __future__ import annotations
@@ -17,24 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from search.corpus import SourceFile, load
-from search.encoding.encoder import Encoder, with_context
-from search.errors import InputError, ModelError, ReadError, SearchError, quoted
+from search.errors import InputError, ReadError, SearchError, quoted
 from search.indexing.plan import compare, listed
-from search.records.fingerprint import Fingerprint
 from search.records.reports import CheckReport, Finding, Progress, Severity
 from search.store import checking
 from search.store.database import Connection, DatabaseError, meta_of, one_meta, reading
-from search.store.layout import DATABASE, home, is_own, place_for
+from search.store.layout import DATABASE, home
 from search.store.settings import Folders, Source
 from search.store.status import counts, stored_files
 
 _EXAMPLES = 5
-_SAMPLE = 16  # passages
-# Largest distance between unit vectors of another machine or engine.
-_TOLERANCE = {"fp32": 1e-3, "bf16": 0.1, "fp16": 0.1}
 
 
 class _Check(NamedTuple):
@@ -75,19 +67,6 @@ def _sha256(file: SourceFile) -> str:
         return ""
 
 
-def _encoded_otherwise(connection: Connection, index: Path) -> Iterator[str]:
-    """The passages of a sample whose stored embeddings are not those that the model computes now."""
-    fingerprint = Fingerprint.from_dict(one_meta(connection, "fingerprint"))
-    encoder = Encoder.of(fingerprint, offline=True, trusted=is_own(index))
-    sample = checking.random_passages(connection, _SAMPLE)
-    texts = [with_context(passage.context, passage.shown) for _, passage, _ in sample]
-    vectors = encoder.encode(texts, role="document", truncate=True)
-    for (id_, passage, stored), vector in zip(sample, vectors, strict=True):
-        distance = float(np.linalg.norm(stored - vector))
-        if not distance <= _TOLERANCE[encoder.precision]:
-            yield f"p{id_} of {passage.document} (off by {distance:.2f})"
-
-
 CHECKS = {
     "database": _Check(
         checking.database, "SQLite finds no fault in index.db", "index.db is damaged", command="rebuild"
@@ -111,12 +90,6 @@ CHECKS = {
         "stale",
         "index",
     ),
-    "sample": _Check(
-        _encoded_otherwise,
-        "passages that were encoded again have the stored embeddings",
-        "stored embeddings are not what the model computes for their passages",
-        command="rebuild",
-    ),
 }
 
 
@@ -131,8 +104,7 @@ def check(
 
     Args:
         index: the folder of the index.
-        verify: compare files by content, not only by size, time stamp and inode, and encode some passages again, if the
-            model is on this machine.
+        verify: compare files by content, not only by size, time stamp and inode.
         repair: make damaged derived files again, and delete stray files.
         progress: called before each check, with the stage "checking".
 
@@ -158,7 +130,7 @@ def check(
         folders=folders.several if folders else (),
         ok=all(finding.severity != "damaged" for finding in findings),
         findings=findings,
-        unchecked=tuple(name for name in CHECKS if name not in wrong and (verify or name != "sample")),
+        unchecked=tuple(name for name in CHECKS if name not in wrong),
         repaired=repaired,
         documents=documents,
         passages=passages,
@@ -176,15 +148,11 @@ def _finding(name: str, items: list[str], commands: dict[str, str]) -> Finding:
 def _examine(index: Path, verify: bool, progress: Callable[[Progress], None] | None) -> dict[str, list[str]]:
     """Check -> what is wrong, for the checks that could be made."""
     wrong: dict[str, list[str]] = {}
-    names = [name for name in CHECKS if verify or name != "sample"]
-    for done, name in enumerate(names):
+    for done, name in enumerate(CHECKS):
         if progress:
-            progress(Progress("checking", done, len(names)))
+            progress(Progress("checking", done, len(CHECKS)))
         look = CHECKS[name].look if name != "sources" else partial(_changed, verify=verify)
-        try:
-            wrong[name], unreadable = checking.run_check(index, look)
-        except ModelError:  # which says nothing of the index
-            continue
+        wrong[name], unreadable = checking.run_check(index, look)
         if unreadable:
             wrong["database"] = [unreadable]
         if wrong["database"]:
@@ -202,15 +170,10 @@ def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
 
 def _commands(index: Path, folders: Folders | None, verify: bool) -> dict[str, str]:
     """The commands that help; "" where the folders are not there."""
-    place = f" --index {index.name if index.parent == home() / 'indexes' else quoted(index)}"
-    there = folders is not None and folders.root.is_dir()
-    try:
-        usual = folders is not None and there and place_for(folders, None) == index
-    except (SearchError, OSError):
-        usual = False
-    update = f"seewhy index {folders.typed if folders else 'FOLDER'}{'' if usual else place}"
+    place = f"--index {index.name if index.parent == home() / 'indexes' else quoted(index)}"
+    update = f"seewhy index {folders.typed if folders else 'FOLDER'} {place}"
     return {
-        "repair": f"seewhy check --repair{place}",
-        "index": update + " --verify" * verify if there or not folders else "",
+        "repair": f"seewhy check --repair {place}",
+        "index": update + " --verify" * verify if not folders or folders.root.is_dir() else "",
         "rebuild": f"{update} --rebuild",
     }

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import common
-from search.corpus.walk import FOLDER_FILE
 from search.encoding.encoder import Encoder
 from search.errors import InputError
 from search.indexing.batches import batches_ahead, cutter_for, room_for
@@ -279,12 +278,6 @@ class Run:
 
     def _about_folders(self) -> Iterator[str]:
         """What is to be said of several folders."""
-        for path in self.folders.paths if self.folders.names else ():
-            if (path / FOLDER_FILE).exists():
-                yield (
-                    f"'{path / FOLDER_FILE}' is left aside, as the index is of several folders; "
-                    "say --include and --exclude"
-                )
         for name in self.away:
             yield f"'{self.folder / name}' is gone or has no text; what the index holds of it stays as it was"
 

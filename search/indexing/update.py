@@ -91,7 +91,6 @@ def update(
         raise InputError(nothing_to_index(Folders(folder, source.folders), reasons, is_index(index)))
     existed = index.exists()
     lost = _annotated(index) if rebuild else ()
-    left = "" if server else streamed(index).get("address", "")
     make_private(index)
     try:
         with writer_lock(index):
@@ -131,12 +130,6 @@ def update(
     remarks = [
         f"the annotations {one} went with the old index; make them again with: {way}" for one, way in lost
     ]
-    if server:
-        remarks.append(f"the passages are on {server.address}")
-    if left:
-        remarks.append(
-            f"the index is on this machine now; what is on {left} stays until: seewhy remove {left}"
-        )
     return replace(report, notes=(*report.notes, *remarks), seconds=time.monotonic() - started)
 
 

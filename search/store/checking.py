@@ -11,17 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
-
 from search.errors import AccessDenied, IndexDamaged, ModelError, SearchError
-from search.records.contents import StoredPassage
 from search.records.fingerprint import Fingerprint
 from search.store.database import Connection, connect_to_read, meta_of, one_meta, translated
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
-from search.store.passages import Rows
 from search.store.segments import blocks_of_tail, named_files, read_segments, seal_anew, tombstones
 from search.store.status import stored_files
-from search.store.vectors import embeddings
 from search.store.writer import writing
 
 Check = Callable[[Connection, Path], Iterator[str]]
@@ -102,19 +97,6 @@ def interrupted_run(connection: Connection, index: Path) -> Iterator[str]:
             yield path
     if not one_meta(connection, "complete", False):
         yield "its end"
-
-
-def random_passages(connection: Connection, count: int) -> list[tuple[int, StoredPassage, np.ndarray]]:
-    """The IDs of some passages, what is stored of them, and their embeddings."""
-    rows = connection.execute(f"SELECT id FROM passages ORDER BY random() LIMIT {count}").fetchall()
-    ids = np.sort(np.array([id_ for (id_,) in rows], dtype=np.int64))
-    passages = Rows(connection).stored(ids.tolist())
-    blocks = embeddings(connection, _dimension(connection), among=ids)
-    return [
-        (id_, passages[id_], vector)
-        for block, vectors in blocks
-        for id_, vector in zip(block.tolist(), vectors, strict=True)
-    ]
 
 
 def _dimension(connection: Connection) -> int:

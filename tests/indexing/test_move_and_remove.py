@@ -67,21 +67,6 @@ def test_several_folders_move_together(tmp_path: Path, tiny_model: Path) -> None
     assert index.move([new / "b", new / "a"]).folders == (str(new / "a"), str(new / "b"))
 
 
-def test_indexing_a_renamed_folder_names_the_command(indexed: Path, run: Run, tiny_model: Path) -> None:
-    there = f"To go on with that index, and encode nothing again: seewhy move notes {indexed.parent}"
-    copy = indexed.parent / "copy"
-    shutil.copytree(indexed, copy)
-    assert there not in run("index", copy, "--model", tiny_model)[2]  # the other one is there
-    new = indexed.rename(indexed.parent / "renamed")
-    (new / "keys.md").write_text("changed", encoding="utf-8")
-    err = run("index", new, "--model", tiny_model)[2]
-    assert (
-        f"2 of 3 files of the index 'notes', whose folder '{indexed}' is gone, are here. {there}/renamed"
-        in err
-    )
-    assert there not in run("index", new)[2]
-
-
 def test_an_index_is_removed(indexed: Path, run: Run, own_home: Path) -> None:
     before = everything(indexed)
     code, _, err = run("remove", "notes")

@@ -164,36 +164,14 @@ def test_changed_files_are_named(run: Run, index: Index, notes: Path) -> None:
     os.utime(notes / "keys.md", (1, 1))
     assert before.st_size == (notes / "keys.md").stat().st_size
     assert checked(run)[1] == {}
-    assert checked(run, "--verify")[1] == {"sources": ("stale", 1, f"seewhy index {notes} --verify")}
+    assert checked(run, "--verify")[1] == {
+        "sources": ("stale", 1, f"seewhy index {notes} --index notes --verify")
+    }
 
 
 def test_a_folder_that_is_gone_is_no_damage(run: Run, index: Index, notes: Path) -> None:
     notes.rename(notes.with_name("away"))
     assert checked(run)[:2] == (0, {"sources": ("stale", 1, "")})
-
-
-def test_an_index_that_a_wrong_model_filled_is_noticed_by_encoding_again(
-    run: Run, index: Index, other_model: Path, notes: Path
-) -> None:
-    other = Index.build(notes, model=str(other_model), index="other").path / "index.db"
-    damage.execute(
-        index.path,
-        f"ATTACH '{other}' AS other",
-        "UPDATE embeddings SET vector = o.vector FROM other.embeddings AS o WHERE o.passage = embeddings.passage",
-    )
-    assert index.check(repair=True).ok
-    report = index.check(verify=True)
-    (finding,) = (f for f in report.findings if f.severity != "ok")
-    assert (finding.check, finding.count, finding.command.endswith("--rebuild")) == ("sample", 5, True)
-
-
-def test_without_the_model_no_sample_is_compared(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> None:
-        raise errors.ModelError("the model is not on this machine")
-
-    monkeypatch.setattr("search.encoding.encoder.Encoder.of", fails)
-    report = index.check(verify=True)
-    assert (report.ok, report.unchecked) == (True, ("sample",))
 
 
 def test_there_is_no_index(run: Run) -> None:
