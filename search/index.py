@@ -227,7 +227,7 @@ class Index:
             InputError: no such folder.
             IndexDamaged: there is an index, and it cannot be read.
         """
-        from search.indexing.batches import preview
+        from search.indexing.plan import preview
         from search.indexing.update import earlier, source_of
 
         folders = Folders.of(folder)
@@ -832,13 +832,13 @@ class Index:
         return report
 
     def move(self, folder: Named) -> Moved:
-        """Let the index be of a folder that was renamed or moved; see `search.indexing.move`.
+        """Let the index be of a folder that was renamed or moved; see `search.indexing.update`.
 
         Raises:
             InputError: less than half of the files are there as they were indexed.
             IndexLocked: another process is writing to the index.
         """
-        from search.indexing.move import move
+        from search.indexing.update import move
 
         moved = move(self._kept, folder)
         self._store, self.report = opened(Path(moved.index)), None

@@ -257,7 +257,7 @@ def move(
     At least half of its files have to be there as they were indexed. Nothing is encoded; the next run of seewhy index
     sees to the rest.
     """
-    from search.indexing.move import move as moved
+    from search.indexing.update import move as moved
     from search.render import reports
     from search.store.layout import existing_place
 

@@ -117,7 +117,7 @@ def inspect(
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
     if mode == "--passages":
-        from search.indexing.batches import passages_of
+        from search.indexing.plan import passages_of
 
         cut = passages_of(str(text), model=model, offline=offline)
         shown = _Shown(cut, draw.passages, lambda: draw.passages_json(cut))

@@ -1,17 +1,43 @@
-"""What a walk found, against what is stored: what is to be read, and what is gone."""
+"""What a walk found, against what is stored: what is to be read, and what is gone; and the reading itself.
+
+Changed files become documents and passages, a batch ahead of the model. While one batch is encoded, another thread
+reads and cuts the next. It looks at the index through a connection of its own and changes nothing; what it finds out
+about a file travels with the work. `preview` tells what a run would do, without doing it.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from search.corpus import Skipped, SourceFile, walk
+from search.corpus import Cutter, Skipped, SourceFile, documents, load, walk
 from search.corpus.files import Reason
-from search.store.layout import own_part
-from search.store.settings import Folders, Source, as_text
-from search.store.status import FileState
+from search.encoding.encoder import Encoder
+from search.errors import InputError, ReadError
+from search.records.documents import Passage
+from search.records.reports import Changes
+from search.store.database import connect_to_read, reading
+from search.store.layout import DATABASE, is_index, own_part
+from search.store.settings import Folders, PassageSettings, Source, as_text
+from search.store.status import (
+    FileState,
+    grouped,
+    skipped_when_read,
+    stored_documents,
+    stored_files,
+)
+from search.store.writer import Work, document_sha256
+
+PASSAGES_IN_A_BATCH = 512
+_FILES_IN_A_BATCH = 2048  # that have few passages, or none
+_KEPT = ("same bytes", "unchanged")
+_COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
 
 KEPT_WHEN_UNREADABLE = frozenset(
     {
@@ -128,3 +154,180 @@ def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bo
         f"{message} Name a folder with text, Markdown, reStructuredText, HTML, CSV or JSONL files, or, with "
         "seewhy[documents], PDF and Office files."
     )
+
+
+def batches_ahead(
+    database: Path,
+    plan: Plan,
+    cutter: Cutter,
+    source: Source,
+) -> Generator[list[Work], None, None]:
+    """What is to be read of a plan, in batches of about PASSAGES_IN_A_BATCH passages.
+
+    Each is made while the one before it is used. Close it when it is left early: the next one is then given up.
+    """
+    with closing(connect_to_read(database)) as connection, ThreadPoolExecutor(1, "seewhy-reader") as thread:
+        batches = _batches(_works(partial(stored_documents, connection), plan, source, cutter))
+        following = thread.submit(next, batches, None)
+        try:
+            while (batch := following.result()) is not None:
+                following = thread.submit(next, batches, None)
+                yield batch
+        except BaseException:  # Ctrl-C, or whoever wanted the batches is gone: do not finish the next one
+            cutter.stop()
+            raise
+
+
+def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
+    batch: list[Work] = []
+    passages = 0
+    for work in works:
+        batch.append(work)
+        passages += work.n_passages
+        if passages >= PASSAGES_IN_A_BATCH or len(batch) >= _FILES_IN_A_BATCH:
+            yield batch
+            batch, passages = [], 0
+    if batch:
+        yield batch
+
+
+def preview(folder: Path, index: Path, source: Source, *, verify: bool = False) -> Changes:
+    """What a run would do: walk, compare, and read what differs; nothing is cut, encoded or written.
+
+    Args:
+        index: where the index is, or would be made.
+    """
+    files, skipped = listed(folder, index, source)
+    if not is_index(index):
+        plan = Plan([(file, None) for file in files], {}, 0)
+        works = list(_works(lambda _: {}, plan, source))
+    else:
+        with reading(index / DATABASE) as connection:
+            plan = compare(stored_files(connection), files, skipped, verify=verify)
+            works = list(_works(partial(stored_documents, connection), plan, source))
+            read = {work.file.path for work in works if work.outcome != "same bytes"} | plan.gone.keys()
+            skipped += (skip for path, skip in skipped_when_read(connection) if path not in read)
+    skipped += (skip for work in works for skip in work.skipped)
+    renamed = tuple((work.renamed_from, work.file.path) for work in works if work.renamed_from is not None)
+    moved = {old for old, _ in renamed}
+    outcomes = [(work.outcome, work.file.path) for work in works]
+    return Changes(
+        folder=str(folder),
+        folders=Folders(folder, source.folders).several,
+        index=str(index),
+        added=tuple(path for outcome, path in outcomes if outcome == "added"),
+        changed=tuple(path for outcome, path in outcomes if outcome == "changed"),
+        renamed=renamed,
+        removed=tuple(path for path in plan.gone if path not in moved),
+        unchanged=plan.unchanged + sum(bool(work.records) and work.outcome in _KEPT for work in works),
+        skipped=grouped((skip.path, skip.reason, skip.detail) for skip in skipped),
+    )
+
+
+def _works(
+    documents_of: Callable[[str], dict[int, str]], plan: Plan, source: Source, cutter: Cutter | None = None
+) -> Iterator[Work]:
+    """Each file, in pieces of about a batch; the last piece says what happened to the file.
+
+    Args:
+        cutter: None for what happens alone.
+    """
+    lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
+    for file, old_sha256 in plan.changed:
+        stored = documents_of(file.path)
+        work = Work(_settled(file), "")
+        differs = False
+        try:
+            contents = load(file)
+            if contents.sha256 == old_sha256:
+                yield replace(
+                    work, sha256=contents.sha256, records=set(stored), last=True, outcome="same bytes"
+                )
+                continue
+            work.sha256 = contents.sha256
+            if old_sha256 is None and not stored and contents.sha256 in lost:
+                work.renamed_from, work.outcome = lost.pop(contents.sha256), "renamed"
+                stored = documents_of(work.renamed_from)
+            fields = {"text_field": source.text_field, "title_field": source.title_field}
+            for item in documents(file, contents, **fields):
+                if isinstance(item, Skipped):
+                    work.skipped.append(item)
+                    continue
+                work.records.add(item.record)
+                if stored.get(item.record) != document_sha256(item):
+                    differs = True
+                    if cutter:
+                        work.documents.append((item, cutter.cut(item)))
+                if work.n_passages >= PASSAGES_IN_A_BATCH:
+                    yield work
+                    work = replace(work, documents=[], renamed_from=None)
+        except ReadError as error:
+            if error.reason in KEPT_UNTIL_SEEN:  # keep what there is, and look again next time
+                work.records |= set(stored)
+                work.file, differs = replace(file, size=-1), False
+                work.outcome = "unchanged"
+            work.skipped.append(Skipped(file.path, error.reason, error.detail))
+        work.last = True
+        if not work.outcome:
+            if not stored and not work.records:
+                work.outcome = "skipped"
+            elif stored and not differs and work.records >= set(stored):
+                work.outcome = "unchanged"
+            else:
+                work.outcome = "added" if old_sha256 is None and not stored else "changed"
+        yield work
+
+
+def _settled(file: SourceFile) -> SourceFile:
+    """The file as it is to be remembered: without its time stamp if it may change once more within it.
+
+    A file that is written twice while a clock stands still, to the same length, looks unchanged. So one that
+    changed just now is read again in the next run.
+    """
+    fresh = time.time_ns() - file.mtime_ns < _COARSEST_CLOCK_NS
+    return replace(file, mtime_ns=-1) if fresh else file
+
+
+def room_for(encoder: Encoder) -> int:
+    """How many tokens an encoder reads besides the prompt that it puts before each passage."""
+    prompt = encoder.prompt("document")
+    n_prompt = len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
+    return encoder.max_tokens - n_prompt
+
+
+def cutter_for(
+    encoder: Encoder, settings: PassageSettings, boilerplate: frozenset[int] = frozenset()
+) -> Cutter:
+    """What cuts documents for an encoder."""
+    return Cutter(
+        encoder.tokenizer, max_tokens=room_for(encoder), boilerplate=boilerplate, **asdict(settings)
+    )
+
+
+def passages_of(
+    file: str | Path, *, model: str | None = None, offline: bool = False
+) -> list[tuple[str, list[Passage]]]:
+    """The passages of each document in a file, by the document's name, as a new index of its folder would have them.
+
+    But for boilerplate, which only a folder tells.
+
+    Args:
+        model: whose tokens are counted; None for the default model.
+
+    Raises:
+        InputError: there is no such file.
+        ReadError: it cannot be read.
+    """
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise InputError(f"there is no file '{file}'. Name one whose passages are to be shown.")
+    facts = path.stat()
+    source = SourceFile(path.name, path, facts.st_size, facts.st_mtime_ns, facts.st_ino)
+    cutter = cutter_for(
+        Encoder(model, offline=offline) if model else Encoder(offline=offline), PassageSettings()
+    )
+    return [
+        (document.name, cutter.cut(document))
+        for document in documents(source, load(source))
+        if not isinstance(document, Skipped)
+    ]

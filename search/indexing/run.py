@@ -15,8 +15,7 @@ from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import common
 from search.encoding.encoder import Encoder
 from search.errors import InputError
-from search.indexing.batches import batches_ahead, cutter_for, room_for
-from search.indexing.plan import Plan, compare, nothing_to_index
+from search.indexing.plan import Plan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
 from search.indexing.sampling import renew_baseline
 from search.records.documents import Document, Passage
 from search.records.fingerprint import Fingerprint

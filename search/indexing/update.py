@@ -12,6 +12,7 @@ database, and a place to work in.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -21,16 +22,25 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from search.corpus import SourceFile, load
 from search.corpus.walk import folder_file
 from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import named_model
 from search.encoding.models import DEFAULT_MODEL, find_model
-from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError, SearchError, quoted
+from search.errors import (
+    IndexDamaged,
+    IndexNotFound,
+    IndexOutdated,
+    InputError,
+    ReadError,
+    SearchError,
+    quoted,
+)
 from search.files import PRIVATE_FOLDER, make_private, sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.options import BuildOptions, EncoderOptions, SourceOptions, StoreOptions, parts_of
-from search.records.reports import Progress, Report
+from search.records.reports import Moved, Progress, Report
 from search.store.annotating import annotators_of
 from search.store.database import carried_over, read_meta, reading, settle
 from search.store.files import (
@@ -42,13 +52,14 @@ from search.store.files import (
     remove_index,
     writer_lock,
 )
-from search.store.layout import check_place, is_index, is_own, streamed
+from search.store.layout import check_place, is_index, is_own, place_for, streamed
 from search.store.milvus.client import Address, Client
 from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
 from search.store.passages import way_on
 from search.store.segments import named_files
-from search.store.settings import Folders, PassageSettings, Source, as_text
+from search.store.settings import Folders, Named, PassageSettings, Source, as_text
+from search.store.status import FileState, stored_files
 from search.store.writer import writing
 
 if TYPE_CHECKING:
@@ -281,3 +292,60 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
     if not rebuild and Client(address).target(address.name):
         raise InputError(f"{address} holds an index already. To put this one in its place, add --rebuild")
     return wanted
+
+
+_LEAST = 0.5  # of an index's files have to be in the other folder
+
+
+def move(index: Path, named: Named) -> Moved:
+    """Let an index be of a folder that holds the same files, for one that was renamed or moved; nothing is encoded.
+
+    Args:
+        index: the folder of the index.
+        named: where its folder is now; of several, each of them, under the names that they had.
+
+    Raises:
+        InputError: less than half of the files are there as they were indexed.
+        IndexLocked: another process is writing to the index.
+    """
+    meta = read_meta(index / DATABASE)
+    old, new = Folders.from_meta(meta), Folders.of(named)
+    if old.names != new.names:
+        raise InputError(
+            f"the index in '{index}' is of {old.described}; what they have in common may move, but under it each keeps "
+            f"its name. Index what there is now: seewhy index {new.typed}"
+        )
+    usual = is_own(index) and place_for(old, None) == index
+    with writer_lock(index), writing(index / DATABASE) as writer:
+        same, files = _same(index, new)
+        if same < _LEAST * files:
+            raise InputError(
+                f"{same:,} of {files:,} files of the index in '{index}' are in {new.described} as they were indexed: "
+                f"that is another folder. Index it with: seewhy index {new.typed}"
+            )
+        writer.put_meta(root=str(new.root))
+    place = place_for(new, None) if usual else index
+    if place != index:
+        with suppress(OSError):
+            place.rmdir()  # an empty folder
+        if not os.path.lexists(place):
+            index = index.rename(place)
+    return Moved(str(index), str(new.root), same, files, new.several)
+
+
+def _same(index: Path, folders: Folders) -> tuple[int, int]:
+    """How many files of an index are in folders as they were indexed, and how many it has."""
+    with reading(index / DATABASE) as connection:
+        stored = [item for item in stored_files(connection).items() if item[1].status == "indexed"]
+    return sum(_is_same(folders.root / path, state) for path, state in stored), len(stored)
+
+
+def _is_same(path: Path, state: FileState) -> bool:
+    try:
+        found = os.lstat(path)
+        if found.st_size != state.size:
+            return False
+        file = SourceFile(path.name, path, found.st_size, found.st_mtime_ns, found.st_ino)
+        return found.st_mtime_ns == state.mtime_ns or load(file).sha256 == state.sha256
+    except (OSError, ReadError):
+        return False

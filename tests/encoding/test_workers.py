@@ -32,7 +32,7 @@ def many(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.indexing.batches.PASSAGES_IN_A_BATCH", 4)
+    monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 4)
 
 
 @pytest.fixture

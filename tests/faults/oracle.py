@@ -72,7 +72,7 @@ def few_are_many() -> Iterator[None]:
 def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
     """One run of indexing with the double, in batches of few passages, so that a run of a small folder has several."""
     chosen: dict[str, Any] = {"settings": SETTINGS, "source": Source()} | options
-    with mock.patch("search.indexing.batches.PASSAGES_IN_A_BATCH", batch):
+    with mock.patch("search.indexing.plan.PASSAGES_IN_A_BATCH", batch):
         return update(folder, index, ENCODER, **chosen)
 
 

@@ -173,7 +173,7 @@ def test_progress_goes_from_nothing_to_all(notes: Path, tiny_model: Path) -> Non
 def test_progress_counts_parts_of_a_file(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.indexing.batches.PASSAGES_IN_A_BATCH", 10)
+    monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 10)
     rows = [f"the key of the door number {n}" for n in range(100)]
     (notes / "rows.csv").write_text("\n".join(["text", *rows]))
     seen: list[Any] = []

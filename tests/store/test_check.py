@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from search import Index, IndexDamaged, Progress, errors
+from search import Index, IndexDamaged, Progress
 from search.store.files import writer_lock
 from tests.conftest import Run
 from tests.store import damage
@@ -147,7 +147,7 @@ def test_changed_files_are_named(run: Run, index: Index, notes: Path) -> None:
     (notes / "new\x1b[31m.txt").write_text("new", encoding="utf-8")
     (notes / "table.csv").unlink()
     code, bad, report = checked(run)
-    assert (code, bad) == (0, {"sources": ("stale", 3, f"seewhy index {notes}")})
+    assert (code, bad) == (0, {"sources": ("stale", 3, f"seewhy index {notes} --index notes")})
     assert report["findings"][-1]["examples"] == [
         "keys.md (changed)",
         "new\x1b[31m.txt (new)",

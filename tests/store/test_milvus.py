@@ -248,7 +248,7 @@ def test_a_run_that_was_killed_is_gone_on_with(
     folder: Path, tiny_model: Path, milvus: str, monkeypatch: pytest.MonkeyPatch, rebuild: bool, name: str
 ) -> None:
     """Wherever it was: the rows of a batch are written and not known here, or all are and the alias is as it was."""
-    monkeypatch.setattr("search.indexing.batches.PASSAGES_IN_A_BATCH", 20)
+    monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 20)
     options = {"index": "far", "model": str(tiny_model), "store": milvus}
     old: list[tuple[str, int]] = []
     if rebuild:
@@ -285,7 +285,7 @@ def test_a_run_that_was_killed_is_gone_on_with(
 def test_a_server_that_is_killed_keeps_what_it_has_and_the_next_run_goes_on(
     folder: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.indexing.batches.PASSAGES_IN_A_BATCH", 20)
+    monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 20)
     server = MilvusServer(tmp_path / "data")
     server.start()
     address, put, calls = f"{server.uri}/texts", client.Client.put, iter(range(100))
