@@ -136,7 +136,7 @@ def test_a_damaged_database_is_rebuilt_and_not_repaired(
 def test_an_interrupted_run_is_stale(run: Run, index: Index) -> None:
     damage.execute(index.path, "UPDATE meta SET value = 'false' WHERE key = 'complete'")
     code, bad, _ = checked(run)
-    assert (code, bad) == (0, {"run": ("stale", 1, f"seewhy index {index.status().folder}")})
+    assert (code, bad) == (0, {"run": ("stale", 1, f"seewhy index {index.status().folder} --index notes")})
     index.update()
     assert checked(run)[:2] == (0, {})
 
