@@ -1,7 +1,7 @@
-"""Matrices and curves as pictures. The extra `pictures` brings matplotlib, which draws them.
+"""Matrices and curves as pictures, by matplotlib, which the extra `pictures` brings.
 
     explanation(...), sentences(...), attention(...), contexts(...), training(...)  ->  the bytes of a PNG
-    heat_map(...)  ->  axes of matplotlib, for notebooks
+    heat_map(...)  ->  axes of matplotlib
 
 No pyplot but for a notebook that gives no axes; settings of matplotlib are changed only while a picture is drawn.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Sequence
-from functools import lru_cache, wraps
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from textwrap import fill, shorten
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 EXTRA, PACKAGE = "pictures", "matplotlib"
 MOST_ROWS, MOST_COLUMNS = 24, 40
-PLUS, MINUS = "#2166ac", "#b2182b"
 
 Scale = Literal["contribution", "cosine", "attention"]
 # Colours for values from 0 up, and for values on both sides of 0.
@@ -46,51 +45,42 @@ _COLOURS: dict[Scale, tuple[str, str]] = {
     "cosine": ("Purples", "PRGn_r"),
     "attention": ("Greens", "Greens"),
 }
-_DPI = 160
 _MOST_INCHES = 40.0
 _LETTER = 0.08  # inches
 _NUMBERS_UP_TO = 15  # rows or columns
 _LABELS_UP_TO = 150
 _LONGEST_LABEL, _LONGEST_LINE = 40, 300
 
-# Fonts of many scripts for what matplotlib's own font lacks, in the order they are tried in.
-_FONTS = """
-    DejaVu Sans; Noto Sans; Noto Sans CJK SC; Noto Sans CJK JP; Noto Sans Arabic; Noto Sans Hebrew;
-    Noto Sans Devanagari; Noto Sans Thai; Noto Emoji; Noto Sans Symbols2; WenQuanYi Zen Hei; Droid Sans Fallback;
-    Unifont; Arial Unicode MS; Segoe UI; Segoe UI Symbol; Segoe UI Emoji; Microsoft YaHei; Yu Gothic; Malgun Gothic;
-    Nirmala UI; Hiragino Sans; PingFang SC; Apple SD Gothic Neo; Geeza Pro; Apple Symbols; FreeSans
-"""
+# Fonts for scripts that matplotlib's own font lacks: of Linux, Windows and macOS.
+_FONTS = (
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "WenQuanYi Zen Hei",
+    "Noto Sans Devanagari",
+    "Noto Emoji",
+    "Segoe UI",
+    "Segoe UI Emoji",
+    "Microsoft YaHei",
+    "Arial Unicode MS",
+    "Hiragino Sans",
+)
 
-Drawn = TypeVar("Drawn")
 
-
-@lru_cache(maxsize=1)
-def _fonts() -> list[str]:
-    """The fonts that this machine has."""
+@contextmanager
+def _style() -> Iterator[None]:
+    """Fonts for many scripts; no text is read as mathematics."""
+    import matplotlib
     from matplotlib.font_manager import fontManager
 
     here = {font.name for font in fontManager.ttflist}
-    return [name for name in map(str.strip, _FONTS.split(";")) if name in here]
+    fonts = [name for name in _FONTS if name in here]
+    settings = {"font.family": fonts, "font.size": 9, "text.parse_math": False}
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of characters that no font has, which are drawn as boxes
+        yield
 
 
-def _in_fonts(draw: Callable[..., Drawn]) -> Callable[..., Drawn]:
-    """Draw with the fonts above, and read no text as mathematics."""
-
-    @wraps(draw)
-    def drawn(*args: Any, **options: Any) -> Drawn:
-        import matplotlib
-
-        with (
-            matplotlib.rc_context({"font.family": _fonts(), "font.size": 9, "text.parse_math": False}),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")  # of characters that no font has, which are drawn as boxes
-            return draw(*args, **options)
-
-    return drawn
-
-
-@_in_fonts
+@_style()
 def heat_map(
     ax: Axes | None,
     cells: Matrix,
@@ -100,7 +90,7 @@ def heat_map(
     ends: Ends,
     scale: Scale,
 ) -> Axes:
-    """The cells as coloured squares with labels, a scale below them, and numbers where there are few.
+    """Draw the cells as coloured squares with labels, a scale below them, and numbers where there are few.
 
     Args:
         ax: where to draw; None for the axes of a new figure of pyplot, which a notebook shows below its cell.
@@ -119,15 +109,18 @@ def heat_map(
         shown = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
         axis.set_ticks(range(len(shown)), shown, rotation=angle, fontsize=8)
     if max(cells.shape) <= _NUMBERS_UP_TO:
-        for (i, j), value in np.ndenumerate(cells):
-            dark = abs(float(ends.share(value))) > 0.6
-            number = f"{value:.1f}" if scale == "contribution" else f"{value:.2f}".replace("0.", ".", 1)
-            ax.text(j, i, number, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+        _write_numbers(ax, cells, ends, "{:.1f}" if scale == "contribution" else "{:.2f}")
     ax.figure.colorbar(image, ax=ax, location="bottom", aspect=40, fraction=0.05)
     return ax
 
 
-@_in_fonts
+def _write_numbers(ax: Axes, cells: Matrix, ends: Ends, form: str) -> None:
+    for (i, j), value in np.ndenumerate(cells):
+        colour = "white" if abs(float(ends.share(value))) > 0.6 else "black"
+        ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color=colour)
+
+
+@_style()
 def sentences(similarities: Similarities, ends: Ends = COSINES) -> bytes:
     """Cosines of sentences as the bytes of a PNG; columns of other sentences have letters, listed below."""
     rows, columns, legend = names_of(similarities)
@@ -144,16 +137,13 @@ def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str
     if similarities.itself:
         return rows, [str(i) for i in range(1, len(rows) + 1)], []
     columns = [letters(j) for j in range(len(similarities.columns))]
-    return (
-        rows,
-        columns,
-        [f"{name}: {text}" for name, text in zip(columns, similarities.columns, strict=True)],
-    )
+    legend = [f"{name}: {text}" for name, text in zip(columns, similarities.columns, strict=True)]
+    return rows, columns, legend
 
 
-@_in_fonts
+@_style()
 def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES) -> bytes:
-    """Both matrices of an explanation as the bytes of a PNG, the sums of the addends beside them.
+    """Both matrices of an explanation as the bytes of a PNG; labels of rows and columns have the sums of the addends.
 
     Of many units those are drawn that added most, and a line says what was left out.
 
@@ -163,32 +153,19 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: En
     """
     shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
     rows, columns = ([unit.label for unit in side] for side in (shown.query, shown.passage))
-    width, height = _size(rows, columns)
-    figure = _figure((2 * width + 2, height + 1.5))
-    axes = figure.subplot_mosaic(
-        [["above", ".", "."], ["added", "beside", "cosines"]],
-        width_ratios=(1, 0.25, 1),
-        height_ratios=(1, max(height, 2)),
-    )
+    row_sums, column_sums = _with_sums(rows, shown.query_added), _with_sums(columns, shown.passage_added)
+    width, height = _size(row_sums, column_sums)
+    figure = _figure((2 * width + 1, height))
+    left, right = figure.subplots(1, 2)
     added = around_zero(1000 * largest_addend(shown))
     title = "Contributions, in thousandths: what made the score"
-    heat_map(axes["added"], 1000 * shown.contributions, rows, columns, title, added, "contribution")
-    heat_map(axes["cosines"], shown.similarity, rows, columns, f"Cosines at {layer_of(why)}", ends, "cosine")
-    _bars(axes["above"], axes["above"].bar, shown.passage_added)
-    _bars(axes["beside"], axes["beside"].barh, shown.query_added)
-    axes["above"].set_xlim(axes["added"].get_xlim())
-    axes["beside"].set_ylim(axes["added"].get_ylim())
+    heat_map(left, 1000 * shown.contributions, row_sums, column_sums, title, added, "contribution")
+    heat_map(right, shown.similarity, rows, columns, f"Cosines at {layer_of(why)}", ends, "cosine")
     return _png(figure, f"Why: {why.query}", _head(why, hit), _notes(why, shown))
 
 
-def _bars(axes: Axes, draw: Callable[..., Any], added: Vector) -> None:
-    """A bar and a number for what each unit added."""
-    tones = [PLUS if value >= 0 else MINUS for value in added]
-    bars = draw(range(len(added)), added, 0.7, color=tones)
-    upright = 90 if draw == axes.bar and len(added) > _NUMBERS_UP_TO else 0
-    axes.bar_label(bars, fmt="%+.3f", padding=2, fontsize=6, rotation=upright)
-    axes.margins(0.3)
-    axes.set_axis_off()
+def _with_sums(names: Sequence[str], added: Vector) -> list[str]:
+    return [f"{_shortened(name)} {value:+.3f}" for name, value in zip(names, added, strict=True)]
 
 
 def _head(why: Explanation, hit: Hit | None) -> list[str]:
@@ -203,53 +180,50 @@ def _notes(why: Explanation, shown: Units) -> list[str]:
         parts.append(f"{sum(term.contribution for term in why.terms):.6f} (terms)")
     if why.late is not None:
         parts.append(f"{float(why.late.sum()):.6f} (best matches)")
-    rest = "residual" if not why.steps else f"completeness error of integrated gradients, {why.steps} steps"
+    rest = f"completeness error, {why.steps} steps" if why.steps else "residual"
     return [
         f"score {why.score:.6f} = {' + '.join(parts)} {signed(why.residual)} ({rest}). "
-        "Bars are sums of rows and columns. Cosines do not add up to anything.",
+        "Beside a name is the sum of its row or column. Cosines do not add up to anything.",
         f"{left_out(shown)} All of it: --csv or --html." if left_out(shown) else "",
     ]
 
 
-@_in_fonts
+@_style()
 def attention(attention: Attention, view: View = EVERY_HEAD) -> bytes:
     """Weights of a text as the bytes of a PNG: a matrix, or every head of every layer, in rows and columns."""
-    names, title = labels(attention), view.title(attention)
+    names, title, notes = labels(attention), view.title(attention), [rows_line(attention)]
     weights = view.matrix(attention)
     if weights is None:
-        figure, order = _every_head(attention)
-        notes = [f"{rows_line(attention)} {order}", *CAVEATS]
+        figure = _every_head(attention)
+        order = " · ".join(f"{i} {name}" for i, name in enumerate(names))
+        notes.append(f"Rows and columns in the order of the tokens: {order}.")
     else:
         figure = _figure(_size(names, names))
         ends = Ends(0.0, float(weights.max()))
         heat_map(figure.subplots(), weights, names, names, "", ends, "attention")
-        notes = [rows_line(attention), *CAVEATS]
-    return _png(figure, title, [title, "  |  ".join(attention.texts)], notes)
+    return _png(figure, title, [title, "  |  ".join(attention.texts)], [*notes, *CAVEATS])
 
 
-def _every_head(attention: Attention) -> tuple[Figure, str]:
-    """One image of all matrices, an empty row and column behind each; and how to read it."""
-    from matplotlib.colors import PowerNorm
-
+def _every_head(attention: Attention) -> Figure:
+    """One image of all matrices, an empty row and column behind each."""
     layers, heads, n, _ = attention.weights.shape
     padded = np.pad(attention.weights, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
     cells = padded.transpose(0, 2, 1, 3).reshape(layers * (n + 1), heads * (n + 1))
     side = min(max(0.9, 0.035 * n), 2.2)
     figure = _figure((heads * side + 1.5, layers * side + 2))
     axes = figure.subplots()
-    image = axes.imshow(
-        cells, cmap=_COLOURS["attention"][0], norm=PowerNorm(0.5, 0, 1), interpolation="nearest"
-    )
-    axes.xaxis.tick_top()
+    colours = _COLOURS["attention"][0]
+    # The square root shows weights that are small.
+    image = axes.imshow(np.sqrt(cells), cmap=colours, vmin=0, vmax=1, interpolation="nearest")
     for axis, count, name in ((axes.xaxis, heads, "head"), (axes.yaxis, layers, "layer")):
         middles = np.arange(count) * (n + 1) + (n - 1) / 2
         axis.set_ticks(middles, [f"{name} {i}" for i in range(1, count + 1)], fontsize=8)
-    figure.colorbar(image, ax=axes, location="bottom", aspect=40, fraction=0.05)
-    order = " · ".join(f"{i} {label}" for i, label in enumerate(labels(attention)))
-    return figure, f"Rows and columns in the order of the tokens: {order}."
+    bar = figure.colorbar(image, ax=axes, location="bottom", aspect=40, fraction=0.05)
+    bar.set_label("square root of the weight")
+    return figure
 
 
-@_in_fonts
+@_style()
 def contexts(cosines: ContextualCosines) -> bytes:
     """Cosines of a word by layer, as the bytes of a PNG."""
     names, columns = compared(cosines)
@@ -264,30 +238,27 @@ def contexts(cosines: ContextualCosines) -> bytes:
     return _png(figure, title, [title, *texts], [what_was_compared(cosines)])
 
 
-@_in_fonts
+@_style()
 def training(done: TrainingReport) -> bytes:
     """The loss by step, and the held-out score by step, as the bytes of a PNG."""
     before, after, gap = done.before[done.primary], done.after[done.primary], done.difference[done.primary]
     figure = _figure((10.0, 4.5))
     left, right = figure.subplots(1, 2)
-    _curve(left, done.losses, MINUS, "training loss")
-    _curve(right, done.scores, PLUS, f"{done.primary} on {done.counts['chosen_by']:,} (dashed: before)")
-    right.axhline(done.scores[0].value, color="grey", linewidth=1, linestyle="--")
-    best = [point.value for point in done.scores if point.step == done.kept]
-    right.plot([done.kept] * len(best), best, "o", color=PLUS, markersize=8, clip_on=False)
+    _curve(left, done.losses, "training loss")
+    _curve(right, done.scores, f"{done.primary} on {done.counts['chosen_by']:,} (dashed: before)")
+    right.axhline(done.scores[0].value, color="grey", linestyle="--")
+    right.axvline(done.kept, color="grey", linestyle=":")
     head = f"{base_name(done)}: {done.primary} {before.mean:.4f} before, {after.mean:.4f} after"
     note = (
         f"{figures_line(done)}. Difference {gap.mean:+.4f}, 95 % interval {gap.low:+.4f} to {gap.high:+.4f}. "
-        f"Steps: {steps_line(done)}."
+        f"Steps: {steps_line(done)} (dotted)."
     )
     return _png(figure, "learning curve", [head], [note])
 
 
-def _curve(axes: Axes, points: Sequence[CurvePoint], tone: str, name: str) -> None:
-    _chart(axes, "step").set_title(name, loc="left", color=tone)
-    axes.plot(
-        [point.step for point in points], [point.value for point in points], "o-", markersize=3.5, color=tone
-    )
+def _curve(axes: Axes, points: Sequence[CurvePoint], name: str) -> None:
+    _chart(axes, "step").set_title(name, loc="left")
+    axes.plot([point.step for point in points], [point.value for point in points], ".-")
 
 
 def _chart(axes: Axes, below: str) -> Axes:
@@ -319,10 +290,10 @@ def _png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) 
     above = [fill(shorten(one_line(line), _LONGEST_LINE), room) for line in head if line]
     below = [fill(one_line(note), room) for note in notes if note]
     figure.suptitle("\n".join(above), x=0, ha="left", weight="bold")
-    figure.supxlabel("\n".join(below), x=0, ha="left", fontsize=8, color="#5d6575")
+    figure.supxlabel("\n".join(below), x=0, ha="left", fontsize=8)
     file = io.BytesIO()
-    shown = {"Title": one_line(title)}
-    figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight", pad_inches=0.3, metadata=shown)
+    named = {"Title": one_line(title)}
+    figure.savefig(file, format="png", dpi=160, bbox_inches="tight", pad_inches=0.3, metadata=named)
     return file.getvalue()
 
 
