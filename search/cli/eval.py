@@ -157,11 +157,10 @@ def _require_for_task(context: typer.Context, task: str) -> None:
 
 
 def _show(evaluation: Evaluation, per_query: bool, output: Output) -> None:
-    from search.render import csv
     from search.render import evaluation as draw
 
     if per_query and not output.as_json:
-        echo(csv.queries(evaluation))
+        echo(draw.queries_csv(evaluation))
     else:
         output.show(evaluation, draw.evaluation, data=lambda: draw.as_json(evaluation, per_query=per_query))
 

@@ -118,8 +118,8 @@ class HitsOutput(Output):
     ) -> None:
         """Hits in any format; `no_hits` is said in text where there are none."""
         marks = marks or [()] * len(hits)
-        from search.render import csv, json
         from search.render import hits as draw
+        from search.render import json
 
         write: dict[Format, Callable[[], str]] = {
             "text": lambda: draw.hits(
@@ -134,7 +134,7 @@ class HitsOutput(Output):
             ),
             "json": lambda: json.document(json.hits(hits, around, marks)),
             "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
-            "csv": lambda: csv.hits(hits),
+            "csv": lambda: draw.as_csv(hits),
             "md": lambda: draw.markdown(hits),
             "paths": lambda: draw.paths(hits),
             "grep": lambda: draw.grep(hits, marks),

@@ -154,8 +154,8 @@ def label_train(
     from search.annotating.labels import train_labels
     from search.bert.labelling import check_no_head
     from search.evaluating.formats import read_examples
+    from search.render import evaluation as draw
     from search.render import json
-    from search.render import training as draw
 
     if out and not replace:
         check_no_head(out.expanduser())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from search.cli.output import DrawnOutput
     from search.records.explanations import Explanation
     from search.records.hits import Hit
-    from search.render.units import By, Ends
+    from search.render.heatmap import By, Ends
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class MatrixOptions:
         Raises:
             typer.BadParameter: it is none.
         """
-        from search.render.units import COSINES, Ends
+        from search.render.heatmap import COSINES, Ends
 
         if self.scale is None:
             return COSINES
@@ -89,8 +89,8 @@ class MatrixOptions:
             text: what is printed in place of a matrix.
             both: print both matrices, unless it is the contributions that were asked for.
         """
-        from search.render import csv, heatmap, page, picture
-        from search.render.units import units
+        from search.render import heatmap, page, picture
+        from search.render.heatmap import units
 
         drawn, ends = units(why, by, special=not self.no_special), self.ends()
         which = {"contributions": self.contributions or both, "cosines": not self.contributions}
@@ -100,5 +100,7 @@ class MatrixOptions:
             data=data,
             png=lambda: picture.explanation(why, drawn, hit, ends),
             html=lambda: page.document(page.explanation(why, drawn, hit, ends)),
-            csv=(lambda: csv.matrix(drawn, contributions=self.contributions)) if self.as_csv else None,
+            csv=(lambda: heatmap.matrix_csv(drawn, contributions=self.contributions))
+            if self.as_csv
+            else None,
         )

@@ -14,7 +14,7 @@ from search.errors import InputError
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
-    from search.render.units import By
+    from search.render.heatmap import By
 
 
 def similarity(
@@ -68,7 +68,7 @@ def similarity(
 def _show_sentences(
     rows: list[str], columns: list[str] | None, encoder: Encoder, shown: MatrixOptions, output: DrawnOutput
 ) -> None:
-    from search.render import csv, heatmap, page, picture
+    from search.render import heatmap, page, picture
     from search.texts import compare
 
     size = len(rows) * len(columns or rows)
@@ -83,7 +83,7 @@ def _show_sentences(
         partial(heatmap.sentences, ends=ends),
         png=lambda: picture.sentences(compared, ends),
         html=lambda: page.document(page.sentences(compared, ends)),
-        csv=(lambda: csv.sentences(compared)) if shown.as_csv else None,
+        csv=(lambda: heatmap.sentences_csv(compared)) if shown.as_csv else None,
     )
     output.remarks(encoder.notes)
 

@@ -158,7 +158,7 @@ def _train(
     **more: Any,
 ) -> None:
     """Train, and show what it was worth."""
-    from search.render import training as draw
+    from search.render import evaluation as draw
 
     given = {**vars(options), **more}
     png, freeze = given.pop("png"), given.pop("freeze")

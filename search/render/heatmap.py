@@ -1,14 +1,20 @@
-"""Matrices, drawn for a terminal: every cell a number with a shade before it, so that neither colour nor
-shade is needed to read it.
+"""Matrices of two texts, sentences and attention: their units, their colours, and how a terminal and CSV show them.
 
-Rows of sentences are numbered 1, 2, 3, columns too where they are the same sentences, else A, B, C; the sentences
-stand above. A matrix that is wider than the terminal goes on below.
+A unit is a word, or several tokens that are shown as one: the special tokens, the punctuation, the model's prompt. What
+the tokens add to a score, the units add. Everything that draws an explanation draws units.
+
+In a terminal every cell is a number with a shade before it, so that neither colour nor shade is needed to read it.
+Rows of sentences are numbered 1, 2, 3, columns too where they are the same sentences, else A, B, C. A matrix that
+is wider than the terminal goes on below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from rich.cells import cell_len
 from rich.table import Column
 from rich.text import Text
@@ -17,17 +23,218 @@ from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.inspections import EVERY_HEAD, Attention, View
+from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
 from search.render import json
-from search.render.format import fixed, layer_of, letters, one_line
+from search.render.format import csv_of, fixed, layer_of, letters, one_line
 from search.render.terminal import Canvas, as_text, grid
-from search.render.units import COSINES, Ends, Units, around_zero, largest_addend, left_out
 from search.render.why import draw_head, how_made, signed
+
+if TYPE_CHECKING:
+    from search.records.tokens import Matrix, Vector
 
 _SHADES = " ·░▒▓█"
 _CELL = 7  # a space, one or two characters of shade, a number of at most five
 _MOST_SENTENCES = 60
 _CLOSEST = 5
 _LABEL = 12
+
+By = Literal["word", "token"]
+
+_GROUPS: tuple[WordKind, ...] = ("punctuation", "special", "prompt")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One line of a picture.
+
+    Attributes:
+        label: harmless in a terminal, on one line.
+        kind: "word", "context" (a word of title and headings), "punctuation", "special" or "prompt".
+        words: positions of its words among the words of its text, or of its token among the tokens.
+    """
+
+    label: str
+    kind: WordKind
+    words: tuple[int, ...]
+
+    @property
+    def numbered(self) -> str:
+        """Its label with its (first) place, counted from 0, so that no two are equal: "13:##ot"."""
+        return f"{self.words[0]}:{self.label}"
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Both matrices of an explanation by units.
+
+    Attributes:
+        words: what the units point into.
+        query, passage: U and V units.
+        contributions: (U, V) sums of addends, weighted as in the score, so that they and the terms sum to it.
+        similarity: (U, V) the highest cosine among the tokens of the two units.
+        by: whether its units are words or tokens.
+        query_added, passage_added: (U,), (V,) what each unit added, with those of the other text that are left out.
+        total: what all units added.
+        left: how many units of query and passage are left out.
+    """
+
+    words: WordMatrices
+    query: tuple[Unit, ...]
+    passage: tuple[Unit, ...]
+    contributions: Matrix
+    similarity: Matrix
+    by: By
+    query_added: Vector
+    passage_added: Vector
+    total: float
+    left: tuple[int, int] = (0, 0)
+
+
+def units(why: Explanation, by: By = "word", *, special: bool = True) -> Units:
+    """The lines of an explanation: its words, then what is no word of the text; or every token.
+
+    Args:
+        special: with the special tokens; without them, unless a text has no others.
+    """
+    words = why.words() if by == "word" else _tokens(why)
+    query, passage = _units(words.query, by), _units(words.passage, by)
+    contributions = why.weight * _by_units(np.add, words.contributions, query, passage)
+    whole = Units(
+        words=words,
+        query=query,
+        passage=passage,
+        contributions=contributions,
+        similarity=_by_units(np.maximum, words.similarity, query, passage),
+        by=by,
+        query_added=contributions.sum(axis=1),
+        passage_added=contributions.sum(axis=0),
+        total=float(contributions.sum()),
+    )
+    return whole if special else _only(whole, _not_special(query), _not_special(passage))
+
+
+def _not_special(side: Sequence[Unit]) -> list[int]:
+    """Positions of the units that are no special tokens; all where there are no others."""
+    return [i for i, unit in enumerate(side) if unit.kind != "special"] or [*range(len(side))]
+
+
+def largest_addend(drawn: Units) -> float:
+    """The largest |addend| of a pair of words: where a colour scale for contributions ends.
+
+    Lines of several tokens are left out, as a sum of many would leave all words pale.
+    """
+    rows = [i for i, unit in enumerate(drawn.query) if len(unit.words) == 1]
+    columns = [j for j, unit in enumerate(drawn.passage) if len(unit.words) == 1]
+    cells = drawn.contributions[np.ix_(rows, columns)] if rows and columns else drawn.contributions
+    return float(np.abs(cells).max()) or 1.0
+
+
+def part(whole: Units, rows: int, columns: int) -> Units:
+    """At most so many rows and columns: those that added most, whatever the sign, in the order of the text."""
+    return _only(whole, _largest(whole.query_added, rows), _largest(whole.passage_added, columns))
+
+
+def left_out(shown: Units) -> str:
+    """What a picture does not show, in a sentence; empty when it shows all."""
+    sides = zip(("query", "passage"), shown.left, (shown.query_added, shown.passage_added), strict=True)
+    phrases = [
+        f"{count} of the {side}, which added {shown.total - added.sum():+.4f} in all"
+        for side, count, added in sides
+        if count
+    ]
+    return f"Lines left out: {'; '.join(phrases)}." if phrases else ""
+
+
+def _only(whole: Units, rows: Sequence[int], columns: Sequence[int]) -> Units:
+    """Some rows and columns; what these added, they still added."""
+    cells = np.ix_(rows, columns)
+    left = (len(whole.query) - len(rows), len(whole.passage) - len(columns))
+    return replace(
+        whole,
+        query=tuple(whole.query[i] for i in rows),
+        passage=tuple(whole.passage[j] for j in columns),
+        contributions=whole.contributions[cells],
+        similarity=whole.similarity[cells],
+        query_added=whole.query_added[rows],
+        passage_added=whole.passage_added[columns],
+        left=(whole.left[0] + left[0], whole.left[1] + left[1]),
+    )
+
+
+def _largest(added: Vector, count: int) -> list[int]:
+    return sorted(np.argsort(-np.abs(added), kind="stable")[:count].tolist())
+
+
+def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
+    """Each word a unit, and behind them those of each kind in `_GROUPS` together; or each token a unit."""
+    groups = () if by == "token" else _GROUPS
+    units = [Unit(one_line(w.text), w.kind, (i,)) for i, w in enumerate(words) if w.kind not in groups]
+    for kind in groups:
+        if places := tuple(i for i, word in enumerate(words) if word.kind == kind):
+            units.append(Unit(one_line(all_of_kind(kind, words)), kind, places))
+    return tuple(units)
+
+
+def _by_units(reduce: np.ufunc, cells: Matrix, query: Sequence[Unit], passage: Sequence[Unit]) -> Matrix:
+    """(U, V) from the words' matrix: the cells of the words of two units, added up, say."""
+    rows = np.stack([reduce.reduce(cells[list(unit.words)], axis=0) for unit in query])
+    columns = [reduce.reduce(rows[:, list(unit.words)], axis=1) for unit in passage]
+    return np.stack(columns, axis=1)
+
+
+def _tokens(why: Explanation) -> WordMatrices:
+    """The matrices by tokens, each token as a word of its own."""
+    return WordMatrices(
+        tuple(_token(token, i) for i, token in enumerate(why.query_tokens)),
+        tuple(_token(token, i) for i, token in enumerate(why.passage_tokens)),
+        why.contributions,
+        why.similarity,
+    )
+
+
+def _token(token: Token, at: int) -> Word:
+    kind: WordKind = token.part if token.part != "text" else "word"
+    if kind == "word" and not any(character.isalnum() for character in token.text):
+        kind = "punctuation"
+    return Word(token.text, token.start, token.end, kind, (at, at + 1))
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Two values: what lies at one of them, or beyond, has the colour of that end.
+
+    From `low` 0 or higher colours grow from none at `low`. With a `low` below 0 there is none at 0, and the colours of
+    what is below it grow towards `low`.
+    """
+
+    low: float = -1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for ends that are none."""
+        if not (self.low < self.high and self.high > 0):
+            raise ValueError(
+                f"colours from {self.low:g} to {self.high:g}: the end is not above the start, or not above 0"
+            )
+
+    def share(self, value: Any) -> Any:
+        """Where a value, or each of an array, stands: in [-1, 1], 0 for no colour."""
+        if self.low >= 0:
+            return np.clip((value - self.low) / (self.high - self.low), 0, 1)
+        return np.clip(value / np.where(np.asarray(value) < 0, -self.low, self.high), -1, 1)
+
+    @property
+    def said(self) -> str:
+        """What to add to a sentence about a picture of cosines; nothing where the ends are the usual ones."""
+        return "" if self == COSINES else f"; coloured from {self.low:g} to {self.high:g}"
+
+
+COSINES = Ends()
+
+
+def around_zero(end: float) -> Ends:
+    """From -end to end."""
+    return Ends(-end, end)
 
 
 @as_text
@@ -39,13 +246,12 @@ def sentences(canvas: Canvas, similarities: Similarities, ends: Ends = COSINES) 
     if not similarities.itself:
         _draw_legend(canvas, columns, similarities.columns)
     shape = f"{len(rows)} x {len(columns)} cosines"
-    large = max(similarities.cosines.shape) > _MOST_SENTENCES
-    if large:
+    if max(similarities.cosines.shape) > _MOST_SENTENCES:
         canvas.dim(f"{shape} are too many to draw here; --html, --png, --csv and --json have them all.")
     else:
-        draw_cells(canvas, rows, columns, similarities.cosines.tolist(), ends, places=2)
+        _draw_cells(canvas, rows, columns, similarities.cosines, ends)
     canvas.title("Closest pairs")
-    for i, j in similarities.closest(4 * _CLOSEST if large else _CLOSEST):
+    for i, j in similarities.closest(_CLOSEST):
         canvas.line(f"  {similarities.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
     canvas.dim(f"  ({shape}, {similarities.pooling} pooling, {one_line(similarities.model)})")
 
@@ -67,38 +273,28 @@ def matrices(
     ends: Ends = COSINES,
 ) -> None:
     """The matrices of two texts, unit by unit: what made the cosine, then what is like what. Nothing is cut off."""
-    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
     if hit:
         draw_head(canvas, why, hit)
     else:
         canvas.facts((("rows", one_line(why.query)), ("columns", one_line(why.passage))))
+    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
     if contributions:
-        part = "cosine" if why.weight == 1 else "cosine's part of the score"
-        canvas.title(f"Contributions, in thousandths: they add up to the {part}")
-        cells = [
-            [*values, total]
-            for values, total in zip(
-                (1000 * drawn.contributions).tolist(), (1000 * drawn.query_added).tolist(), strict=True
-            )
-        ]
-        draw_cells(
-            canvas,
-            rows,
-            [*columns, "sum"],
-            cells,
-            around_zero(1000 * largest_addend(drawn)),
-            places=1,
-            totals=True,
-        )
-        _draw_sum(canvas, why, drawn)
+        _draw_contributions(canvas, why, drawn)
     if cosines:
         canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not add up to anything")
-        draw_cells(canvas, rows, columns, drawn.similarity.tolist(), ends, places=2)
+        _draw_cells(canvas, rows, columns, drawn.similarity, ends)
     canvas.gap()
     canvas.dim(f"({len(rows)} x {len(columns)} {drawn.by}s. {left_out(drawn)}".rstrip() + ")")
 
 
-def _draw_sum(canvas: Canvas, why: Explanation, drawn: Units) -> None:
+def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
+    """The addends of the cosine, the sum of each row behind it, and the sum of all."""
+    part = "cosine" if why.weight == 1 else "cosine's part of the score"
+    canvas.title(f"Contributions, in thousandths: they add up to the {part}")
+    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
+    cells = 1000 * np.column_stack([drawn.contributions, drawn.query_added]).astype(np.float64)
+    ends = around_zero(1000 * largest_addend(drawn))
+    _draw_cells(canvas, rows, [*columns, "sum"], cells, ends, places=1)
     canvas.gap()
     whole = why.weight == 1 and not why.terms and why.late is None
     canvas.line(
@@ -111,35 +307,29 @@ def _draw_sum(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     canvas.dim(f"({how_made(why)})")
 
 
-def draw_cells(
+def _draw_cells(
     canvas: Canvas,
     rows: Sequence[str],
     columns: Sequence[str],
-    cells: Sequence[Sequence[float]],
+    cells: Matrix,
     ends: Ends,
-    *,
-    places: int,
-    totals: bool = False,
+    places: int = 2,
 ) -> None:
-    """A matrix in blocks of as many columns as the width has room for; the last may hold totals, without shades."""
+    """A matrix in blocks of as many columns as the width has room for."""
     label = min(max(map(cell_len, rows)), _LABEL)
     at_once = max(1, (canvas.width - label) // _CELL)
     for first in range(0, len(columns), at_once):
-        block = slice(first, first + at_once)
-        names = [
-            Column(name, width=_CELL - 1, justify="right", no_wrap=True, overflow="ellipsis")
-            for name in columns[block]
-        ]
-        head = Column(width=label, justify="right", no_wrap=True, overflow="ellipsis", style="bold")
-        table = grid(head, *names, gap=1)
-        for name, values in zip(rows, cells, strict=True):
-            numbers = [_cell(value, ends, places) for value in values[block]]
-            if totals and block.stop >= len(columns):
-                numbers[-1] = Text(fixed(values[-1], places))
-            table.add_row(name, *numbers)
+        names = [_column(name, _CELL - 1) for name in columns[first : first + at_once]]
+        table = grid(_column("", label, "bold"), *names, gap=1)
+        for name, values in zip(rows, cells[:, first : first + at_once].tolist(), strict=True):
+            table.add_row(name, *(_cell(value, ends, places) for value in values))
         if first:
             canvas.gap()
         canvas.table(table)
+
+
+def _column(name: str, width: int, style: str = "") -> Column:
+    return Column(name, width=width, justify="right", no_wrap=True, overflow="ellipsis", style=style)
 
 
 def _cell(value: float, ends: Ends, places: int) -> Text:
@@ -148,6 +338,24 @@ def _cell(value: float, ends: Ends, places: int) -> Text:
     shade = _SHADES[round(abs(float(ends.share(value))) * (len(_SHADES) - 1))]
     tone = "red" if number.startswith("-") else "blue"
     return Text.assemble((shade * (_CELL - 1 - len(number)), tone), number)
+
+
+def sentences_csv(similarities: Similarities) -> str:
+    """n lines of m cosines, with the sentences as header line and first column."""
+    names, columns = similarities.labels
+    rows = zip(names, similarities.cosines.tolist(), strict=True)
+    return csv_of([("", *columns), *((text, *cosines) for text, cosines in rows)])
+
+
+def matrix_csv(drawn: Units, *, contributions: bool = False) -> str:
+    """A line for each unit of the query, a column for each of the passage: cosines, or contributions.
+
+    Units are named with their places, so that no two rows or columns have one name.
+    """
+    cells = drawn.contributions if contributions else drawn.similarity
+    head = ("", *(unit.numbered for unit in drawn.passage))
+    names = [unit.numbered for unit in drawn.query]
+    return csv_of([head, *((name, *row) for name, row in zip(names, cells.tolist(), strict=True))])
 
 
 MOST_TOKENS = 60
@@ -175,7 +383,7 @@ def attention(canvas: Canvas, attention: Attention, view: View = EVERY_HEAD) -> 
     else:
         names = labels(attention)
         numbered = [f"{i} {name}" for i, name in enumerate(names)]
-        draw_cells(canvas, numbered, names, weights.tolist(), COSINES, places=2)
+        _draw_cells(canvas, numbered, names, weights, COSINES)
     canvas.gap()
     for said in (rows_line(attention), *CAVEATS):
         canvas.dim(said)

@@ -14,6 +14,7 @@ from search.records.hits import Cluster, Hit, Surroundings, Verdict
 from search.render.format import (
     copies_of,
     counted,
+    csv_of,
     escape,
     escaped_name,
     headings,
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from search.records.explanations import Highlight
     from search.records.predictions import Answer, Answers
 
+CSV_COLUMNS = (
+    "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",
+    "heading", "text", "changed", "index", "document_id",
+)  # fmt: skip
 _NO_PASSAGES = "the index holds no passages yet."
 _SAID = {
     "answers likely": "Answers likely",
@@ -149,6 +154,11 @@ def _draw(
         if warning:
             canvas.line(warning, style="yellow", indent=4)
     canvas.gap()
+
+
+def as_csv(ranked: Sequence[Hit]) -> str:
+    """A header, then a line of CSV_COLUMNS for each hit."""
+    return csv_of([CSV_COLUMNS, *([getattr(hit, name) for name in CSV_COLUMNS] for hit in ranked)])
 
 
 def markdown(ranked: Sequence[Hit]) -> str:

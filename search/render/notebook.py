@@ -15,8 +15,8 @@ from search.records.explanations import Explanation
 from search.records.hits import Hit, Hits
 from search.records.inspections import InputToken, Inspection
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
+from search.render.heatmap import COSINES, By, Ends, Units, around_zero, largest_addend, left_out, part, units
 from search.render.page.document import isolated, text
-from search.render.units import COSINES, By, Ends, Units, around_zero, largest_addend, left_out, part, units
 from search.render.why import how_made, sentence, signed
 
 if TYPE_CHECKING:

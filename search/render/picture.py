@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import fill, shorten
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,11 +22,21 @@ from search.records.evaluations import CurvePoint, TrainingReport
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.inspections import EVERY_HEAD, Attention, ContextualCosines, View
+from search.render.evaluation import base_name, figures_line, steps_line
 from search.render.format import headings, layer_of, letters, named, one_line, where
-from search.render.heatmap import CAVEATS, labels, rows_line
+from search.render.heatmap import (
+    CAVEATS,
+    COSINES,
+    Ends,
+    Units,
+    around_zero,
+    labels,
+    largest_addend,
+    left_out,
+    part,
+    rows_line,
+)
 from search.render.inspection import compared, what_is_compared, what_was_compared
-from search.render.training import base_name, figures_line, steps_line
-from search.render.units import COSINES, Ends, Units, around_zero, largest_addend, left_out, part
 from search.render.why import signed
 
 if TYPE_CHECKING:
@@ -74,7 +84,7 @@ def _style() -> Iterator[None]:
 
     here = {font.name for font in fontManager.ttflist}
     fonts = [name for name in _FONTS if name in here]
-    settings = {"font.family": fonts, "font.size": 9, "text.parse_math": False}
+    settings: Any = {"font.family": fonts, "font.size": 9, "text.parse_math": False}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of characters that no font has, which are drawn as boxes
         yield

@@ -31,6 +31,7 @@ from search.records.options import (
 )
 from search.render import json
 from search.render import page as drawn_alone
+from search.render.heatmap import units
 from search.render.page import hits as draw
 from search.render.page import laboratory
 from search.render.page import reading as drawn_reading
@@ -38,7 +39,6 @@ from search.render.page import search as drawn
 from search.render.page import why as drawn_why
 from search.render.page.document import Page, assets
 from search.render.page.laboratory import LONGEST, Given
-from search.render.units import units
 from search.serving.parameters import LARGEST, MOST_TEXTS, Asked, Id, IndexName
 from search.serving.problems import FRAGMENT, as_page
 from search.serving.served import GenerationGone, in_one_generation

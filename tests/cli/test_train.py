@@ -10,7 +10,7 @@ import pytest
 
 from search import Index
 from search.records.evaluations import CurvePoint, Estimate, TrainingFile, TrainingReport
-from search.render import training as draw
+from search.render import evaluation as draw
 from tests.conftest import Run
 from tests.training.conftest import trainable, write_graded, write_pairs, write_texts
 

@@ -15,7 +15,7 @@ import pytest
 import search
 from search.records.comparisons import Similarities
 from search.render import page
-from search.render.units import units
+from search.render.heatmap import units
 
 if not os.environ.get("CI"):
     pytest.importorskip("selenium", reason="selenium is not installed")

@@ -12,7 +12,7 @@ import pytest
 import search
 from search.errors import InputError, OptionalDependency
 from search.records.hits import Hits
-from search.render.units import largest_addend, units
+from search.render.heatmap import largest_addend, units
 from tests.conftest import REPOSITORY
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences

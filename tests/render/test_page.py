@@ -31,6 +31,7 @@ from search.records.inspections import (
 from search.records.options import Ranking
 from search.records.tokens import Word
 from search.render import page
+from search.render.heatmap import units
 from search.render.page import laboratory
 from search.render.page import why as draw
 from search.render.page.document import embedded, text
@@ -39,7 +40,6 @@ from search.render.page.laboratory import in_contexts, inspection
 from search.render.page.reading import index_changed, reading
 from search.render.page.search import Found, search, toggled
 from search.render.page.why import why
-from search.render.units import units
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
 

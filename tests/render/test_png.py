@@ -12,7 +12,7 @@ from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.inspections import ContextualCosines
 from search.records.tokens import Token
-from search.render.units import units
+from search.render.heatmap import units
 from tests.conftest import REPOSITORY
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
@@ -69,7 +69,9 @@ def test_a_small_explanation_has_numbers_labels_and_sums(written: list[str]) -> 
     width, height = size(picture.explanation(by_hand(), units(by_hand()), HIT))
     assert width > height > 500
     assert {"Keys", "lock", "Key", "Door", "punctuation", "[CLS] and [SEP]"} <= set(written)
-    assert {"94.2", "0.67", "Keys +0.500"} <= set(written)  # of Keys: an addend and a cosine with Key; its sum
+    assert {"94.2", "0.67", "Keys +0.500"} <= set(
+        written
+    )  # of Keys: an addend and a cosine with Key; its sum
     whole = "\n".join(written)
     assert "Query: Keys\nPassage: /notes/keys.md:3-5 (rank 1, p12)" in whole
     assert "score 1.250000 = 1.000000 (contributions) + 2.5e-01 (residual)" in whole

@@ -20,7 +20,7 @@ from search.records.hits import Hit, Surroundings
 from search.records.options import Ranking
 from search.records.predictions import Answer, Answers
 from search.records.reports import RandomPairs, Report, SkippedGroup
-from search.render import csv, heatmap, hits, json, reports, why
+from search.render import heatmap, hits, json, reports, why
 from search.render.format import (
     escape,
     letters,
@@ -31,7 +31,7 @@ from search.render.format import (
     snippet,
     where,
 )
-from search.render.units import COSINES, Ends, largest_addend, left_out, part, units
+from search.render.heatmap import COSINES, Ends, largest_addend, left_out, part, units
 from tests.explaining.test_explanation import by_hand
 
 EVIL = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
@@ -307,7 +307,7 @@ def test_pairs_in_a_terminal() -> None:
     lines = drawn.split("\n")
     (first, second) = (i for i, line in enumerate(lines) if line.split()[:2] == ["[CLS]", "door"])
     assert lines[first].split() == ["[CLS]", "door", "lock", ",", "key", "[SEP]", "sum"]
-    assert lines[first + 4].split()[-1] == "445.7"  # 18 + ... + 23 of 276, in thousandths
+    assert lines[first + 4].split()[-1] == "█445.7"  # 18 + ... + 23 of 276, in thousandths
     assert "0.96" in lines[second + 4]
     assert "layer 3" in drawn
     assert "(4 x 6 tokens.)" in drawn
@@ -347,26 +347,26 @@ def rows(text: str) -> list[list[str]]:
 
 def test_csv_of_sentences() -> None:
     found = replace(sentences(), rows=('a "quoted", one', "b", "c"))
-    (head, first, *_) = rows(csv.sentences(found))
+    (head, first, *_) = rows(heatmap.sentences_csv(found))
     assert head == ["", "sentence 0", "sentence 1", "sentence 2"]
     assert first == ['a "quoted", one', "1", "0.5", "-0.25"]
 
 
 def test_csv_of_two_texts() -> None:
     why = by_hand()
-    head, *lines = rows(csv.matrix(units(why, "token")))
+    head, *lines = rows(heatmap.matrix_csv(units(why, "token")))
     assert head == ["", "0:[CLS]", "1:door", "2:lock", "3:,", "4:key", "5:[SEP]"]
     assert [line[0] for line in lines] == ["0:[CLS]", "1:key", "2:##s", "3:[SEP]"]
     np.testing.assert_allclose(np.array([line[1:] for line in lines], dtype=float), why.similarity, atol=1e-6)
-    _, *lines = rows(csv.matrix(units(why, "token"), contributions=True))
+    _, *lines = rows(heatmap.matrix_csv(units(why, "token"), contributions=True))
     assert sum(float(cell) for line in lines for cell in line[1:]) == pytest.approx(1.0)
 
 
 def test_csv_has_documented_columns_and_seven_digits() -> None:
     text = 'a "b",\nc\x1b[2J'
     hit = replace(HIT, score=0.12345678, cosine=None, lexical=None, text=text)
-    header, row = standard_csv.reader(io.StringIO(csv.hits([hit])))
-    assert tuple(header) == csv.HIT_COLUMNS
+    header, row = standard_csv.reader(io.StringIO(hits.as_csv([hit])))
+    assert tuple(header) == hits.CSV_COLUMNS
     found = dict(zip(header, row, strict=True))
     assert found == {
         "rank": "1", "score": "0.1234568", "cosine": "", "lexical": "", "path": "/notes/keys.md", "line_start": "3",

@@ -10,8 +10,8 @@ from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.tokens import Word
 from search.render.format import headings, hub_warning, layer_of, named, percentile_of, where
+from search.render.heatmap import COSINES, Ends, Unit, Units, largest_addend
 from search.render.page.document import Page, about, bar, data, isolated, shade, signed, text
-from search.render.units import COSINES, Ends, Unit, Units, largest_addend
 from search.render.why import sentence
 
 if TYPE_CHECKING:

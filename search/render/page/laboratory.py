@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from search.records.inspections import ContextualCosines, InputToken, Inspection
 from search.render.format import letters
+from search.render.heatmap import By
 from search.render.inspection import (
     compared,
     embedding_lengths,
@@ -18,7 +19,6 @@ from search.render.inspection import (
 )
 from search.render.page.document import Page, about, bar, hidden, isolated, kept, link, options, shade, text
 from search.render.page.why import choices
-from search.render.units import By
 
 LONGEST = 8_000  # characters of all texts, which go into an address
 SHOWN = {"tokens": "tokens and layers", "attention": "who reads whom", "word": "a word in its contexts"}

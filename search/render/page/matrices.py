@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 from search.records.comparisons import Similarities
 from search.render.format import letters, one_line
+from search.render.heatmap import COSINES, Ends
 from search.render.page.document import shade
-from search.render.units import COSINES, Ends
 
 MOST_WEIGHTS = 5_000_000  # about 12 MB; more make a page that no browser opens gladly
 _PLACES = 1000  # weights are rounded to thousandths

@@ -12,6 +12,7 @@ from search.records.documents import NamedDocument
 from search.records.explanations import Explanation, Partner, middle_layer
 from search.records.hits import Hit
 from search.render.format import counted, headings, named, percentile_of, snippet, where
+from search.render.heatmap import By, units
 from search.render.page.document import (
     Page,
     about,
@@ -26,7 +27,6 @@ from search.render.page.document import (
     text,
 )
 from search.render.page.explanation import explanation
-from search.render.units import By, units
 from search.render.why import WAYS_OUT, answer, in_order, share_name, verdict
 
 _UNITS = {"word": "words", "token": "tokens"}
