@@ -34,8 +34,7 @@ from pydantic import BaseModel
 
 from search import Index
 from search.serving.mcp.answers import written
-from search.serving.mcp.fetching import fetch
-from search.serving.mcp.tools import search
+from search.serving.mcp.tools import fetch, search
 from search.serving.served import Served
 
 CHARACTERS = 4  # a token

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import search
 from search.errors import SearchError
 from search.serving import api, pages, problems
 from search.serving.guard import AGENTS, Guard, RequestLimiter, Settings
 from search.serving.local import Local
-from search.serving.mcp.http import Agents
 from search.serving.problems import Problem
 from search.serving.served import Served
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 _CORS_HEADERS = ("Authorization", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
 
@@ -75,6 +79,34 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
         return PlainTextResponse("ok\n")
 
     return Local(Guard(app, settings), served, limiter)
+
+
+class Agents:
+    """An ASGI application that speaks the protocol while it is `answering`."""
+
+    def __init__(self, served: Served, run: Any) -> None:
+        self._served, self._run = served, run
+        self._manager: StreamableHTTPSessionManager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._manager.handle_request(scope, receive, send)
+
+    @asynccontextmanager
+    async def answering(self) -> AsyncIterator[None]:
+        """The time in which requests are answered."""
+        self._manager = await run_sync(self._load)
+        async with self._manager.run():
+            yield
+
+    def _load(self) -> StreamableHTTPSessionManager:
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        from search.serving.mcp.server import server
+
+        made = server(self._served, self._run)
+        guarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # by search.serving.guard
+        made.streamable_http_app(json_response=True, stateless_http=True, transport_security=guarded)
+        return made.session_manager
 
 
 async def _for_agents(limiter: RequestLimiter, work: Callable[[], Any]) -> Any:

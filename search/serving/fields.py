@@ -53,7 +53,7 @@ def fields_of(*kinds: type, base: type[Given] = Given) -> Any:
         about = Field(description=option.help, ge=option.ge, le=option.le, examples=examples)
         default = Field(default_factory=list) if type_ == Sequence[str] | None else option.default
         fields[name] = (Annotated[limited, about], default)
-    return create_model(kinds[0].__name__, __base__=base, **fields)
+    return create_model("Options", __base__=base, **fields)
 
 
 def as_next(generation: int, offset: int) -> str:

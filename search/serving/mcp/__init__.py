@@ -2,10 +2,9 @@
 
     server(served, run)  ->  an MCPServer of the official SDK, which its transports run
 
-tools.py      search, explain, why_not, status; fetching.py, fetch: functions whose signatures are the tools' schemas
+tools.py      search, explain, why_not, status, fetch: functions whose signatures are the tools' schemas
 answers.py    what they answer
-server.py     tools and documents, as the SDK takes them; stdio
-http.py       a client that asks `seewhy serve`
+server.py     tools as the SDK takes them; stdio
 
-No tool writes. The SDK is imported by server.py alone, and by http.py when it answers: that takes half a second.
+No tool writes. The SDK is imported by server.py alone, and by ../app.py when it answers: that takes half a second.
 """

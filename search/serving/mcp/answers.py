@@ -1,4 +1,4 @@
-"""Answers of the tools, their length in tokens, and the ids and addresses in them. Empty fields are left out."""
+"""Answers of the tools, their length in tokens, and the ids in them. Empty fields are left out."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
-from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
 from search.errors import InputError, quoted
 from search.render import json
 
-SCHEME = "seewhy"
-
 _ID = re.compile(r"(?P<index>.+)@(?P<generation>[0-9]{1,16})/p(?P<passage>[0-9]{1,16})", re.DOTALL)
-_NEXT = re.compile(r"([0-9]{1,16})-([0-9]{1,5})")
 
 
 @dataclass(frozen=True)
@@ -42,32 +38,8 @@ class PassageId:
         return cls(found["index"], int(found["generation"]), int(found["passage"]))
 
 
-def as_next(generation: int, offset: int) -> str:
-    """What asks for the hits behind the first `offset`."""
-    return f"{generation}-{offset}"
-
-
-def of_next(said: str) -> tuple[int, int]:
-    """The generation and the offset.
-
-    Raises:
-        InputError: it is nothing that `search` gave.
-    """
-    found = _NEXT.fullmatch(said)
-    if found is None:
-        raise InputError(
-            f"{quoted(said[:80])} is no value of next. Take it from an answer to the same query, or leave it out."
-        )
-    return int(found[1]), int(found[2])
-
-
-def uri_of(index: str, document: str) -> str:
-    """The address of a document, by its name."""
-    return f"{SCHEME}://{quote(index, safe='')}/{quote(document)}"
-
-
 _CHARACTERS = 4  # of English and of JSON; to count by a tokenizer takes longer, and each model has its own
-_SNIPPETS = (1_200, 900, 700, 550, 400, 300, 200, 100)  # characters
+_SNIPPETS = (1_200, 800, 500, 300, 200, 100)  # characters
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -109,13 +81,6 @@ class Verdict(BaseModel):
     probability: float
 
 
-class Addend(BaseModel):
-    """What a word added to the score."""
-
-    word: str
-    adds: float
-
-
 class Hit(BaseModel):
     """One passage."""
 
@@ -135,9 +100,6 @@ class Hit(BaseModel):
     percentile: Annotated[
         float | None, Field(description="How many in a hundred random pairs of query and passage score less.")
     ] = None
-    strongest: Annotated[
-        list[Addend] | None, Field(description="The words in the passage that add most to `words`.")
-    ] = None
     changed: Annotated[
         Changed | None, Field(description="What has become of the file since it was indexed.")
     ] = None
@@ -152,7 +114,6 @@ class Found(BaseModel):
     total: Annotated[int, Field(description="Passages of the indexes.")]
     index: Annotated[str, Field(description="The indexes that were asked.")]
     generation: Annotated[int, Field(description="Another number after every change of the indexes.")]
-    changed: Annotated[bool, Field(description="A file of these hits is not as it was indexed.")]
     notes: list[str] | None = None
 
 
@@ -198,7 +159,6 @@ class Explained(BaseModel):
     shares: list[Share]
     others: Annotated[float, Field(description="All shares that are not listed.")] = 0.0
     residual: float
-    generation: int
 
 
 class Why(BaseModel):
@@ -209,16 +169,9 @@ class Why(BaseModel):
     cause: Literal["found", "lower", "limit", "copy", "changed", "gone", "not indexed", "filtered"]
     said: str
     rank: int | None = None
-    passages: int
     id: Annotated[str | None, Field(description="Its best passage.")] = None
     place: Place | None = None
     score: float | None = None
-    last: Annotated[Place | None, Field(description="The last hit, which stands above it.")] = None
-    gap: Annotated[float | None, Field(description="Score of the last hit less its own.")] = None
-    differences: Annotated[
-        list[Addend] | None, Field(description="What words of the query add to the gap, the largest first.")
-    ] = None
-    generation: int
 
 
 class Index(BaseModel):
@@ -231,7 +184,6 @@ class Index(BaseModel):
     updated: str | None = None
     model: str | None = None
     generation: int | None = None
-    skipped: Annotated[int | None, Field(description="Files that were left out.")] = None
     notes: list[str] | None = None
     problem: Annotated[str | None, Field(description="Why it cannot be asked.")] = None
 

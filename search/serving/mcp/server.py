@@ -1,31 +1,38 @@
-"""The server of the SDK with tools and documents, and over standard input and output."""
+"""The server of the SDK with the tools, over standard input and output or, at /mcp, over HTTP."""
 
 from __future__ import annotations
 
+import inspect
 import signal
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import CallToolResult, ContentBlock, ResourceLink, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 import search
-from search.errors import InputError, SearchError
-from search.serving.mcp import fetching, tools
-from search.serving.mcp.answers import SCHEME, Fetched, PassageId, uri_of, written
+from search.errors import SearchError
+from search.records.options import FilterOptions, ModeOptions
+from search.serving.fields import fields_of
+from search.serving.mcp import tools
+from search.serving.mcp.answers import written
 from search.serving.served import Served
 
-Answer = TypeVar("Answer")
-Work = Callable[[], Answer]
-Run = Callable[[Work[Any]], Awaitable[Any]]
+Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
-_LONGEST_DOCUMENT = 80_000  # characters; clients refuse answers that are much longer
 _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+# Function, title, and the declared options that it takes as keywords.
+_TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
+    (tools.search, "Search by meaning and words", (FilterOptions, ModeOptions)),
+    (tools.explain, "Why a passage has its score", (ModeOptions,)),
+    (tools.why_not, "Why a document was not found", (FilterOptions, ModeOptions)),
+    (tools.status, "What the indexes hold", ()),
+    (tools.fetch, "Read a passage or lines", ()),
 )
 
 
@@ -36,34 +43,15 @@ def server(served: Served, run: Run = run_sync) -> MCPServer[Any]:
         served: the indexes that can be asked.
         run: runs work in a thread.
     """
-
-    async def answered(work: Callable[..., Answer], **arguments: Any) -> Answer:
-        def answer() -> Answer:
-            served.renew()
-            return work(served, **arguments)
-
-        found: Answer = await run(answer)
-        return found
-
-    made: MCPServer[Any] = MCPServer(
+    return MCPServer(
         "seewhy",
         version=search.__version__,
         title="seewhy",
         description="Semantic search that shows its working.",
-        instructions=instructions_of(served),
+        instructions=_instructions(served),
         log_level="ERROR",
-        tools=[_offered(tool, partial(answered, tool.function)) for tool in tools.TOOLS],
+        tools=[_offered(served, run, *tool) for tool in _TOOLS],
     )
-
-    @made.resource(f"{SCHEME}://{{index}}/{{+path}}", name="document", title="A document of an index")
-    async def document(index: str, path: str) -> str:
-        """A whole document by its path within the indexed folder, as the index holds it."""
-        try:
-            return await answered(_document, index=index, path=path)
-        except SearchError as error:
-            raise ResourceNotFoundError(str(error)) from None
-
-    return made
 
 
 def answer(served: Served) -> None:
@@ -72,7 +60,7 @@ def answer(served: Served) -> None:
     server(served).run()
 
 
-def instructions_of(served: Served) -> str:
+def _instructions(served: Served) -> str:
     """What a client is told of the indexes before it asks."""
     served.renew()
     lines = [
@@ -91,69 +79,43 @@ def instructions_of(served: Served) -> str:
     )
 
 
-def _offered(tool: tools.Tool, answered: Callable[..., Awaitable[Any]]) -> Tool:
-    """A tool as the SDK takes it; an argument that it does not know is refused."""
+def _offered(
+    served: Served, run: Run, function: Callable[..., Any], title: str, kinds: tuple[type, ...]
+) -> Tool:
+    """A function as a tool of the SDK, which refuses arguments that it does not know."""
 
     async def call(**arguments: Any) -> CallToolResult:
+        def work() -> Any:
+            served.renew()
+            return function(served, **arguments)
+
         try:
-            return _result(await answered(**arguments))
+            found = await run(work)
         except SearchError as error:
             raise ToolError(str(error)) from None
+        text = TextContent(type="text", text=written(found))
+        return CallToolResult(content=[text], structured_content=found.model_dump(exclude_none=True))
 
-    returned: Any = Annotated[CallToolResult, tool.signature.return_annotation]
-    call.__signature__ = tool.signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
-    made = Tool.from_function(
-        call,
-        name=tool.function.__name__,
-        title=tool.title,
-        description=" ".join((tool.function.__doc__ or "").split()),
-        annotations=_READS,
-    )
+    call.__signature__ = _signature(function, kinds)  # type: ignore[attr-defined]
+    description = " ".join((function.__doc__ or "").split())
+    name = function.__name__
+    made = Tool.from_function(call, name=name, title=title, description=description, annotations=_READS)
     model = made.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
-    made.parameters = _untitled(model.model_json_schema())
-    made.fn_metadata.output_schema = _untitled(made.fn_metadata.output_schema)
+    made.parameters = model.model_json_schema()
     return made
 
 
-def _untitled(schema: Any) -> Any:
-    """A schema without titles, which only repeat names: models pay for each word."""
-    if isinstance(schema, list):
-        return list(map(_untitled, schema))
-    if not isinstance(schema, dict):
-        return schema
-    kept = {name: _untitled(value) for name, value in schema.items()}
-    if isinstance(kept.get("title"), str):
-        del kept["title"]
-    return kept
-
-
-def _result(answer: Any) -> CallToolResult:
-    """An answer as JSON, as text too; with a link to the document of a text."""
-    content: list[ContentBlock] = [TextContent(type="text", text=written(answer))]
-    if isinstance(answer, Fetched):
-        document = answer.place.rpartition(":")[0]
-        uri = uri_of(PassageId.of(answer.id).index, document)
-        content.append(ResourceLink(uri=uri, name=document, title=answer.title))
-    return CallToolResult(content=content, structured_content=answer.model_dump(exclude_none=True))
-
-
-def _document(served: Served, index: str, path: str) -> str:
-    """The text of a document.
-
-    Raises:
-        InputError: there is no such document, or it is too long to be sent whole.
-    """
-    there = served.index(index)
-    for one in there.documents_named(path, 10_000):
-        if one.name == path:
-            document = fetching.document_of(there, one.id)
-            text = fetching.readable(document, 0, len(document.text))
-            if len(text) <= _LONGEST_DOCUMENT:
-                return text
-            raise InputError(
-                f"'{path}' has {len(text):,} characters, more than are sent at once. Search in it, with "
-                f"where=path:{path}, and fetch the lines that you need."
-            )
-    raise InputError(f"the index '{index}' has no document '{path}'. Take its path from `place` of a hit.")
+def _signature(function: Callable[..., Any], kinds: tuple[type, ...]) -> inspect.Signature:
+    """The arguments of a function as agents give them: without the first, with declared options."""
+    signature = inspect.signature(function, eval_str=True)
+    _, *parameters = (one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD)
+    for name, field in fields_of(*kinds).model_fields.items():
+        hint: Any = Annotated[field.annotation, field]
+        option = inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hint
+        )
+        parameters.append(option)
+    returned: Any = Annotated[CallToolResult, signature.return_annotation]
+    return signature.replace(parameters=parameters, return_annotation=returned)

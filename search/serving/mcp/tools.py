@@ -1,32 +1,33 @@
-"""The tools `search`, `explain`, `why_not` and `status`: the library's records, as short as a model needs them."""
+"""The tools: the library's records, as short as a model needs them. Their signatures are what agents may give."""
 
 from __future__ import annotations
 
-import inspect
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
+from search.ranking.reading import LINES_OF_THEIR_OWN
 from search.records import hits as records
 from search.records.comparisons import WhyNot
+from search.records.contents import DocumentText, StoredPassage
 from search.records.explanations import Explanation, Highlight, Share
-from search.records.options import FilterOptions, ModeOptions, part_of
+from search.records.options import ModeOptions, part_of
 from search.render.passage import cut
-from search.serving.fields import LONGEST_QUERY, fields_of
+from search.serving.fields import LONGEST_QUERY, as_next, of_next
 from search.serving.mcp import answers
-from search.serving.mcp.answers import PassageId, as_next, listed, of_next
+from search.serving.mcp.answers import PassageId, listed, tokens
 from search.serving.served import GenerationGone, Served, in_one_generation
 from search.several import Indexes, name_of
 
 FEWEST_TOKENS, MOST_TOKENS = 300, 8_000
-_STRONGEST = 3
 _SHARES = 20
+LINES = r"^[0-9]{1,9}-[0-9]{1,9}$"
 
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
 IndexName = Annotated[Text | None, Field(description="Name of an index; all where none is named.")]
@@ -42,47 +43,6 @@ Tokens = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A function that agents call.
-
-    Attributes:
-        signature: its arguments as agents give them.
-    """
-
-    function: Callable[..., BaseModel]
-    title: str
-    signature: inspect.Signature
-
-
-TOOLS: list[Tool] = []
-Function = TypeVar("Function", bound=Callable[..., BaseModel])
-
-
-def tool(title: str, *kinds: type) -> Callable[[Function], Function]:
-    """Offer a function to agents; its docstring tells a model what it is for.
-
-    Args:
-        kinds: of declared options, which the function takes as keywords.
-    """
-
-    def register(function: Function) -> Function:
-        signature = inspect.signature(function, eval_str=True)
-        _, *parameters = (one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD)
-        for kind in kinds:
-            for name, field in fields_of(kind).model_fields.items():
-                type_: Any = Annotated[field.annotation, field]
-                option = inspect.Parameter(
-                    name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=type_
-                )
-                parameters.append(option)
-        TOOLS.append(Tool(function, title, signature.replace(parameters=parameters)))
-        return function
-
-    return register
-
-
-@tool("Search by meaning and words", FilterOptions, ModeOptions)
 def search(
     served: Served,
     query: Query,
@@ -106,7 +66,9 @@ def search(
         return hits, asked.highlights(query, hits) if hits else ()
 
     generation, (hits, marks) = in_one_generation(asked, wanted, find)
-    notes = [*asked.notes, *(_no_hits(next, options) if not hits else ())]
+    notes = list(asked.notes)
+    if not hits and (options.get("where") or options.get("since")):
+        notes.append("No passage passes the filter. Ask without where and since.")
     total = sum(one.status().passages for one in asked.all)
     ids = [str(PassageId(hit.index, asked.of(hit).generation, hit.passage_id)) for hit in hits]
 
@@ -122,7 +84,6 @@ def search(
             total=total,
             index=", ".join(map(name_of, asked.all)),
             generation=generation,
-            changed=any(hit.changed for hit in hits[:count]),
             notes=notes or None,
         )
 
@@ -153,14 +114,6 @@ def _comparable(served: Served, query: str, name: str | None, options: dict[str,
     return Indexes(alike, notes, whatever_there_is=True)
 
 
-def _no_hits(next: str | None, options: dict[str, Any]) -> list[str]:
-    if next:
-        return ["There are no more hits."]
-    if options.get("where") or options.get("since"):
-        return ["No passage passes the filter. Ask without where and since."]
-    return ["No passage has a word of the query."] if options.get("mode") == "lexical" else []
-
-
 def _verdict(hits: Sequence[records.Hit]) -> answers.Verdict | None:
     said = hits[0].verdict if hits else None
     return answers.Verdict(says=said.says, probability=round(said.probability, 3)) if said else None
@@ -178,16 +131,8 @@ def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int
         score=round(hit.score, 4),
         **{name: round(value, 4) for name, value in hit.addends.items()},
         percentile=None if hit.percentile is None else round(hit.percentile, 1),
-        strongest=_strongest(hit, marks) or None,
         changed=hit.changed or None,
     )
-
-
-def _strongest(hit: records.Hit, marks: Sequence[Highlight]) -> list[answers.Addend]:
-    added: Counter[str] = Counter()
-    for mark in marks:
-        added[hit.text[mark.start : mark.end].lower()] += mark.weight  # type: ignore[assignment]
-    return [answers.Addend(word=word, adds=round(adds, 4)) for word, adds in added.most_common(_STRONGEST)]
 
 
 def _snippet(hit: records.Hit, marks: Sequence[Highlight], characters: int) -> str:
@@ -224,7 +169,6 @@ def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
     return index, id_
 
 
-@tool("Why a passage has its score", ModeOptions)
 def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.Explained:
     """Say why a passage has its score for a query: what each word of the query added, by its meaning and because it
     stands there. The addends sum to the score."""
@@ -236,26 +180,18 @@ def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.Exp
         hit = index.hit(query, id_.passage, **options)
         return hit, index.explain(query, hit)
 
-    generation, (hit, why) = in_one_generation(index, None, find)
+    _, (hit, why) = in_one_generation(index, None, find)
     shares = sorted(why.shares(), key=lambda share: -abs(share.contribution))
     return answers.Explained(
         id=id,
         place=place(hit.document, hit.line_start, hit.line_end),
-        said=sentence(why) or _no_words(why),
+        said=sentence(why) or "No word of the query adds to the score.",
         score=round(why.score, 6),
         cosine=round(why.cosine, 6),
         shares=[_share(share) for share in shares[:_SHARES]],
         others=round(sum(share.contribution for share in shares[_SHARES:]), 6),
         residual=why.residual,
-        generation=generation,
     )
-
-
-def _no_words(why: Explanation) -> str:
-    """What is said of a score that no word of the query adds to."""
-    if any(term.kind == "model" for term in why.terms):
-        return "Another model gave the score, and not word by word."
-    return "No word of the query adds to the score." if why.weight else "No word of the query stands in it."
 
 
 def _share(share: Share) -> answers.Share:
@@ -263,7 +199,6 @@ def _share(share: Share) -> answers.Share:
     return answers.Share(word=share.text, kind=share.kind, adds=round(share.contribution, 6), by=by)
 
 
-@tool("Why a document was not found", FilterOptions, ModeOptions)
 def why_not(
     served: Served,
     query: Query,
@@ -285,21 +220,16 @@ def why_not(
         return name, *in_one_generation(asked, None, lambda: asked.why_not(query, what, k, **options))
 
     name, generation, standing = _standing(served, document, index, stand)
-    hit, last, contrast = standing.hit, standing.last, standing.contrast
+    hit = standing.hit
     return answers.Why(
         index=name,
         document=standing.document,
         cause=standing.cause,
         said=" ".join(filter(None, (answer(standing), WAYS_OUT.get(standing.reason)))),
         rank=standing.rank,
-        passages=standing.passages,
         id=str(PassageId(name, generation, hit.passage_id)) if hit else None,
         place=place(hit.document, hit.line_start, hit.line_end) if hit else None,
         score=round(hit.score, 4) if hit else None,
-        last=place(last.document, last.line_start, last.line_end) if last and contrast else None,
-        gap=round(contrast.gap, 4) if contrast else None,
-        differences=_differences(standing) or None,
-        generation=generation,
     )
 
 
@@ -341,15 +271,6 @@ def _within(index: library.Index, document: str) -> Path:
     return root / document
 
 
-def _differences(standing: WhyNot) -> list[answers.Addend]:
-    words = standing.contrast.words if standing.contrast else ()
-    return [
-        answers.Addend(word=word.text, adds=round(word.gap, 4))
-        for word in sorted(words, key=lambda word: -abs(word.gap))[:5]
-    ]
-
-
-@tool("What the indexes hold")
 def status(served: Served, index: IndexName = None) -> answers.Indexes:
     """List the indexes: their folders, how much they hold, when they were brought up to date."""
     indexes = [_status(name, index) for name, index in served.named(index).items()]
@@ -367,8 +288,135 @@ def _status(name: str, index: library.Index) -> answers.Index:
             updated=held.updated,
             model=held.model,
             generation=index.generation,
-            skipped=sum(group.count for group in held.skipped),
             notes=list(index.notes) or None,
         )
     except SearchError as error:
         return answers.Index(name=name, problem=str(error))
+
+
+def fetch(
+    served: Served,
+    id: Id,
+    around: Annotated[
+        int, Field(ge=0, le=10_000, description="How many lines before the passage and behind it, too.")
+    ] = 20,
+    lines: Annotated[
+        str | None,
+        Field(pattern=LINES, description="Instead, these lines of its document, first and last: 120-180"),
+    ] = None,
+    offset: Annotated[int, Field(ge=0, description="Characters to skip, as `cut` of an answer says.")] = 0,
+    max_tokens: Tokens = 2_000,
+) -> answers.Fetched:
+    """Read a passage that search found with the lines around it, or any lines of its document. If the document is right
+    but the answer does not stand here, read on there with `lines`. Answer from this, and cite `place`."""
+    index, id_ = passage_of(served, id)
+
+    def find() -> tuple[StoredPassage, DocumentText]:
+        passage = index.passage(id_.passage)
+        document, text = index.document(passage.document_id), index.file_text(passage.document_id)
+        return passage, document if text is None else replace(document, text=text, gaps=())
+
+    generation, (passage, document) = in_one_generation(index, None, find)
+    notes = list(index.notes)
+    if generation != id_.generation:
+        notes.append("The index has changed since this id was given; this is what the passage is now.")
+
+    def made(start: int, stop: int, cut: str = "") -> answers.Fetched:
+        return _fetched(document, passage, id_, (start, stop), cut, notes)
+
+    wanted = around
+    start, end = _span(document, passage, lines, around)
+    while around and not lines and tokens(made(start, end, _CUT)) > max_tokens:
+        around //= 2
+        start, end = _span(document, passage, lines, around)
+    if offset >= end - start:
+        raise InputError(
+            f"there is nothing behind offset {offset}. Leave it out to begin with the first part."
+        )
+    rest = f"{_CUT}only {around} lines around are here." if around != wanted else ""
+    begin, stop = start + offset, min(end, start + offset + 4 * max_tokens)
+    same = f"lines={lines}" if lines else f"around={around}"
+    while (
+        tokens(answer := made(begin, stop, rest if stop == end else _CUT)) > max_tokens and stop > begin + 1
+    ):
+        stop = begin + (stop - begin) * 9 // 10
+    if stop < end:
+        stop = document.text.rfind("\n", begin, stop) + 1 or stop
+        answer = made(begin, stop, f"{_CUT}go on with {same} and offset={stop - start}.")
+    return answer
+
+
+_CUT = f"All of it is longer than max_tokens: {'':60}"
+
+
+def _span(document: DocumentText, passage: StoredPassage, lines: str | None, around: int) -> tuple[int, int]:
+    """The span of lines, or of a passage with lines around it.
+
+    Raises:
+        InputError: there are no such lines.
+    """
+    if not lines and not around:
+        return passage.start, passage.end
+    first, last = max(1, passage.line_start - around), passage.line_end + around
+    if lines:
+        first, last = map(int, lines.split("-"))
+    if document.kind in LINES_OF_THEIR_OWN:
+        those = [one for one in document.passages if one.line_start <= last and one.line_end >= first]
+        if those:
+            return those[0].start, those[-1].end
+    elif 1 <= first <= min(last, len(starts := _line_starts(document)) - 1):
+        return starts[first - 1], starts[min(last, len(starts) - 1)]
+    raise InputError(f"there are no lines {lines} in '{document.document}'. Name the first before the last.")
+
+
+def _line_starts(document: DocumentText) -> list[int]:
+    """Where each line begins, and where the last ends."""
+    from search.corpus.text import line_starts  # with all readers of files, which a search does without
+
+    size = len(document.text)
+    return [*(start for start in line_starts(document.text) if start < size), size]
+
+
+def _lines(document: DocumentText, passage: StoredPassage, start: int, stop: int) -> tuple[int, int]:
+    """The first and the last line of a span, as the file has them."""
+    if document.kind in LINES_OF_THEIR_OWN:
+        there = [one for one in document.passages if one.start < stop and start < one.end] or [passage]
+        return there[0].line_start, there[-1].line_end
+    starts = _line_starts(document)
+    first = bisect_right(starts, start)
+    return first, max(first, bisect_left(starts, stop))
+
+
+def _readable(document: DocumentText, start: int, end: int) -> str:
+    """A part of a document without the blanks that stand for what no passage holds; indentation stays."""
+    pieces, at = [], start
+    for gap in document.gaps:
+        if not gap.blank and at < gap.end and gap.start < end:
+            pieces += [document.text[at : gap.start], document.text[max(at, gap.start) : gap.end].rstrip(" ")]
+            at = gap.end
+    return "".join((*pieces, document.text[at:end]))
+
+
+def _fetched(
+    document: DocumentText,
+    passage: StoredPassage,
+    id_: PassageId,
+    span: tuple[int, int],
+    cut: str,
+    notes: list[str],
+) -> answers.Fetched:
+    first, last = _lines(document, passage, *span)
+    page = {"page": str(passage.page)} if passage.page else {}
+    about = {str(name): str(value) for name, value in document.metadata.items()}
+    return answers.Fetched(
+        id=str(id_),
+        title=document.title or document.document,
+        text=_readable(document, *span),
+        url=f"{Path(document.path).as_uri()}#L{first}-L{last}",
+        place=place(document.document, first, last),
+        heading=passage.heading or None,
+        cut=cut or None,
+        changed=document.changed or None,
+        notes=notes or None,
+        metadata={**about, "index": id_.index, "kind": document.kind, **page},
+    )
