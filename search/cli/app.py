@@ -1,7 +1,7 @@
 """The commands, the way out for errors, exit codes.
 
-Exit codes: 0 success, also with no hit (but for query --fail-if-nothing, then 1); 1 a failure, with one line that says
-what to do; 2 wrong usage; 130 stopped by Ctrl-C.
+Exit codes: 0 success, also with no hit; 1 a failure, with one line that says what to do; 2 wrong usage;
+130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
         "index": ("index:index", "Index folders of text, or bring their index up to date."),
         "query": ("query:query", "Rank the passages of an index by how well they answer TEXT."),
-        "search": ("interactive.command:search", "Search as you type, and look around in what is found."),
+        "search": ("query:search", "Search as you type, and look around in what is found."),
         "similar": ("query:similar", "List the passages that are most like a passage or a document."),
         "duplicates": (
-            "similarity:duplicates",
+            "query:duplicates",
             "List passages that say the same, the largest cluster first.",
         ),
         "serve": ("serve:serve", "Serve a page to search in, and an HTTP API."),
-        "mcp": ("mcp:mcp", "Let agents search, by the Model Context Protocol."),
+        "mcp": ("serve:mcp", "Let agents search, by the Model Context Protocol."),
     },
     "Why": {
         "explain": ("explain:explain", "Say why a passage has its score for TEXT, addend by addend."),
         "contrast": ("explain:contrast", "Say why passage A is above passage B for TEXT."),
         "why-not": ("explain:why_not", "Say why a document is not among the hits for TEXT."),
-        "similarity": ("similarity:similarity", "Compare sentences, or two texts token by token."),
+        "similarity": ("explain:similarity", "Compare sentences, or two texts token by token."),
     },
     "Indexes": {
         "status": ("index:status", "Say what an index is made of and what was left out of it."),
@@ -66,12 +66,12 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Laboratory": {
         "lab inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),
         "lab vocabulary": (
-            "vocabulary:vocabulary",
+            "inspect:vocabulary",
             "Ask a model's vocabulary: texts, ids, entries, and entries that are like a word.",
         ),
-        "lab fill": ("fill:fill", "Say which words BERT puts in the place of [MASK]."),
-        "lab next": ("fill:follows", "Say how likely each text follows the one before it."),
-        "lab ask": ("ask:ask", "Answer QUESTION with a span of the best passages for it."),
+        "lab fill": ("predict:fill", "Say which words BERT puts in the place of [MASK]."),
+        "lab next": ("predict:follows", "Say how likely each text follows the one before it."),
+        "lab ask": ("predict:ask", "Answer QUESTION with a span of the best passages for it."),
         "lab tag": ("label:tag", "Find entities or parts of speech in all passages."),
         "lab label train": ("label:label_train", "Train a head on labelled examples."),
         "lab label apply": ("label:label_apply", "Label every passage that has no label yet, or texts."),

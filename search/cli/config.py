@@ -58,9 +58,8 @@ def defaults(command: str) -> dict[str, Any]:
     if command not in _ASKING:
         return {name: values[name] for name in _EVERYWHERE if name in values}
     index = values.pop("index", None)
-    several = command in ("query", "explain", "search")
     if index and not os.environ.get("SEEWHY_INDEX"):
-        values["index"] = [index] if several else index
+        values["index"] = [index]
     return values
 
 

@@ -1,32 +1,127 @@
-"""seewhy explain, seewhy contrast, seewhy why-not"""
+"""seewhy explain, seewhy contrast, seewhy why-not, seewhy similarity"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.matrices import MatrixOptions
 from search.cli.options import (
     AnyIndexOptions,
+    EncoderOptions,
     IndexOptions,
+    LayerOption,
     QueryArgument,
     QuestionOptions,
     index_of,
     layer_of,
+    matrix_option,
     passage_or_path,
 )
-from search.cli.output import DrawnOutput, Output, echo, progress_bar
+from search.cli.output import DrawnOutput, Output, echo, lines_of, progress_bar
 from search.errors import InputError
 from search.records import options
 
 if TYPE_CHECKING:
+    from search.encoding import Encoder
     from search.index import Index
     from search.ranking.question import Question
+    from search.records.explanations import Explanation
     from search.records.hits import Hit
+    from search.render.heatmap import By, Ends
     from search.several import Indexes
+
+
+@dataclass(frozen=True)
+class MatrixOptions:
+    """How a matrix is shown."""
+
+    layer: LayerOption = None
+    words: Annotated[bool, matrix_option("--words", help="By whole words, WordPieces merged.")] = False
+    no_special: Annotated[
+        bool, matrix_option("--no-special", help="Leave [CLS] and [SEP] out; --json marks them.")
+    ] = False
+    contributions: Annotated[
+        bool, matrix_option("--contributions", help="What each pair added, not its cosine; --json has both.")
+    ] = False
+    scale: Annotated[
+        str | None,
+        matrix_option(metavar="LOW..HIGH", help="Where the colours of cosines end. Default: -1..1."),
+    ] = None
+    as_csv: Annotated[bool, matrix_option("--csv", help="Print the matrix as CSV.")] = False
+
+    def require(self, output: DrawnOutput, of_tokens: bool, way_out: str) -> None:
+        """Refuse options that mean nothing here.
+
+        Args:
+            of_tokens: a matrix of tokens or words is shown.
+            way_out: how to have one.
+
+        Raises:
+            typer.BadParameter: there is such an option.
+        """
+        if self.as_csv and output.as_json:
+            raise typer.BadParameter("--csv and --json exclude each other")
+        for name in ("words", "no_special", "contributions"):
+            if getattr(self, name) and not of_tokens:
+                raise typer.BadParameter(f"--{name.replace('_', '-')} is for a matrix of tokens. {way_out}")
+        self.ends()
+
+    def ends(self) -> Ends:
+        """The ends of the scale.
+
+        Raises:
+            typer.BadParameter: it is none.
+        """
+        from search.render.heatmap import COSINES, Ends
+
+        if self.scale is None:
+            return COSINES
+        low, _, high = self.scale.partition("..")
+        with suppress(ValueError):
+            return Ends(float(low), float(high))
+        raise typer.BadParameter(
+            f"--scale {self.scale}: give two numbers, the second one larger and above 0, as in --scale 0..0.8"
+        )
+
+    def show(
+        self,
+        why: Explanation,
+        by: By,
+        output: DrawnOutput,
+        data: Callable[[], str],
+        *,
+        text: Callable[..., str] | None = None,
+        hit: Hit | None = None,
+        both: bool = False,
+    ) -> None:
+        """Print an explanation's matrix, or draw both into the files that were asked for.
+
+        Args:
+            data: as JSON.
+            text: what is printed in place of a matrix.
+            both: print both matrices, unless it is the contributions that were asked for.
+        """
+        from search.render import heatmap, page, picture
+        from search.render.heatmap import units
+
+        drawn, ends = units(why, by, special=not self.no_special), self.ends()
+        which = {"contributions": self.contributions or both, "cosines": not self.contributions}
+        output.result(
+            why,
+            text or partial(heatmap.matrices, drawn=drawn, hit=hit, ends=ends, **which),
+            data=data,
+            png=lambda: picture.explanation(why, drawn, hit, ends),
+            html=lambda: page.document(page.explanation(why, drawn, hit, ends)),
+            csv=(lambda: heatmap.matrix_csv(drawn, contributions=self.contributions))
+            if self.as_csv
+            else None,
+        )
+
 
 _WHICH = "A rank of that query (3), a passage as it is listed (p812), or a path, whose best passage is meant."
 
@@ -180,3 +275,88 @@ def _ranked(
     if max(ranks) > len(hits):
         raise InputError(f"there is no rank {max(ranks)}: the query has {len(hits)} hits.")
     return {rank: hits[rank - 1] for rank in ranks}
+
+
+def similarity(
+    encoder: EncoderOptions,
+    shown: MatrixOptions,
+    output: DrawnOutput,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Sentences; - reads them from standard input, one a line."),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Sentences, one a line; - for standard input."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Compare with the lines of this file, not with each other."),
+    ] = None,
+    tokens: Annotated[
+        bool,
+        typer.Option("--tokens", "--matrix", help="Compare two texts token by token; or --words, by words."),
+    ] = False,
+) -> None:
+    """Compare sentences, or two texts token by token.
+
+    The sentences of one file can be compared with those of another.
+
+    No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --csv
+    or --json asks for it.
+    """
+    of_pair = tokens or shown.words
+    shown.require(output, of_pair, "Give two texts and --tokens.")
+    if shown.layer and not of_pair:
+        raise typer.BadParameter("--layer compares the tokens of two texts: give --tokens")
+    if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
+        raise typer.BadParameter("give the sentences once: as arguments, with --file, or on standard input")
+    rows = lines_of(file or "-") if file or texts == ["-"] else list(texts or [])
+    columns = lines_of(against) if against else None
+    if not all(text.strip() for text in rows):
+        raise InputError("a sentence is empty. Leave it out.")
+    if of_pair:
+        _show_pair([*rows, *(columns or [])], encoder, shown, output)
+    elif not rows or (columns is None and len(rows) < 2):
+        raise InputError(
+            "give at least two sentences: as arguments, with --file, or one a line on standard input (-)."
+        )
+    else:
+        _show_sentences(rows, columns, encoder.load(), shown, output)
+
+
+def _show_sentences(
+    rows: list[str], columns: list[str] | None, encoder: Encoder, shown: MatrixOptions, output: DrawnOutput
+) -> None:
+    from search.render import heatmap, page, picture
+    from search.texts import compare
+
+    size = len(rows) * len(columns or rows)
+    if output.html and size > page.MOST_CELLS:
+        raise InputError(
+            f"{size:,} cosines are more than the {page.MOST_CELLS:,} that a page can hold. Take fewer sentences, "
+            "or --png, --csv or --json."
+        )
+    compared, ends = compare(rows, columns, model=encoder), shown.ends()
+    output.result(
+        compared,
+        partial(heatmap.sentences, ends=ends),
+        png=lambda: picture.sentences(compared, ends),
+        html=lambda: page.document(page.sentences(compared, ends)),
+        csv=(lambda: heatmap.sentences_csv(compared)) if shown.as_csv else None,
+    )
+    output.remarks(encoder.notes)
+
+
+def _show_pair(texts: list[str], encoder: EncoderOptions, shown: MatrixOptions, output: DrawnOutput) -> None:
+    from search.render import json
+    from search.texts import explain
+
+    by: By = "word" if shown.words else "token"
+    if len(texts) != 2:
+        raise InputError(f"--{by}s compares two texts, and there are {len(texts)}. Give two.")
+    loaded = encoder.load()
+    with progress_bar(output.quiet) as progress:
+        why = explain(*texts, layer=layer_of(shown.layer), model=loaded, progress=progress)
+    shown.show(why, by, output, lambda: json.explanation(why), both=True)
+    output.remarks(loaded.notes)

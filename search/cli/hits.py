@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from search.cli.options import index_of, to_update
+from search.cli.options import index_of
 from search.cli.output import Output, echo, output_option
 from search.errors import InputError, quoted
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from search.records.hits import Hit, Surroundings
     from search.render.hits import Links
 
-Format = Literal["text", "json", "jsonl", "csv", "md", "paths", "grep", "vimgrep"]
-_WITHOUT_MARKS: tuple[Format, ...] = ("csv", "md", "paths")
+Format = Literal["csv", "md", "paths", "vimgrep"]
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,9 @@ class HitsOutput(Output):
         typer.Option(
             "--format",
             "-f",
-            help="json and jsonl as --json and --jsonl; csv; md, a list with links; paths, each file once; grep and "
-            "vimgrep, lines that editors go to.",
+            help="csv; md, a list with links; paths, each file once; vimgrep, places that editors go to.",
         ),
     ] = None
-    paths_only: Annotated[bool, output_option("-l", help="Short for --format paths.")] = False
     hit_to_open: Annotated[
         int | None,
         output_option(
@@ -69,32 +66,30 @@ class HitsOutput(Output):
         if self.hit_to_open:
             editor()
 
-    def format(self) -> Format:
+    @property
+    def format(self) -> str:
         """The format that is asked for.
 
         Raises:
             typer.BadParameter: several formats, or one that has no room for --context.
         """
-        asked: dict[Format, bool] = {"json": self.as_json, "jsonl": self.as_jsonl, "paths": self.paths_only}
-        formats = {form for form, given in asked.items() if given} | ({self.form} if self.form else set())
+        asked = {"json": self.as_json, "jsonl": self.as_jsonl, self.form: self.form}
+        formats = [str(form) for form, given in asked.items() if given] or ["text"]
         if len(formats) > 1:
-            raise typer.BadParameter(
-                f"hits are printed in one format, not in {' and '.join(sorted(formats))}."
-            )
-        form: Format = formats.pop() if formats else "text"
-        if self.lines and form not in ("text", "json", "jsonl"):
-            raise typer.BadParameter(f"--context is for text, json and jsonl, not for {form}: leave it out.")
-        return form
+            raise typer.BadParameter(f"hits are printed in one format, not in {' and '.join(formats)}.")
+        if self.lines and self.form:
+            raise typer.BadParameter(f"--context is for text, json and jsonl, not for {self.form}.")
+        return formats[0]
 
     @property
     def lines_needed(self) -> int | None:
         """How many lines of its file around a hit; None where nothing around it is shown or needed."""
-        return self.lines if self.lines or self.format() == "vimgrep" else None
+        return self.lines if self.lines or self.form == "vimgrep" else None
 
     @property
     def marked(self) -> bool:
         """Whether the format has room for what counts in a text."""
-        return self.format() not in _WITHOUT_MARKS
+        return self.form in (None, "vimgrep")
 
     def around(self, opened: Asked, hits: Sequence[Hit]) -> list[Surroundings] | None:
         """What stands around each hit; None where that is not shown or needed."""
@@ -121,7 +116,7 @@ class HitsOutput(Output):
         from search.render import hits as draw
         from search.render import json
 
-        write: dict[Format, Callable[[], str]] = {
+        write: dict[str, Callable[[], str]] = {
             "text": lambda: draw.hits(
                 hits,
                 **self.style,
@@ -137,10 +132,9 @@ class HitsOutput(Output):
             "csv": lambda: draw.as_csv(hits),
             "md": lambda: draw.markdown(hits),
             "paths": lambda: draw.paths(hits),
-            "grep": lambda: draw.grep(hits, marks),
             "vimgrep": lambda: draw.vimgrep(hits, marks, around or ()),
         }
-        echo(write[self.format()]())
+        echo(write[self.format]())
 
     def open_in_editor(
         self,
@@ -241,22 +235,17 @@ def about_age(opened: Asked, hits: Sequence[Hit]) -> list[str]:
     """For each index how many files of the hits changed or are gone since they were indexed, and what to do."""
     by_index: dict[str, list[Hit]] = {}
     for hit in hits:
-        by_index.setdefault(hit.index, []).append(hit)
-    notes = (_since_indexed(index_of(opened, some[0]), some) for some in by_index.values())
-    return list(filter(None, notes))
+        if hit.changed:
+            by_index.setdefault(hit.index, []).append(hit)
+    return [_since_indexed(index_of(opened, stale[0]), stale) for stale in by_index.values()]
 
 
-def _since_indexed(opened: Index, hits: Sequence[Hit]) -> str:
+def _since_indexed(opened: Index, stale: Sequence[Hit]) -> str:
     from search.store.layout import is_own
 
-    changed = len({hit.path for hit in hits if hit.changed in ("moved", "changed")})
-    gone = len({hit.path for hit in hits if hit.changed == "gone"})
-    if not changed + gone:
-        return ""
-    counts = [f"{changed:,} changed"] * bool(changed)
-    counts += [f"{gone:,} {'is' if gone == 1 else 'are'} gone"] * bool(gone)
-    remedy = f"Bring the index up to date with --update, or: {to_update(opened)}"
-    if away := [folder for folder in opened.folders.paths if not folder.is_dir()]:
-        name = opened.path.name if is_own(opened.path) else opened.name
-        remedy = f"The folder '{away[0]}' is gone. If it was moved: seewhy move {quoted(name)} FOLDER"
-    return f"of the files of these hits {' and '.join(counts)} since they were indexed. {remedy}"
+    gone = {hit.path for hit in stale if hit.changed == "gone"}
+    changed = {hit.path for hit in stale} - gone
+    counts = [f"{len(paths)} {verb}" for paths, verb in ((changed, "changed"), (gone, "gone")) if paths]
+    name = Path(opened.name).name if is_own(Path(opened.name)) else opened.name
+    remedy = f"Bring the index up to date: seewhy index --index {quoted(name)}"
+    return f"files of these hits since they were indexed: {', '.join(counts)}. {remedy}"

@@ -15,8 +15,8 @@ from search.cli.options import (
     EngineOptions,
     IndexArgument,
     IndexOption,
-    declared_option,
-    index_names,
+    OneIndex,
+    index_option,
     model_option,
 )
 from search.cli.output import Output, echo, note, progress_bar, stopped_gently
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.records.reports import Report
     from search.store.settings import Folders, Named
-
-TokenVectors = Annotated[bool | None, declared_option(options.TokenVectorOptions, "token_vectors")]
 
 
 def index(
@@ -46,16 +44,7 @@ def index(
             help="What to index, with its subfolders; several make one index. Left out: what --index is of.",
         ),
     ] = None,
-    index: Annotated[
-        str | None,
-        typer.Option(
-            "--index",
-            "-i",
-            metavar="NAME|PATH",
-            autocompletion=index_names,
-            help="Where to keep the index. Default: your data folder.",
-        ),
-    ] = None,
+    index: Annotated[OneIndex, index_option("Where to keep the index. Default: your data folder.")] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every file, also those that look unchanged.")
     ] = False,

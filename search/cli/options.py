@@ -42,11 +42,19 @@ def flattened(function: Callable[..., None]) -> Callable[..., None]:
     }
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
-        alone = parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY)
-        parameters += groups[name][1] if name in groups else [alone]
+        plain = parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY)
+        parameters += groups[name][1] if name in groups else [plain]
+
+    alone = [
+        parameter.name
+        for parameter in parameters
+        if "one" in getattr(parameter.annotation, "__metadata__", ())
+    ]
 
     @wraps(function)
     def command(**given: Any) -> None:
+        for name in alone:
+            given[name] = _the_only(given[name])
         made = {
             name: group(**{option.name: given.pop(option.name) for option in of_group})
             for name, (group, of_group) in groups.items()
@@ -56,6 +64,16 @@ def flattened(function: Callable[..., None]) -> Callable[..., None]:
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _the_only(named: list[str] | None) -> str | None:
+    """
+    Raises:
+        typer.BadParameter: several indexes are named.
+    """
+    if named and len(named) > 1:
+        raise typer.BadParameter(f"name one index, not {' and '.join(map(quoted, named))}.")
+    return named[0] if named else None
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
@@ -142,26 +160,30 @@ WordsArgument = Annotated[
         callback=_or_stdin,
     ),
 ]
+
+
+def index_option(help_: str, **more: Any) -> Any:
+    """-i of a command."""
+    return typer.Option("--index", "-i", metavar="NAME|PATH", autocompletion=index_names, help=help_, **more)
+
+
+if TYPE_CHECKING:
+    OneIndex: TypeAlias = str | None
+else:
+    OneIndex = Annotated[list[str] | None, "one"]  # a list, so that `flattened` sees a second one
+
 IndexOption = Annotated[
-    str | None,
-    typer.Option(
-        "--index",
-        "-i",
-        metavar="NAME|PATH",
-        autocompletion=index_names,
-        help="Which index, also milvus://HOST:PORT/NAME. Default: $SEEWHY_INDEX, the index of the folder you are in, "
-        "or the only one.",
+    OneIndex,
+    index_option(
+        "Which index, also milvus://HOST:PORT/NAME. Default: $SEEWHY_INDEX, the index of the folder you are in, "
+        "or the only one."
     ),
 ]
 ServedIndexes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--index",
-        "-i",
-        metavar="NAME|PATH",
-        autocompletion=index_names,
-        help="Which index, also milvus://HOST:PORT/NAME; may be repeated. Default: all of yours, first that of the "
-        "folder you are in.",
+    index_option(
+        "Which index, also milvus://HOST:PORT/NAME; may be repeated. Default: all of yours, first that of the "
+        "folder you are in."
     ),
 ]
 IndexArgument = Annotated[
@@ -180,7 +202,7 @@ OfflineOption = Annotated[bool, model_option("--offline", help="Never call out t
 WhereOption = Annotated[str | None, declared_option(options.FilterOptions, "where")]
 
 
-LayerOption = Annotated[list[str] | None, declared_option(options.MatrixOptions, "layer")]
+LayerOption = Annotated[str | None, declared_option(options.MatrixOptions, "layer")]
 
 
 @dataclass(frozen=True)
@@ -211,35 +233,10 @@ class IndexOptions(EngineOptions):
 
     index: IndexOption = None
 
-    def open(self, model: str | None = None, pooling: str | None = None) -> Index:
-        """The index; what `model` and `pooling` say has to be what it was made with."""
+    def open(self) -> Index:
         from search.index import Index
 
-        return Index.open(self.index, model=model, pooling=pooling, offline=self.offline, engine=self.engine)
-
-
-UpdateOption = Annotated[
-    bool,
-    hits_option(
-        "--update/--no-update",
-        envvar="SEEWHY_UPDATE",
-        help="First bring the index up to date with its folder.",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class FreshIndexOptions(IndexOptions):
-    """Which index, and whether it is brought up to date before it is asked."""
-
-    update: UpdateOption = False
-
-    def open(self, model: str | None = None, pooling: str | None = None, quiet: bool = False) -> Index:
-        """The index, up to date if that was asked for and can be; else a note says why not, and it answers as it is."""
-        opened = super().open(model, pooling)
-        if self.update:
-            _update(opened, quiet)
-        return opened
+        return Index.open(self.index, offline=self.offline, engine=self.engine)
 
 
 @dataclass(frozen=True)
@@ -248,19 +245,22 @@ class AnyIndexOptions(EngineOptions):
 
     index: Annotated[
         list[str] | None,
-        typer.Option(
-            "--index",
-            "-i",
-            metavar="NAME|PATH",
-            autocompletion=index_names,
-            help="Which index, also milvus://HOST:PORT/NAME; several are asked as one. Default: $SEEWHY_INDEX, that of "
-            "the folder you are in, or the only one.",
+        index_option(
+            "Which index, also milvus://HOST:PORT/NAME; several are asked as one. Default: $SEEWHY_INDEX, that of "
+            "the folder you are in, or the only one."
         ),
     ] = None
     all_indexes: Annotated[
         bool, hits_option("--all-indexes", help="Ask all indexes of your data folder as one.")
     ] = False
-    update: UpdateOption = False
+    update: Annotated[
+        bool,
+        hits_option(
+            "--update/--no-update",
+            envvar="SEEWHY_UPDATE",
+            help="First bring the index up to date with its folder.",
+        ),
+    ] = False
 
     @property
     def may_be_served(self) -> bool:
@@ -268,29 +268,19 @@ class AnyIndexOptions(EngineOptions):
         several = self.all_indexes or len(self.index or ()) > 1
         return not several and not self.update and self.engine == "auto"
 
-    @property
-    def named(self) -> str | None:
-        """The first that was named."""
-        return self.index[0] if self.index else None
-
-    def open(
-        self, model: str | None = None, pooling: str | None = None, quiet: bool = False
-    ) -> Index | Indexes:
-        """As `FreshIndexOptions.open`; the `Indexes` where several are meant."""
-        named = self.index or []
-        if not self.all_indexes and len(named) < 2:
-            one = FreshIndexOptions(self.offline, self.engine, named[0] if named else None, self.update)
-            return one.open(model, pooling, quiet)
+    def open(self, quiet: bool = False) -> Index | Indexes:
+        """The index, or several asked as one; up to date if that was asked for."""
+        from search.index import Index
         from search.several import Indexes
 
-        opened = Indexes.open(
-            None if self.all_indexes else named,
-            model=model,
-            pooling=pooling,
-            offline=self.offline,
-            engine=self.engine,
-        )
-        for index in opened.all if self.update else ():
+        named = self.index or []
+        keywords: dict[str, Any] = {"offline": self.offline, "engine": self.engine}
+        opened: Index | Indexes
+        if self.all_indexes or len(named) > 1:
+            opened = Indexes.open(None if self.all_indexes else named, **keywords)
+        else:
+            opened = Index.open(*named, **keywords)
+        for index in (opened.all if isinstance(opened, Indexes) else [opened]) if self.update else ():
             _update(index, quiet)
         return opened
 
@@ -312,16 +302,6 @@ def _update(opened: Index, quiet: bool) -> None:
 def index_of(opened: Any, hit: Hit) -> Index:
     """The index that a hit is of, among those that were asked."""
     return cast("Index", opened.of(hit) if hit.index else opened)
-
-
-def to_update(opened: Index) -> str:
-    """The command that brings an index up to date, as it is to be typed."""
-    from search.render.format import shown_path
-    from search.store.layout import is_address, place_for
-
-    usual = is_address(opened.name) or place_for(opened.folders, None).resolve() == opened.path.resolve()
-    shown = (shown_path(str(folder)) for folder in opened.folders.paths)
-    return to_type("index", *shown, options="" if usual else f" --index {quoted(opened.name)}")
 
 
 @dataclass(frozen=True)
@@ -384,16 +364,9 @@ def to_type(command: str, *arguments: str, options: str = "") -> str:
     return f"seewhy {command} {typed}{options}"
 
 
-def layer_of(typed: list[str] | None) -> Layer | None:
-    """A layer as the library takes it, which says what is wrong with one that there is not.
-
-    Raises:
-        typer.BadParameter: there are several.
-    """
-    named = ",".join(typed or ())
-    if "," in named:
-        raise typer.BadParameter(f"--layer {named}: one at a time; several: layer=range(7) in Python")
-    return int(named) if re.fullmatch(r"[+-]?\d+", named) else named or None  # type: ignore[return-value]
+def layer_of(typed: str | None) -> Layer | None:
+    """A layer as the library takes it."""
+    return int(typed) if re.fullmatch(r"[+-]?\d+", typed or "") else typed  # type: ignore[arg-type, return-value]
 
 
 def passage_id(typed: str) -> int | None:

@@ -23,7 +23,6 @@ from search.records.options import Ranking
 
 if TYPE_CHECKING:
     from search.ranking.question import Query
-    from search.store.settings import Folders
 
 _SECONDS = 2.0  # a query without a server does not take much longer
 
@@ -33,7 +32,7 @@ class Answered:
     """What a server found, in place of the index that it found it in.
 
     Attributes:
-        name: what opens the index.
+        name: what opens the index, a path or an address.
         hits: with what counts in the text of each, and what stands around it, where that was asked for.
         notes: none, as a server that has some does not answer.
     """
@@ -43,10 +42,6 @@ class Answered:
     _marks: list[tuple[Highlight, ...]]
     _around: list[Surroundings]
     notes: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> Path:
-        return Path(self.name)
 
     def query(self, text: Query, **options: Any) -> Hits:
         """The hits of the query that the server was asked."""
@@ -58,21 +53,14 @@ class Answered:
     def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
         return self._around[self.hits.index(hit)]
 
-    @property
-    def folders(self) -> Folders:
-        """What was indexed."""
-        from search.store.opening import opened
-
-        return opened(self.name).facts.folders
-
 
 def ask(
-    index: str | None, text: str, options: dict[str, Any], marks: bool, lines: int | None
+    named: Sequence[str] | None, text: str, options: dict[str, Any], marks: bool, lines: int | None
 ) -> Answered | None:
     """What a running server finds; None where none answers, as then the index itself is to be asked.
 
     Args:
-        index: as it was typed.
+        named: the index as it was typed, if it was.
         options: of `Index.query`.
         marks: whether what counts in the texts is needed.
         lines: of the files to show around the hits; None for none.
@@ -85,7 +73,7 @@ def ask(
     from search.store.milvus.client import known_as
 
     with suppress(SearchError, OSError, ValueError, LookupError, TypeError, RecursionError):
-        name = known_as(index)
+        name = known_as(named[0] if named else None)
         asked = {
             "version": __version__,
             "index": name,

@@ -1,9 +1,10 @@
-"""seewhy serve"""
+"""seewhy serve, seewhy mcp"""
 
 from __future__ import annotations
 
 import secrets
 import socket
+import sys
 import threading
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ from search.errors import IndexNotFound, InputError, OptionalDependency
 if TYPE_CHECKING:
     from search.serving.life import Beside
     from search.serving.served import Served
+
 
 network_option = panel("Network")
 
@@ -130,3 +132,29 @@ def _listening(host: str, port: int) -> socket.socket:
         raise InputError(
             f"cannot listen on {host}, port {port}: {error.strerror or error}. Take a free port with: --port 0"
         ) from None
+
+
+def mcp(
+    engine: EngineOptions,
+    index: ServedIndexes = None,
+) -> None:
+    """Let agents search, by the Model Context Protocol.
+
+    The agent's program starts it and speaks over standard input and output. Nothing can be changed by asking.
+    """
+    if find_spec("mcp") is None:
+        raise OptionalDependency("mcp", "mcp", "answering agents")
+    from search.serving.mcp.server import answer
+    from search.serving.served import Served
+
+    if sys.stdin.isatty():
+        note("Agents speak here, by the Model Context Protocol; Ctrl-D ends it.")
+    # Without a name only the user's own: any other may have come with somebody's files.
+    served, ends = Served.open(index or (), own=True, **vars(engine)), threading.Event()
+    for said in served.notes:
+        note(f"note: {said}")
+    threading.Thread(target=served.warm, args=(ends, note), daemon=True).start()
+    try:
+        answer(served)
+    finally:
+        ends.set()

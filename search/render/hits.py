@@ -27,7 +27,7 @@ from search.render.format import (
     snippet,
     where,
 )
-from search.render.passage import draw_passage, pointed, shown_lines
+from search.render.passage import draw_passage, pointed
 from search.render.terminal import Canvas, as_text
 
 if TYPE_CHECKING:
@@ -175,15 +175,6 @@ def markdown(ranked: Sequence[Hit]) -> str:
         since = f" *{since_indexed(hit)}*" if hit.changed else ""
         entries.append(f"{hit.rank}. [{title}]({path}{anchor}) {hit.score:.3f}{since}\n\n{margin}{text}")
     return "\n\n".join(entries)
-
-
-def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]]) -> str:
-    """The lines that are shown of each hit, as `path:line:text`."""
-    return "\n".join(
-        f"{escaped_name(shown_path(hit.path))}:{number}:{text}"
-        for hit, marked in zip(ranked, marks, strict=True)
-        for number, text in shown_lines(hit, marked)
-    )
 
 
 def vimgrep(

@@ -87,15 +87,6 @@ def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
     return [row for line in texts for row in _wrapped(canvas, line)]
 
 
-def shown_lines(hit: Hit, marks: Sequence[Highlight]) -> list[tuple[int, str]]:
-    """The lines of a passage that are shown, whole, each with its number in the file."""
-    lines, heading = _lines(hit, marks, colour=False)
-    first, last = window(lines, heading)
-    return [
-        (row.number or _line_of(hit), row.text.plain) for row in lines[first:last] if row.text.plain.strip()
-    ]
-
-
 def pointed(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> tuple[int, int, str]:
     """Where an editor is to go: line and column in the file, both from 1, and the text of that line as far as known.
 

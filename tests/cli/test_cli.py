@@ -93,7 +93,6 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["query", "key", "--index", "nope"], 1, "there is no index 'nope'. Choose with --index one of: notes"),
         (["query", "key", "--index", "no/such/place"], 1, "there is no index 'no/such/place'"),
         (["index", "NOTES", "--index", "new", "--model", "no-such-model", "--offline"], 1, "no model 'no-such-model'"),
-        (["query", "key", "--model", "no-such-model", "--offline"], 1, "no model 'no-such-model'"),
         (["query", "key", "-k", "0"], 2, "'-k': Input should be greater than or equal to 1. Help: seewhy query -"),
         (["query", "key", "-k", "ten"], 2, "Invalid value for '--top-k' / '-k': Input should be a valid integer"),
         (["query", "key", "--weight", "nan"], 2, "'--weight': Input should be"),
@@ -107,13 +106,13 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["explain", "key", "p999"], 1, "the index has no passage 999"),
         (["explain", "key", "first"], 1, "'first' is not in the index: not there"),
         (["explain", "key", "0"], 1, "there is no rank 0; the best hit is 1"),
-        (["query", "key", "--pooling", "cls"], 1, "the index has 'mean', you asked for 'cls'"),
         (["index", "NOTES", "--pooling", "avg"], 1, "pooling 'avg' is not known"),
         (["quary", "key"], 2, "No such command 'quary'. Did you mean 'query'? Help: seewhy --help"),
         (["lab", "inspekt"], 2, "No such command 'inspekt'. Did you mean 'inspect'? Help: seewhy lab --help"),
         (["query", "key", "--limit", "3"], 2, "option: --limit (Possible options: --like). Help: seewhy query --help"),
         (["query", "--wheer", "x"], 2, "No such option: --wheer (Possible options: --help, --where)"),
         (["explain", "find", "the", "key", "1"], 2, "unexpected extra argument"),
+        (["status", "-i", "notes", "-i", "more"], 2, "name one index, not notes and more."),
     ],
 )  # fmt: skip
 def test_failures_name_the_thing_and_the_way_out(

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from search import Index
-from search.cli.interactive.app import SearchApp, SearchScreen, Why, document
+from search.cli.interactive import SearchApp, SearchScreen, Why, document
 from search.errors import ModelError
 from search.records.hits import Surroundings
 from search.several import Indexes
@@ -249,7 +249,8 @@ def test_it_needs_a_terminal(run: Run, indexed: Path) -> None:
 
 
 def test_the_command(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.cli.interactive.command._require_terminal", lambda: None)
+    for stream in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
     begun: list[SearchApp] = []
     monkeypatch.setattr(SearchApp, "run", lambda app: begun.append(app))
     assert run("search", "open", "the", "door", "-m", "lexical", "-k", "1", "--where", "path:keys.md")[0] == 0

@@ -222,7 +222,7 @@ def test_integrated_gradients_are_named_and_counted(
     run: Run, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[search.Progress] = []
-    monkeypatch.setattr("search.cli.similarity.progress_bar", lambda quiet: nullcontext(seen.append))
+    monkeypatch.setattr("search.cli.explain.progress_bar", lambda quiet: nullcontext(seen.append))
     code, out, _ = run("find keys", "the key", "--tokens", "--pooling", "pooler")
     assert code == 0
     assert "pooler pooling; by integrated gradients in" in " ".join(out.split())

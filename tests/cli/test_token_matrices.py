@@ -1,4 +1,4 @@
-"""The matrices of hits: `seewhy explain --matrix`, `seewhy query --matrices`."""
+"""The matrix of a hit: `seewhy explain --matrix`."""
 
 import json
 import re
@@ -64,35 +64,11 @@ def test_pictures_have_the_same_choice(run: Run, index: search.Index, tmp_path: 
     assert (code, (tmp_path / "scaled.png").read_bytes() != pages["words"][1]) == (0, True)
 
 
-@pytest.mark.parametrize("form", ["--json", "--jsonl"])
-def test_a_query_gives_its_hits_with_their_matrices(run: Run, index: search.Index, form: str) -> None:
-    code, out, _ = run("query", QUERY, "-k", 3, "--matrices", form, "--layer", "last")
-    found = json.loads(out) if form == "--json" else list(map(json.loads, out.splitlines()))
-    plain = json.loads(run("query", QUERY, "-k", 3, "--json")[1])
-    assert (code, len(found)) == (0, 3)
-    for hit, other, why in zip(
-        found, plain, index.explain_all(QUERY, [hit["passage_id"] for hit in found], layer=-1), strict=True
-    ):
-        said = hit.pop("explanation")
-        assert hit == other
-        added = said["weight"] * np.sum(said["contributions"]) + sum(t["contribution"] for t in said["terms"])
-        assert added == pytest.approx(hit["score"], abs=1e-5)
-        np.testing.assert_allclose(said["similarity"], why.similarity, atol=1e-6)
-        tokens = [[token["text"] for token in said[side]] for side in ("query_tokens", "passage_tokens")]
-        assert np.shape(said["similarity"]) == np.shape(said["contributions"]) == tuple(map(len, tokens))
-        assert (tokens[0][0], said["similarity_layer"]) == ("[CLS]", 3)
-
-
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["query", QUERY, "--matrices"], "--matrices is for json and jsonl, not for text"),
-        (["query", QUERY, "--layer", "2"], "--layer is for the matrices of --matrices"),
-        (["query", QUERY, "--explain", "--json"], "In JSON --matrices explains every hit"),
         (["explain", QUERY, "--words"], "--words is for a matrix of tokens. Give --matrix"),
         (["explain", QUERY, "1", "--scale", "0..0.8"], "--scale is for cosines in a matrix. Give --matrix"),
-        (["explain", QUERY, "--layer", "1", "--layer", "2"], "--layer 1,2: one at a time; several: layer=range(7)"),
-        (["explain", QUERY, "--layer", "1,2"], "--layer 1,2: one at a time; several: layer=range(7) in Python"),
         (["explain", QUERY, "--csv", "--json"], "exclude each other"),
         (["explain", QUERY, "--csv", "--check"], "--check has no CSV"),
     ],

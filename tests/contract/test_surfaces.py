@@ -283,7 +283,7 @@ def test_embeddings_of_another_model_are_refused(
         assert all(name in str(error.value) for name in refused.values())
     with pytest.raises(search.FingerprintMismatch):
         search.Index.build(folder, index="contract", model=str(other_model))
-    code, out, said = run("query", QUERY, "-i", "contract", "--model", other_model, "--json")
+    code, out, said = run("index", folder, "-i", "contract", "--model", other_model, "--json")
     assert (code, out) == (1, "") and str(other_model) in said
     assert run("index", folder, "-i", "contract", "--model", other_model)[0] == 1
     same = search.Index.open("contract", model=str(tiny_model))

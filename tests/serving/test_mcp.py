@@ -319,7 +319,7 @@ def test_only_who_may_ask_does(client: TestClient, index: Index) -> None:
 def test_without_the_extra_it_says_what_to_install_and_the_rest_is_served(
     run: Run, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.cli.mcp.find_spec", lambda name: None)
+    monkeypatch.setattr("search.cli.serve.find_spec", lambda name: None)
     monkeypatch.setattr("search.serving.app.find_spec", lambda name: None)
     code, _, err = run("mcp")
     assert code == 1 and "pip install 'seewhy[mcp]'" in err

@@ -1,1 +1,0 @@
-"""A search that stays open in the terminal: command.py is `seewhy search`, app.py its screens, which know Textual."""
