@@ -11,7 +11,7 @@ from search.records.contents import StoredFile
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Surroundings
 from search.render import hits as draw
-from search.render.passage import pointed, shown_lines
+from search.render.passage import pointed
 from tests.render.test_render import HIT
 
 PROSE = "\n".join(f"line {number} says this and that" for number in range(1, 21))
@@ -124,9 +124,7 @@ def test_what_stands_around_is_numbered_alike_and_nothing_is_cut() -> None:
 
 def test_lines_and_places_for_other_programs() -> None:
     shown = hit(PROSE)
-    assert shown_lines(shown, [])[0] == (7, "line 1 says this and that")
     marks = marks_of(PROSE, **{"12": 0.2})
-    assert (18, "line 12 says this and that") in shown_lines(shown, marks)
     assert pointed(shown, marks, Surroundings()) == (18, 6, "line 12 says this and that")
     assert pointed(hit("## Find\n\nThe key.", heading="Find"), [], Surroundings()) == (9, 1, "The key.")
     first = marks_of(PROSE, **{"1": 0.2})
