@@ -39,22 +39,11 @@ class TrainOptions:
     ] = False
     png: PngOption = None
     dev: Annotated[
-        Path | None, held_option(metavar="FILE", help="Measure with this file. Default: a share of DATA.")
+        Path | None, held_option(metavar="FILE", help="Measure with this file. Default: a tenth of DATA.")
     ] = None
-    dev_share: Annotated[
-        float,
-        held_option(
-            min=0.0,
-            max=0.5,
-            help="The share held out to choose a checkpoint by, and, without --dev, to measure.",
-        ),
-    ] = 0.1
     epochs: Annotated[
         int | None, step_option(min=1, help="How often every example is seen at most. Default: 1; heads 4.")
     ] = None
-    patience: Annotated[
-        int, step_option(metavar="N", min=1, help="Stop after N evaluations in a row that bring nothing.")
-    ] = 3
     batch_size: Annotated[int, step_option(min=1, help="Examples a step.")] = 16
     lr: Annotated[
         float | None,
@@ -62,9 +51,6 @@ class TrainOptions:
             min=0.0, help="The highest learning rate. Default: 2e-5; heads 1e-4, with --freeze all 1e-2."
         ),
     ] = None
-    warmup: Annotated[
-        float, step_option(min=0.0, max=1.0, help="The share of the steps in which it rises to that.")
-    ] = 0.1
     seed: Annotated[int, step_option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0
     precision: Annotated[
         Literal["fp32", "bf16"],
@@ -85,10 +71,6 @@ def train_encoder(
     ],
     options: TrainOptions,
     output: Output,
-    loss: Annotated[
-        Literal["multiple-negatives", "cosine", "cosent", "angle"] | None,
-        typer.Option(help="Default: multiple-negatives; for scores cosine."),
-    ] = None,
 ) -> None:
     """Fine-tune the encoder on examples, and say what it was worth.
 
@@ -97,7 +79,7 @@ def train_encoder(
     """
     from search.bert import train
 
-    _train(train, data, out, options, output, loss=loss)
+    _train(train, data, out, options, output)
 
 
 def train_classify(

@@ -338,25 +338,21 @@ class TrainOptions(TypedDict, total=False):
     """How the encoder, or a task head on it, is trained.
 
     model: the checkpoint to train; None takes the default encoder. A head that it has for the very classes is taken on.
-    dev: a file to measure with; what is in both is not learned from. None holds out a share of the data.
-    dev_share: that share. The same share of what is left is held out to choose the best checkpoint by, and to stop.
+    dev: a file to measure with; what is in both is not learned from. None holds out a tenth of the data. Another tenth
+        is held out to choose the best checkpoint by, and to stop.
     freeze: nothing is learned in the embeddings and the first so many layers; "all" freezes the encoder.
-    patience: after how many evaluations in a row that brought nothing the training ends.
     precision: of the steps' arithmetic, "fp32" or "bf16"; weights and figures are of fp32.
-    lr: the highest learning rate; it rises over the first `warmup` of the steps and falls to 0 from there on.
+    lr: the highest learning rate; it rises over the first tenth of the steps and falls to 0 from there on.
     resume: go on from the last checkpoint of a run that was stopped, if there is one.
     """
 
     model: str | None
     dev: "str | Path | None"
-    dev_share: float
     freeze: int | str | None
-    patience: int
     precision: str
     epochs: int | None
     batch_size: int
     lr: float | None
-    warmup: float
     device: str | None
     seed: int
     resume: bool

@@ -141,7 +141,7 @@ def queries_csv(evaluated: Evaluation) -> str:
     return csv_of([("setting", "query", *metrics, "first", "text"), *rows])
 
 
-_SETTINGS = ("epochs", "batch_size", "lr", "warmup", "seed", "freeze", "precision")
+_SETTINGS = ("epochs", "batch_size", "lr", "seed", "freeze", "precision")
 
 
 @as_text

@@ -1,11 +1,9 @@
 """Fine-tune the encoder, or a task head on it, on examples; public as `search.bert.train`, `train_classifier`, ...
 
-run.py        the public functions: measure, train, measure again, save
+run.py        the public functions: part, measure, train, measure again, save
 kinds.py      what is learned from files: pairs, graded sentences, labels, entities, answers
-examples.py   rows that are learned from, chosen by, and measured with
 measures.py   before and after, with intervals
 trainers.py   the trainers of sentence-transformers and transformers
-work.py       checkpoints of a training; the result in its place
 
 The extra `training` brings what the trainers need.
 """

@@ -3,7 +3,7 @@
 The columns of a table say what an encoder learns:
 
     query (or anchor, question) and passage (or positive, answer, document), perhaps negative, negative_1, ...
-    sentence1 and sentence2 (or text1 and text2) with score (or similarity, label); without a score they are a pair
+    sentence1 and sentence2 with score
 
 Heads learn from the files that `seewhy eval` and `seewhy lab label train` read. Texts are cut into windows as they are
 where a head is applied.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,42 +37,55 @@ from search.evaluating.formats import (
 )
 from search.records.evaluations import Objective
 from search.training import measures
-from search.training.examples import Rows, connected, key_of
-from search.training.measures import Measure
+from search.training.measures import Measure, key_of
 
 IGNORED = -100  # the class of a token that nothing is learned from, as PyTorch's cross-entropy has it
 
 _NAMES = {
-    "query": ("query", "anchor", "question"),
-    "passage": ("passage", "positive", "answer", "document"),
-    "sentence1": ("sentence1", "sentence_1", "text1", "sentence_a"),
-    "sentence2": ("sentence2", "sentence_2", "text2", "sentence_b"),
-    "score": ("score", "similarity", "label"),
-}
-_SHAPES: dict[frozenset[str], Objective] = {
-    frozenset({"query", "passage"}): "pairs",
-    frozenset({"query", "passage", "negative"}): "triplets",
-    frozenset({"sentence1", "sentence2"}): "pairs",
-    frozenset({"sentence1", "sentence2", "score"}): "graded",
+    "query": "query", "anchor": "query", "question": "query",
+    "passage": "passage", "positive": "passage", "answer": "passage", "document": "passage",
+    "sentence1": "sentence1", "sentence2": "sentence2", "score": "score",
+}  # fmt: skip
+_SHAPES: dict[tuple[str, ...], Objective] = {
+    ("passage", "query"): "pairs",
+    ("negative", "passage", "query"): "triplets",
+    ("score", "sentence1", "sentence2"): "graded",
 }
 _STS_TOP = 5.0  # the STS benchmark's scores run from 0 to 5
 _KNOWN = (
     "Known are: CSV, TSV or JSONL with query and passage (and negative), or with two sentences and score."
 )
 
-# multiple-negatives  the passage of each query against those of the others in the batch, and its own negatives
-#                     (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE)
-# cosine              cosines as near to the scores as can be (Reimers and Gurevych 2019)
-# cosent              cosines in the order of the scores (Su 2022, CoSENT)
-# angle               the same, of angles in complex space (Li and Li 2023, AnglE)
-LOSSES = {
-    "multiple-negatives": "MultipleNegativesRankingLoss",
-    "cosine": "CosineSimilarityLoss",
-    "cosent": "CoSENTLoss",
-    "angle": "AnglELoss",
-}
-
 Feature = dict[str, Any]  # a window's "encoding", its "input_ids", and the targets by name
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; see `search.records.options.TrainOptions`."""
+
+    epochs: int
+    lr: float
+    batch_size: int = 16
+    freeze: int | str | None = None
+    precision: str = "fp32"
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.freeze not in (None, "all") and not (type(self.freeze) is int and self.freeze >= 0):
+            raise InputError(f"freeze is {self.freeze!r}, but takes a number of layers, or all.")
+        if self.epochs < 1 or self.batch_size < 1:
+            raise InputError("epochs and batch size must be at least 1.")
+        if self.precision not in ("fp32", "bf16"):
+            raise InputError(f"the precision '{self.precision}' is not known. Choose fp32 or bf16.")
+
+
+class Read(NamedTuple):
+    """The different rows of a file, how many said the same as an earlier one, and notes about the data."""
+
+    rows: Sequence[Any]
+    repeated: int = 0
+    notes: Sequence[str] = ()
 
 
 class Kind(ABC):
@@ -89,7 +103,7 @@ class Kind(ABC):
     epochs, lr, checkpoints = 4, 1e-4, 2
 
     @abstractmethod
-    def read(self, path: Path, role: str) -> Rows:
+    def read(self, path: Path, role: str) -> Read:
         """
         Args:
             role: "train", or "dev", whose rows are kept as they are so that figures are those of `seewhy eval`.
@@ -99,12 +113,15 @@ class Kind(ABC):
         """
 
     @abstractmethod
-    def key(self, row: Any) -> str: ...
+    def key(self, row: Any) -> str:
+        """What must not be on two sides."""
 
-    def groups(self, rows: Sequence[Any]) -> Sequence[str]:
+    def groups(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Of each row, what stays on one side with it."""
         return [self.key(row) for row in rows]
 
-    def stratum(self, row: Any) -> str:
+    def label(self, row: Any) -> str:
+        """What each side has its share of."""
         return ""
 
     def classes(self, rows: Sequence[Any]) -> tuple[str, ...]:
@@ -133,99 +150,82 @@ class Example(NamedTuple):
 class Sentences(Kind):
     """Sentences for the encoder; the first file says whether they are pairs, triplets or graded.
 
-    Args:
-        loss: a name in `LOSSES`; None takes what suits the rows.
+    Pairs and triplets learn by each query's passage against those of the others in the batch and its own negatives
+    (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE); graded sentences by cosines as near to the scores as can
+    be (Reimers and Gurevych 2019).
     """
 
     epochs, lr, checkpoints = 1, 2e-5, 4
 
-    def __init__(self, loss: str | None) -> None:
-        if loss and loss not in LOSSES:
-            raise InputError(f"there is no loss '{loss}'. Choose one of: {', '.join(LOSSES)}.")
-        self._loss = loss
-
-    def read(self, path: Path, role: str) -> Rows:
+    def read(self, path: Path, role: str) -> Read:
         if path.suffix.lower() not in TABLES:
             raise InputError(f"'{path}' is in no format that can be trained on. {_KNOWN}")
         rows = read_rows(path)
         if not rows:
             raise InputError(f"{path} holds no example. {_KNOWN}")
-        names = list(dict.fromkeys(name for row in rows for name in row.values))
-        shape, columns, score = _columns(path, list(rows[0].values))
+        shape, columns = _columns(path, list(rows[0].values))
         if role == "dev" and shape != self.objective:
             raise InputError(
                 f"the examples are {self.objective} and those of '{path}' {shape}. Give two of one shape."
             )
         self.objective = shape
-        self._fit_loss()
-        examples = [
-            Example(tuple(row.text(name) for name in columns), row.number(score) if score else 1.0)
-            for row in rows
-        ]
+        self.loss = "CosineSimilarityLoss" if shape == "graded" else "MultipleNegativesRankingLoss"
+        examples = [Example(tuple(row.text(name) for name in columns)) for row in rows]
         notes = []
-        if score:
-            examples, note = _scaled(path, examples)
+        if shape == "graded":
+            scores, note = _scaled(path, [row.number("score") for row in rows])
+            examples = [one._replace(score=score) for one, score in zip(examples, scores, strict=True)]
             notes.append(note)
-        if unused := [name for name in names if name not in (*columns, score)]:
+        if unused := sorted(rows[0].values.keys() - {*columns, "score"}):
             notes.append(f"not used of {path.name}: {', '.join(unused)}")
-        different = list(dict.fromkeys(examples))
-        kept = examples if role == "dev" else different
-        return Rows(kept, len(examples) - len(kept), tuple(notes))
-
-    def _fit_loss(self) -> None:
-        name = self._loss or ("cosine" if self.objective == "graded" else "multiple-negatives")
-        if (name == "multiple-negatives") == (self.objective == "graded"):
-            raise InputError(f"the loss '{name}' does not fit {self.objective} examples. Leave it out.")
-        self.loss = LOSSES[name]
+        kept = examples if role == "dev" else list(dict.fromkeys(examples))
+        return Read(kept, len(examples) - len(kept), notes)
 
     def key(self, row: Example) -> str:
         return "\t".join(sorted(map(key_of, row.texts[: 2 if self.objective == "graded" else 1])))
 
-    def groups(self, rows: Sequence[Example]) -> Sequence[str]:
+    def groups(self, rows: Sequence[Example]) -> Sequence[Any]:
+        """Queries; of graded pairs all that are connected by shared sentences."""
         if self.objective != "graded":
             return super().groups(rows)
-        return connected([(key_of(row.texts[0]), key_of(row.texts[1])) for row in rows])
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        numbers: dict[str, int] = {}
+        pairs = [[numbers.setdefault(key_of(text), len(numbers)) for text in row.texts] for row in rows]
+        first, second = zip(*pairs, strict=True)
+        graph = coo_matrix(([True] * len(pairs), (first, second)), shape=(len(numbers), len(numbers)))
+        _, components = connected_components(graph, directed=False)
+        return [int(components[number]) for number in first]
 
     def measure(self, rows: Sequence[Example], others: Sequence[Example], seed: int) -> Measure:
         if self.objective == "graded":
-            if len({row.score for row in rows}) < 2:
-                raise InputError("all held-out scores are the same, so nothing can be measured with them.")
-            return measures.correlation(
-                [(row.texts[0], row.texts[1]) for row in rows], [row.score for row in rows], seed
-            )
+            pairs = [(row.texts[0], row.texts[1]) for row in rows]
+            return measures.correlation(pairs, [row.score for row in rows], seed)
         return measures.ranking([row.texts for row in rows], [row.texts for row in others], seed)
 
 
-def _columns(path: Path, names: Sequence[str]) -> tuple[Objective, tuple[str, ...], str | None]:
-    """The shape of examples, the columns of their texts, and that of the score."""
-    named: dict[str, str] = {}
-    for meaning, known in _NAMES.items():
-        there = [name for name in known if name in names]
-        if len(there) > 1:
-            raise malformed(path, 1, f"the columns {' and '.join(there)} mean the same. Rename one of them.")
-        named |= dict.fromkeys([meaning] if there else [], there[0] if there else "")
+def _columns(path: Path, names: Sequence[str]) -> tuple[Objective, tuple[str, ...]]:
+    """The shape of examples, and the columns of their texts."""
+    named = {_NAMES[name]: name for name in names if name in _NAMES}
     negatives = tuple(name for name in names if re.fullmatch(r"negatives?(_?\d+)?", name))
-    shape = _SHAPES.get(frozenset(named) | ({"negative"} if negatives else set()))
+    shape = _SHAPES.get(tuple(sorted({*named, *(["negative"] if negatives else [])})))
     if shape is None:
-        raise malformed(
-            path, 1, f"no examples can be made of what is named here ({', '.join(names)}). {_KNOWN}"
-        )
-    score = named.pop("score", None)
-    return shape, (*named.values(), *negatives), score
+        raise malformed(path, 1, f"no examples can be made of the columns {', '.join(names)}. {_KNOWN}")
+    texts = ("sentence1", "sentence2") if shape == "graded" else ("query", "passage")
+    return shape, (*(named[name] for name in texts), *negatives)
 
 
-def _scaled(path: Path, rows: list[Example]) -> tuple[list[Example], str]:
-    """Graded rows with their scores between 0 and 1, and what was done to them."""
-    low, high = min(row.score for row in rows), max(row.score for row in rows)
+def _scaled(path: Path, scores: list[float]) -> tuple[list[float], str]:
+    """The scores between 0 and 1, and what was done to them."""
+    low, high = min(scores), max(scores)
     if low < 0 or high > _STS_TOP:
         raise InputError(
             f"the scores of {path} run from {low:g} to {high:g}. Scale them to 0 to 1, what is alike being 1."
         )
-    note = f"scores of {path.name} run from {low:g} to {high:g}: "
     if high <= 1:
-        return rows, note + "taken as they are"
-    scaled = [row._replace(score=row.score / _STS_TOP) for row in rows]
-    return scaled, f"{note}read as 0 to {_STS_TOP:g} and scaled to 0 to 1"
+        return scores, f"scores of {path.name} run from {low:g} to {high:g}"
+    return [score / _STS_TOP for score in scores], f"scores of {path.name} are read as 0 to {_STS_TOP:g}"
 
 
 def _feature(encoding: tokenizers.Encoding, **targets: int | list[int]) -> Feature:
@@ -237,7 +237,7 @@ class Texts(Kind):
 
     objective, head = "classify", "label"
 
-    def read(self, path: Path, role: str) -> Rows:
+    def read(self, path: Path, role: str) -> Read:
         examples = read_examples(path)
         if any(one.text is None for one in examples):
             raise InputError(
@@ -245,12 +245,12 @@ class Texts(Kind):
                 "'text', or train a head on the index's embeddings with: seewhy lab label train"
             )
         items, notes = gathered(examples, None)
-        return Rows(items, len(examples) - len(items), tuple(notes))
+        return Read(items, len(examples) - len(items), tuple(notes))
 
     def key(self, row: Item) -> str:
         return row.text
 
-    def stratum(self, row: Item) -> str:
+    def label(self, row: Item) -> str:
         return row.label
 
     def classes(self, rows: Sequence[Item]) -> tuple[str, ...]:
@@ -279,8 +279,8 @@ class Entities(Kind):
 
     objective, head = "tag", "tag"
 
-    def read(self, path: Path, role: str) -> Rows:
-        return Rows(read_conll(path))
+    def read(self, path: Path, role: str) -> Read:
+        return Read(read_conll(path))
 
     def key(self, row: Sentence) -> str:
         return row.text
@@ -317,7 +317,7 @@ class Answers(Kind):
 
     objective, head = "read", "answer"
 
-    def read(self, path: Path, role: str) -> Rows:
+    def read(self, path: Path, role: str) -> Read:
         questions, paragraphs = read_questions(path)
         rows = [(one, paragraphs.entries[one.paragraph].text) for one in questions]
         for question, text in rows:
@@ -327,7 +327,7 @@ class Answers(Kind):
                     f"{path}: the question '{question.id}': the paragraph has not '{first:.40}' at answer_start. "
                     "A reader learns from where answers stand: mend the file."
                 )
-        return Rows(rows)
+        return Read(rows)
 
     def key(self, row: tuple[Question, str]) -> str:
         return row[1]

@@ -20,10 +20,14 @@ from search.evaluating.metrics import answer_values, ranking_values
 from search.evaluating.readers import ENTITY_FIGURES, best_answer, entity_counts, predicted_labels
 from search.records.evaluations import ClassReport, Estimate
 from search.statistics import Figure, accuracy, class_counts, estimated, macro_f1, pearson, spearman
-from search.training.examples import key_of
 
 _DEPTH = 100
 Columns = Sequence[NDArray[Any]]
+
+
+def key_of(text: str) -> str:
+    """What two texts share that differ in spaces or case alone."""
+    return " ".join(text.split()).casefold()
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,21 @@
 """Fine-tune the encoder, or train a task head on it: `train`, `train_classifier`, `train_tagger`, `train_reader`.
 
-Held-out rows are measured before and after by one computation, the one that applies the model later. Another share is
-held out to choose the best checkpoint by, so that the figures stay honest.
+Held-out rows are measured before and after by one computation, the one that applies the model later. Another tenth is
+held out to choose the best checkpoint by, so that the figures stay honest. Rows that share a text are never on two
+sides.
+
+Beside the result, `.NAME.training/` holds `plan.json` (data and settings), the trainer's `checkpoint-STEP/`, and at the
+end `result/`, which is moved into place whole.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,25 +23,37 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.errors import ModelError, OptionalDependency
+from search.encoding.torch_engine import usable_device
+from search.errors import InputError, ModelError, OptionalDependency, quoted
 from search.evaluating.asking import about_few
 from search.evaluating.retrieval import too_long
-from search.records.evaluations import CurvePoint, TrainingReport
+from search.files import sha256_of
+from search.records.evaluations import CurvePoint, TrainingFile, TrainingReport
 from search.records.options import TrainOptions
-from search.training.examples import Parts, Settings, parted
-from search.training.kinds import Answers, Entities, Kind, Sentences, Texts
-from search.training.work import WorkFolder
+from search.training.kinds import Answers, Entities, Kind, Sentences, Settings, Texts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _LR_FROZEN = 1e-2  # of a head alone
+_PARTS = 10  # one of them is held out
+_FEWEST = 3  # rows to measure with; a correlation of two points is always 1
 _LIBRARIES = ("seewhy", "sentence-transformers", "transformers", "torch", "accelerate", "datasets")
 
 
-def train(
-    data: str | Path, out: str | Path, *, loss: str | None = None, **options: Unpack[TrainOptions]
-) -> TrainingReport:
+@dataclass(frozen=True)
+class Parts:
+    """Rows to learn from, to choose a checkpoint by, and to measure with, and how they came about."""
+
+    train: Sequence[Any]
+    choice: Sequence[Any]
+    dev: Sequence[Any]
+    files: tuple[TrainingFile, ...]
+    counts: dict[str, int]
+    notes: tuple[str, ...]
+
+
+def train(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
     """Fine-tune an encoder by sentence-transformers' trainer; the result is a model folder like any other.
 
     Graded sentences are measured by Spearman's correlation of cosines and scores, queries by nDCG@10 among all passages
@@ -46,7 +63,6 @@ def train(
         data: CSV, TSV or JSONL with query and passage (and negative), or with sentence1, sentence2 and score. See
             `search.training.kinds`.
         out: the folder of the result, which must not be there or be empty.
-        loss: a name in `search.training.kinds.LOSSES`; None takes what suits the examples.
         options: of `search.records.options.TrainOptions`.
 
     Raises:
@@ -55,7 +71,7 @@ def train(
         ModelError: the model cannot be found, loaded or trained.
         OptionalDependency: the extra `training` is not installed.
     """
-    return _run(Sentences(loss), data, out, options)
+    return _run(Sentences(), data, out, options)
 
 
 def train_classifier(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
@@ -102,76 +118,187 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
         if find_spec(package) is None:
             raise OptionalDependency(package, "training", "training a model")
     given: dict[str, Any] = {**options}
-    base = Encoder(
-        given.pop("model", None) or DEFAULT_MODEL,
-        offline=given.pop("offline", False),
-        engine="torch",
-        device="cpu",
-    )
+    name, offline = given.pop("model", None) or DEFAULT_MODEL, given.pop("offline", False)
+    base = Encoder(name, offline=offline, engine="torch", device="cpu")
     dev, resume, progress = (given.pop(name, None) for name in ("dev", "resume", "progress"))
-    if given.get("lr") is None:
-        given["lr"] = _LR_FROZEN if given.get("freeze") == "all" else kind.lr
-    settings = Settings(**{**given, "epochs": given.get("epochs") or kind.epochs})
-    work = WorkFolder(out)
-    dev_file = Path(dev).expanduser() if dev else None
-    parts = parted(kind, Path(data).expanduser(), dev_file, settings.dev_share, settings.seed)
+    place = Path(out).expanduser().absolute()
+    _require_free(place)
+    settings = _settings(kind, given)
+    parts = _parted(kind, Path(data).expanduser(), Path(dev).expanduser() if dev else None, settings.seed)
     classes = kind.classes(parts.train)
     measure, chooser = (kind.measure(rows, parts.train, settings.seed) for rows in (parts.dev, parts.choice))
-    plan = {
-        "weights": base.files.weights_sha256,
-        "tokenizer": base.files.tokenizer_sha256,
-        "objective": kind.objective,
-        "loss": kind.loss,
-        "classes": list(classes),
-        **{f"sha256 of {file.role}": file.sha256 for file in parts.files},
-        **{name: value for name, value in asdict(settings).items() if name != "device"},
-    }
+    work = place.parent / f".{place.name}.training"
+    _open_work(work, _plan(kind, base, classes, parts, settings), bool(resume))
     from search.training import trainers
 
-    with work.held(plan, bool(resume)) as checkpoint, trainers.silent():
-        model = trainers.load(kind, base.files, classes, settings)
-        before, first = measure.measured(model), chooser.score(model)
-        _require_numbers([first, before.metrics[measure.primary].mean])
-        began = time.monotonic()
-        state = trainers.fit(
-            model, kind, parts.train, chooser.score, settings, work.path, checkpoint, progress
-        )
-        seconds = time.monotonic() - began
-        after = measure.measured(model)
-        _require_numbers([after.metrics[measure.primary].mean])
-        curves = {
-            name: [CurvePoint(int(one["step"]), float(one[name])) for one in state.log_history if name in one]
-            for name in ("loss", "eval_score")
-        }
-        report = TrainingReport(
-            out=str(work.out),
-            base=base.files.name,
-            base_sha256=base.files.weights_sha256,
-            sha256=trainers.save(model, base.files, work.result),
-            objective=kind.objective,
-            loss=kind.loss,
-            files=parts.files,
-            counts=parts.counts,
-            settings=asdict(settings),
-            primary=measure.primary,
-            before=before.metrics,
-            after=after.metrics,
-            difference=measure.difference(before, after),
-            losses=tuple(curves["loss"]),
-            scores=(CurvePoint(0, first), *curves["eval_score"]),
-            steps=state.global_step,
-            kept=int(str(state.best_model_checkpoint).rpartition("-")[2]),
-            resumed=int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0,
-            seconds=seconds,
-            device=settings.on,
-            classes=after.classes,
-            versions={name: version(name) for name in _LIBRARIES},
-        )
-        notes = (*parts.notes, *_about_texts(kind, base, parts), *_remarks(report, state.max_steps))
-        report = replace(report, notes=notes)
-        _describe(report, work.result)
-        work.finish()
+    try:
+        with trainers.silent():
+            model = trainers.load(kind, base.files, classes, settings)
+            before, first = measure.measured(model), chooser.score(model)
+            _require_numbers([first, before.metrics[measure.primary].mean])
+            began, checkpoint = time.monotonic(), _checkpoint(work)
+            state = trainers.fit(
+                model, kind, parts.train, chooser.score, settings, work, checkpoint, progress
+            )
+            seconds = time.monotonic() - began
+            after = measure.measured(model)
+            _require_numbers([after.metrics[measure.primary].mean])
+            shutil.rmtree(work / "result", ignore_errors=True)
+            sha256 = trainers.save(model, base.files, work / "result")
+    except BaseException:
+        if _checkpoint(work) is None:
+            shutil.rmtree(work, ignore_errors=True)
+        raise
+    report = TrainingReport(
+        out=str(place),
+        base=base.files.name,
+        base_sha256=base.files.weights_sha256,
+        sha256=sha256,
+        objective=kind.objective,
+        loss=kind.loss,
+        files=parts.files,
+        counts=parts.counts,
+        settings=asdict(settings),
+        primary=measure.primary,
+        before=before.metrics,
+        after=after.metrics,
+        difference=measure.difference(before, after),
+        losses=_curve(state.log_history, "loss"),
+        scores=(CurvePoint(0, first), *_curve(state.log_history, "eval_score")),
+        steps=state.global_step,
+        kept=int(str(state.best_model_checkpoint).rpartition("-")[2]),
+        resumed=int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0,
+        seconds=seconds,
+        device=settings.device,
+        classes=after.classes,
+        versions={name: version(name) for name in _LIBRARIES},
+    )
+    report = replace(report, notes=(*parts.notes, *_about_texts(kind, base, parts), *_remarks(report)))
+    _describe(report, work / "result")
+    _finish(work, place)
     return report
+
+
+def _curve(history: Sequence[Mapping[str, Any]], name: str) -> tuple[CurvePoint, ...]:
+    return tuple(CurvePoint(int(one["step"]), float(one[name])) for one in history if name in one)
+
+
+def _settings(kind: Kind, given: dict[str, Any]) -> Settings:
+    """The options with what suits a kind where nothing is said."""
+    lr = _LR_FROZEN if given.get("freeze") == "all" else kind.lr
+    given |= {"epochs": given.get("epochs") or kind.epochs, "lr": given.get("lr") or lr}
+    return Settings(**{**given, "device": usable_device(given.get("device"))})
+
+
+def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:
+    """The rows of a file in three parts; of two files the second is measured with.
+
+    Raises:
+        InputError: a file is malformed, or too little is left of it.
+    """
+    read = kind.read(data, "train")
+    rows, repeated, notes = list(read.rows), read.repeated, list(read.notes)
+    files = [TrainingFile("train", str(data), data.name, sha256_of(data), len(rows) + repeated)]
+    counts = {"read": files[0].rows, "duplicates": repeated}
+    if dev is None:
+        rows, held = _held_out(kind, rows, seed)
+    else:
+        second = kind.read(dev, "dev")
+        held, notes = list(second.rows), [*notes, *second.notes]
+        files.append(TrainingFile("dev", str(dev), dev.name, sha256_of(dev), len(held) + second.repeated))
+        known = {kind.key(row) for row in held}
+        counts["also_held_out"] = sum(kind.key(row) in known for row in rows)
+        rows = [row for row in rows if kind.key(row) not in known]
+    rows, choice = _held_out(kind, rows, seed)
+    counts |= {"train": len(rows), "held_out": len(held), "chosen_by": len(choice)}
+    return Parts(rows, choice, held, tuple(files), counts, tuple(notes))
+
+
+def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], list[Any]]:
+    """Rows to learn from, and a tenth that is held out; each label has its share, and rows with one text stay together.
+
+    Raises:
+        InputError: there are too few.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    division = StratifiedGroupKFold(_PARTS, shuffle=True, random_state=seed)
+    labels = [kind.label(row) for row in rows]
+    few = next((label for label in set(labels) if labels.count(label) < _PARTS), None)
+    if rows and few is None:
+        learned, held = next(division.split(labels, labels, kind.groups(rows)))
+        if len(held) >= _FEWEST and len(learned) >= _FEWEST:
+            return [rows[i] for i in learned], [rows[i] for i in held]
+    of = f" with the label '{few}'" if few else ""
+    raise InputError(
+        f"a tenth of the examples{of} cannot be held out: they are too few, or share their texts. Give more of them."
+    )
+
+
+def _require_free(out: Path) -> None:
+    """
+    Raises:
+        InputError: there is something at the place of the result, or the folder above is missing.
+    """
+    if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
+        raise InputError(
+            f"there is something at '{out}', and nothing is overwritten. Name a folder that is not there yet."
+        )
+    if not out.parent.is_dir():
+        raise InputError(f"'{out}' cannot be made: there is no folder '{out.parent}'. Make it first.")
+
+
+def _plan(kind: Kind, base: Encoder, classes: Sequence[str], parts: Parts, settings: Settings) -> str:
+    """What decides about the result, as JSON."""
+    files = {file.role: file.sha256 for file in parts.files}
+    learned = {"objective": kind.objective, "classes": list(classes), "files": files}
+    made_of = {"weights": base.files.weights_sha256, "tokenizer": base.files.tokenizer_sha256}
+    return json.dumps({**made_of, **learned, **asdict(settings), "device": None}, indent=2)
+
+
+def _open_work(work: Path, plan: str, resume: bool) -> None:
+    """
+    Raises:
+        InputError: there is an unfinished training that it shall not go on with, or that has another plan.
+    """
+    file = work / "plan.json"
+    if not work.exists() and not work.is_symlink():
+        work.mkdir()
+        file.write_text(plan, encoding="utf-8")
+    elif not resume:
+        raise InputError(
+            f"an unfinished training lies in {quoted(work)}. "
+            "Go on with it: --resume. Or delete that folder, and begin anew."
+        )
+    elif work.is_symlink() or not file.is_file() or file.read_text(encoding="utf-8") != plan:
+        raise InputError(
+            f"the training in {quoted(work)} is another one. Go on with the same settings and data, or delete that "
+            "folder and begin anew."
+        )
+
+
+def _checkpoint(work: Path) -> Path | None:
+    """The last checkpoint that is whole: the trainer writes its state last."""
+    states = work.glob("checkpoint-*/trainer_state.json")
+    return max((state.parent for state in states), key=lambda one: int(one.name[11:]), default=None)
+
+
+def _finish(work: Path, out: Path) -> None:
+    """Move the result into place and delete the rest.
+
+    Raises:
+        InputError: something has come to be there since the start; the result stays where it is.
+    """
+    try:
+        if out.is_dir():
+            out.rmdir()  # refused unless it is empty
+        (work / "result").replace(out)
+    except OSError as error:
+        raise InputError(
+            f"the training is done, but its result cannot be moved to '{out}' ({error.strerror}). It lies in "
+            f"{quoted(work / 'result')}: move it where it shall be, then delete {quoted(work)}."
+        ) from None
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def _require_numbers(values: Sequence[float]) -> None:
@@ -183,86 +310,38 @@ def _require_numbers(values: Sequence[float]) -> None:
 
 
 def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
-    """What has to be known of the texts that an encoder learned from."""
+    """What has to be known of the texts that were learned from."""
     notes = about_few(len(parts.dev), "examples to measure with")
-    if not isinstance(kind, Sentences):
-        return notes
-    rows = [row.texts for row in parts.train]
-    texts = {text for row in rows for text in row}
-    if cut := too_long(base, sorted(texts)):
-        parts.counts["cut"] = cut
-        notes.append(
-            f"{cut:,} of {len(texts):,} texts are longer than {base.max_tokens} tokens and are cut there"
-        )
-    if kind.objective != "graded" and len(texts) < sum(map(len, rows)):
-        notes.append(
-            "texts repeat, and none stands twice in a batch; examples may be left to a later epoch for that"
-        )
+    texts = sorted({text for row in parts.train for text in row.texts}) if isinstance(kind, Sentences) else []
+    if cut := too_long(base, texts):
+        notes.append(f"{cut:,} of {len(texts):,} texts were cut at {base.max_tokens} tokens")
     return notes
 
 
-def _remarks(report: TrainingReport, planned: int) -> list[str]:
+def _remarks(report: TrainingReport) -> list[str]:
     """What has to be known to read the figures."""
-    start, *_ = report.scores
     best = next(point for point in report.scores[1:] if point.step == report.kept)
     remarks = [
-        f"step {report.kept:,} of {report.steps:,} was kept: {report.primary} {best.value:.4f} ({start.value:.4f} "
-        f"before) on {report.counts['chosen_by']:,} examples that were held out for that choice"
+        f"step {report.kept:,} of {report.steps:,} was kept: {report.primary} {best.value:.4f} "
+        f"({report.scores[0].value:.4f} before) on {report.counts['chosen_by']:,} examples held out for that choice"
     ]
-    if report.steps < planned:
-        remarks.append(f"stopped at step {report.steps:,} of {planned:,}, as nothing had become better")
     if not report.improved:
         remarks.append("the figures are not better than before: keep that model, or train otherwise")
     if report.resumed:
-        remarks.append(
-            f"an earlier run had come to step {report.resumed:,}; the time is that of this run alone"
-        )
+        remarks.append(f"the time is that from step {report.resumed:,} on, where an earlier run had stopped")
     return remarks
-
-
-_LIBRARY = {
-    "pairs": "sentence-transformers",
-    "triplets": "sentence-transformers",
-    "graded": "sentence-transformers",
-}
-_CARD = """\
----
-library_name: {library}
-tags: [seewhy, {objective}]
----
-
-# {base}, trained further
-
-It learned {learned}. On {held_out:,} held-out examples, with the 95 % interval of the difference:
-
-| metric | before | after | difference |
-|---|---|---|---|
-{figures}
-
-{notes}
-
-`training.json` has all settings, and the hashes of data and weights.
-"""
 
 
 def _describe(report: TrainingReport, folder: Path) -> None:
     """Write a model card, and the whole report beside it; files are named without folders."""
-    name = Path(report.base).name if Path(report.base).is_absolute() else report.base
-    figures = [
-        f"| {metric} | {before.mean:.4f} | {report.after[metric].mean:.4f} | {gap.mean:+.4f} "
-        f"({gap.low:+.3f} to {gap.high:+.3f}) |"
-        for (metric, before), gap in zip(report.before.items(), report.difference.values(), strict=True)
+    base = Path(report.base).name if Path(report.base).is_absolute() else report.base
+    rows = [
+        f"| {metric} | {before.mean:.4f} | {report.after[metric].mean:.4f} |"
+        for metric, before in report.before.items()
     ]
-    card = _CARD.format(
-        library=_LIBRARY.get(report.objective, "transformers"),
-        objective=report.objective,
-        base=name,
-        learned=report.learned,
-        held_out=report.counts["held_out"],
-        figures="\n".join(figures),
-        notes="\n".join(f"- {note}" for note in report.notes),
-    )
-    (folder / "README.md").write_text(card, encoding="utf-8")
-    told = asdict(report) | {"base": name, "out": folder.name, "classes": None}
+    lines = [f"# {base}, trained further", "", "On held-out examples; `training.json` has the rest.", ""]
+    lines += ["| metric | before | after |", "|---|---|---|", *rows, ""]
+    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
+    told = asdict(report) | {"base": base, "out": folder.name, "classes": None}
     told["files"] = [{**asdict(file), "path": file.name} for file in report.files]
     (folder / "training.json").write_text(json.dumps(told, indent=2), encoding="utf-8")

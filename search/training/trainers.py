@@ -36,10 +36,11 @@ from search.encoding.tokenizer import load_tokenizer, prompt_for
 from search.errors import InputError, ModelError
 from search.files import sha256_of
 from search.records.reports import Progress
-from search.training.examples import Settings
-from search.training.kinds import IGNORED, Feature, Kind
+from search.training.kinds import IGNORED, Feature, Kind, Settings
 
 _POINTS = 60  # of the curve of the loss
+_PATIENCE = 3  # evaluations in a row that bring nothing
+_WARMUP = 0.1  # of the steps
 
 
 def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Settings) -> Any:
@@ -55,7 +56,7 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Sett
     if kind.head is None:
         encoder = load_encoder(files)
         _freeze(encoder[0].auto_model, settings.freeze)
-        return encoder.to(settings.on)
+        return encoder.to(settings.device)
     base, lacking = load_transformer(files)
     require_whole(files, lacking)
     names = files.config.get("id2label") or {}
@@ -76,7 +77,7 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Sett
             parameter.requires_grad_(True)
     tokenizer, limit = load_tokenizer(files.folder, files.name), token_limit(files, model)
     return Head(
-        kind.head, files, tokenizer, model.to(settings.on), classes, limit, settings.on, bool(missing)
+        kind.head, files, tokenizer, model.to(settings.device), classes, limit, settings.device, bool(missing)
     )
 
 
@@ -118,7 +119,7 @@ def fit(
     Raises:
         ModelError: the loss became NaN or infinity, or no checkpoint could be measured.
     """
-    given: dict[str, Any] = {"callbacks": [_Watcher(progress), _Patience(settings.patience)]}
+    given: dict[str, Any] = {"callbacks": [_Watcher(progress), _Patience(_PATIENCE)]}
     if isinstance(model, Head):
         module, features = model.model, list(kind.features(model, rows))
         arguments = TrainingArguments(
@@ -163,9 +164,9 @@ def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dic
         "num_train_epochs": settings.epochs,
         "per_device_train_batch_size": settings.batch_size,
         "learning_rate": settings.lr,
-        "warmup_steps": math.floor(settings.warmup * steps),  # of one step none: at its first the rate is 0
+        "warmup_steps": math.floor(_WARMUP * steps),  # of one step none: at its first the rate is 0
         "seed": settings.seed,
-        "use_cpu": settings.on == "cpu",
+        "use_cpu": settings.device == "cpu",
         "bf16": settings.precision == "bf16",
         "eval_strategy": "steps",
         "save_strategy": "steps",
@@ -181,7 +182,7 @@ def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dic
         "report_to": "none",
         "disable_tqdm": True,
         "log_level": "error",
-        "dataloader_pin_memory": settings.on.startswith("cuda"),
+        "dataloader_pin_memory": settings.device.startswith("cuda"),
     }
 
 

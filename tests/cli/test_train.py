@@ -31,7 +31,7 @@ def run(run: Run, tiny_model: Path, tmp_path: Path) -> Run:
 @pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
 def test_graded_sentences_with_files(run: Run, tmp_path: Path) -> None:
     data, png = write_graded(tmp_path / "a.tsv"), tmp_path / "a.png"
-    code, out, err = run("encoder", data, "--dev-share", "0.3", "--png", png, *QUICK)
+    code, out, err = run("encoder", data, "--png", png, *QUICK)
     assert code == 0, err
     assert err == f"wrote {png}\n"
     lines = [line.split() for line in out.splitlines()]
@@ -91,10 +91,7 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
         (["encoder"], 2, "Missing argument 'DATA'"),
         (["encoder", "a.csv", "--png", "no/folder/x.png"], 1, "there is no folder"),
         (["encoder", "no.csv"], 1, "'no.csv' cannot be read"),
-        (["encoder", "a.csv", "--loss", "hinge"], 2, "hinge"),
         (["encoder", "a.csv", "--lr", "-1"], 2, "--lr"),
-        (["encoder", "a.csv", "--warmup", "2"], 2, "--warmup"),
-        (["encoder", "no.csv", "--dev-share", "0"], 1, "dev_share is 0.0, but must be more than 0"),
     ],
 )
 def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
@@ -122,8 +119,7 @@ def report(**changed: Any) -> TrainingReport:
             "objective": "graded", "loss": "CoSENTLoss",
             "files": (TrainingFile("train", "x/\x1b[31mdata<b>.tsv", "\x1b[31mdata<b>.tsv", "c" * 64, 1234),),
             "counts": {"read": 1234, "duplicates": 4, "train": 1000, "held_out": 230, "chosen_by": 9, "cut": 3},
-            "settings": {"epochs": 1, "batch_size": 16, "lr": 2e-5, "warmup": 0.1,
-                         "seed": 0},
+            "settings": {"epochs": 1, "batch_size": 16, "lr": 2e-5, "seed": 0},
             "primary": "spearman",
             "before": {"spearman": Estimate(0.8, 0.75, 0.85)}, "after": {"spearman": Estimate(0.85, 0.8, 0.9)},
             "difference": {"spearman": Estimate(0.05, 0.04, 0.06)},

@@ -45,7 +45,7 @@ def trained(what: str, place: Path, model: Path, **more: Any) -> tuple[Any, Path
     """What training on made-up data reported, and the file that it was measured with."""
     train, write, suffix, options = KINDS[what]
     dev = write(place / f"dev.{suffix}", 12, seed=1)
-    given = {"model": str(model), "dev": dev, "dev_share": 0.2, **options, **more}
+    given = {"model": str(model), "dev": dev, **options, **more}
     return train(write(place / f"data.{suffix}"), place / "out", **given), dev
 
 
@@ -121,8 +121,9 @@ def test_every_report_is_whole(made: dict[str, Any], bases: dict[str, Path]) -> 
         assert counts["train"] + counts["chosen_by"] + counts["duplicates"] == counts["read"], what
         assert report.losses and report.steps <= 16 * counts["train"]
         card, told = ((out / name).read_text(encoding="utf-8") for name in ("README.md", "training.json"))
+        before, after = (one[report.primary].mean for one in (report.before, report.after))
         assert f"# {bases[what].name}, trained further" in card
-        assert f"| {report.primary} | {report.before[report.primary].mean:.4f} |" in card
+        assert f"| {report.primary} | {before:.4f} | {after:.4f} |" in card
         assert str(bases[what].parent) not in card + told and str(out.parent) not in card + told
         assert (
             report.sha256 in told
@@ -149,10 +150,9 @@ def test_a_stopped_run_goes_on_to_the_same_weights(
     work = tmp_path / ".out.training"
     half = work / f"checkpoint-{whole.steps}"
     half.mkdir()
-    (half / "trainer_state.json").write_text('{"best_metric": 0.5, "log_hi', encoding="utf-8")
     for message, more in (
         ("Go on with it: --resume. Or delete that folder", {}),
-        ("the unfinished training is another one .*lr was .* and is 0.5", {"resume": True, "lr": 0.5}),
+        ("is another one. Go on with the same settings", {"resume": True, "lr": 0.5}),
     ):
         with pytest.raises(InputError, match=message):
             trained(what, tmp_path, base, **more)
@@ -188,14 +188,14 @@ def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> Non
         ("out", False, "there is something at .*, and nothing is overwritten"),
         ("no/where", False, "there is no folder"),
         ("new", False, "Or delete that folder"),
-        ("new", True, "is in the way"),
+        ("new", True, "is another one"),
     ):
         with pytest.raises(InputError, match=message):
             bert.train(graded, tmp_path / place, resume=resume, **given)
     assert (theirs / "diary.txt").read_text(encoding="utf-8") == "kept"
 
 
-def test_pairs_triplets_and_their_losses(tiny_model: Path, tmp_path: Path) -> None:
+def test_pairs_and_triplets(tiny_model: Path, tmp_path: Path) -> None:
     given = {"model": str(tiny_model), "batch_size": 4}
     found = bert.train(write_pairs(tmp_path / "a.csv"), tmp_path / "pairs", lr=1e-12, **given)
     assert (found.objective, found.loss) == ("pairs", "MultipleNegativesRankingLoss")
@@ -210,20 +210,9 @@ def test_pairs_triplets_and_their_losses(tiny_model: Path, tmp_path: Path) -> No
     data = write_lines(tmp_path / "a.jsonl", *rows, rows[1])
     found = bert.train(data, tmp_path / "triplets", dev=dev, **given)
     assert (found.objective, found.counts["duplicates"]) == ("triplets", 1)
-    notes = " ".join(found.notes)
-    assert "not used of a.jsonl: id" in notes and "none stands twice in a batch" in notes
-    if found.counts.get("cut"):
-        assert "longer than 64 tokens and are cut there" in notes
-    graded = write_graded(tmp_path / "g.tsv")
-    assert bert.train(graded, tmp_path / "graded", loss="cosent", **given).loss == "CoSENTLoss"
-    for loss, message in (
-        ("multiple-negatives", "does not fit graded"),
-        ("hinge", "there is no loss 'hinge'"),
-    ):
-        with pytest.raises(InputError, match=message):
-            bert.train(graded, tmp_path / "out", loss=loss, **given)
+    assert "not used of a.jsonl: id" in " ".join(found.notes)
     with pytest.raises(InputError, match="Give two of one shape"):
-        bert.train(graded, tmp_path / "out", dev=dev, **given)
+        bert.train(write_graded(tmp_path / "g.tsv"), tmp_path / "out", dev=dev, **given)
 
 
 def test_prompts_of_the_model_are_used(tmp_path: Path) -> None:
@@ -240,10 +229,9 @@ def test_prompts_of_the_model_are_used(tmp_path: Path) -> None:
 
 
 def test_what_is_frozen_stays_as_it_was(tiny_model: Path, tmp_path: Path) -> None:
-    """Of 3 layers: embeddings alone, these and a layer, all."""
+    """Of 3 layers: the embeddings and a layer, all."""
     base, layers = weights(tiny_model), {f"encoder.layer.{i}" for i in range(3)}
     for freeze, expected in (
-        (None, {"embeddings", "pooler", *layers}),
         (1, {"pooler", *layers} - {"encoder.layer.0"}),
         ("all", set()),
     ):
@@ -265,22 +253,20 @@ def test_what_is_frozen_stays_as_it_was(tiny_model: Path, tmp_path: Path) -> Non
     assert {name.rpartition(".")[0] for name in moved} == {"bert.pooler.dense", "classifier"}
 
 
-@pytest.mark.parametrize("kind", ["albert", "distilbert", "roberta"])
-def test_other_families(kind: str, tmp_path: Path) -> None:
-    model = save_tiny(tmp_path / "model", kind)
-    if kind == "albert":
-        with pytest.raises(InputError, match="1 layers cannot be frozen: the model has layers that share"):
-            trained("classify", tmp_path, model, freeze=1)
-    report, _ = trained("classify", tmp_path, model, freeze="all" if kind == "albert" else 1, epochs=1)
+def test_a_family_that_shares_its_weights(tmp_path: Path) -> None:
+    model = save_tiny(tmp_path / "model", "albert")
+    with pytest.raises(InputError, match="1 layers cannot be frozen: the model has layers that share"):
+        trained("classify", tmp_path, model, freeze=1)
+    report, _ = trained("classify", tmp_path, model, freeze="all", epochs=1)
     assert bert.label(["the door"], model=report.out).classes == ("it", "them")
 
 
 def test_a_head_for_the_very_classes_is_taken_on(made: dict[str, Any], tmp_path: Path) -> None:
     """So that more can be learned later; for other classes a new one begins."""
     first, _ = made["classify"]
-    again, _ = trained("classify", tmp_path, Path(first.out), lr=1e-9, epochs=9, patience=2)
+    again, _ = trained("classify", tmp_path, Path(first.out), lr=1e-9, epochs=9)
     assert again.before["accuracy"].mean == first.after["accuracy"].mean
-    assert "as nothing had become better" in " ".join(again.notes) and len(again.scores) == 1 + 3
+    assert len(again.scores) == 1 + 4  # nothing became better, so it stopped after three evaluations more
     content = write_texts(tmp_path / "a.csv").read_text(encoding="utf-8").replace(",them", ",people")
     (tmp_path / "other.csv").write_text(content, encoding="utf-8")
     fresh = bert.train_classifier(
@@ -291,20 +277,17 @@ def test_a_head_for_the_very_classes_is_taken_on(made: dict[str, Any], tmp_path:
     assert not np.allclose(old, new, atol=1e-3)
 
 
-def test_questions_without_an_answer_and_bf16(tiny_model: Path, tmp_path: Path, run: Run) -> None:
-    """As in SQuAD 2.0 no answer is an answer; figures are of fp32 whatever the steps are of."""
+def test_questions_without_an_answer_and_bf16(
+    tiny_model: Path, tmp_path: Path, run: Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As in SQuAD 2.0 no answer is an answer; figures are of fp32 whatever the steps are of. Nothing is printed."""
     dev = write_questions(tmp_path / "dev.json", 8, seed=1, unanswered=4)
     data = write_questions(tmp_path / "a.json", 24, unanswered=8)
     given = {"model": str(tiny_model), "dev": dev, "epochs": 1, "precision": "bf16"}
     report = bert.train_reader(data, tmp_path / "out", **given)
+    assert capfd.readouterr() == ("", "")
     out = run("eval", dev, "--task", "answers", "--model", report.out, "--json")[1]
     assert json.loads(out)["metrics"]["f1"]["mean"] == pytest.approx(report.after["f1"].mean)
-
-
-def test_nothing_is_printed(tiny_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    bert.train(write_graded(tmp_path / "a.tsv"), tmp_path / "a", model=str(tiny_model), **QUICK)
-    bert.train_classifier(write_texts(tmp_path / "a.csv"), tmp_path / "b", model=str(tiny_model), epochs=1)
-    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -312,9 +295,8 @@ def test_nothing_is_printed(tiny_model: Path, tmp_path: Path, capfd: pytest.Capt
     [
         ({"freeze": 4}, "4 layers cannot be frozen: the model has 3 layers"),
         ({"freeze": "some"}, "freeze is 'some', but takes a number of layers, or all"),
-        ({"patience": 0}, "patience must be at least 1"),
+        ({"epochs": -1}, "epochs and batch size must be at least 1"),
         ({"precision": "fp8"}, "the precision 'fp8' is not known"),
-        ({"dev_share": 0.0}, "dev_share is 0.0"),
     ],
 )
 def test_settings_that_make_no_sense(
@@ -326,7 +308,7 @@ def test_settings_that_make_no_sense(
     assert not list(tmp_path.glob(".*"))
 
 
-FEW = "text,label\n" + "".join(f"a {i},x\n" for i in range(9))
+FEW = "text,label\n" + "".join(f"a {i},x\n" for i in range(40))
 WRONG = {
     "context": "the door",
     "qas": [{"id": "q7", "question": "w", "answers": [{"text": "door", "answer_start": 3}]}],
@@ -336,20 +318,17 @@ WRONG = {
 @pytest.mark.parametrize(
     ("what", "name", "content", "message"),
     [
-        ("encoder", "a.csv", "one,two\na,b\n", r"a.csv:1: no examples can be made of what is named here \(one, two\)"),
-        ("encoder", "a.csv", "query,question,passage\na,b,c\n", "the columns query and question mean the same"),
+        ("encoder", "a.csv", "one,two\na,b\n", "a.csv:1: no examples can be made of the columns one, two"),
         ("encoder", "a.csv", "query,passage\na,b\nc\n", "a.csv:3: more or fewer fields than the 2"),
-        ("encoder", "a.csv", "query,passage\na,b\n ,c\n", 'a.csv:3: "query" is empty'),
         ("encoder", "a.csv", "sentence1,sentence2,score\na,b,nan\n", "a.csv:2: \"score\" is 'nan', which is no score"),
-        ("encoder", "a.csv", "text1,text2,score\na,b,-1\nc,d,1\n", "run from -1 to 1. Scale them to 0 to 1"),
+        ("encoder", "a.csv", "sentence1,sentence2,score\na,b,-1\nc,d,1\n", "run from -1 to 1. Scale them to 0 to 1"),
         ("encoder", "a.jsonl", '{"query": "a", "passage": 1}\n', 'a.jsonl:1: "passage" must be there and hold a text'),
         ("encoder", "a.jsonl", "[]\n", "a.jsonl:1: a JSON object is needed"),
         ("encoder", "a.jsonl", "\n", "holds no example"),
         ("encoder", "a.txt", "a\n", "in no format that can be trained on"),
-        ("encoder", "a.csv", "query,passage\na,b\nc,d\n", "no 10% of the 2 examples can be held out"),
-        ("encoder", "a.csv", "query,passage\n" + "q,b\n" * 9, "can be held out: they are too few"),
-        ("encoder", "a.csv", "text1,text2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(20)), "scores are"),
-        ("classify", "a.csv", FEW + "b,rare\n", "no 10% of the 1 examples with the label 'rare' can be held out"),
+        ("encoder", "a.csv", "query,passage\na,b\nc,d\n", "a tenth of the examples cannot be held out"),
+        ("encoder", "a.csv", "query,passage\n" + "q,b\n" * 9, "cannot be held out: they are too few"),
+        ("classify", "a.csv", FEW + "b,rare\n", "a tenth of the examples with the label 'rare' cannot be held out"),
         ("classify", "a.csv", FEW, "at least two labels"),
         ("classify", "a.csv", "path,label\na.md,x\n", "names passages or documents of an index"),
         ("tag", "a.conll", "".join(f"a{i}\tO\n\n" for i in range(20)), "no word to learn from has a label but O"),
