@@ -21,7 +21,8 @@ from search.bert.labelling import LinearHead
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import with_context
-from search.errors import InputError, TextTooLong
+from search.errors import InputError
+from search.evaluating.retrieval import too_long
 from search.records.evaluations import ClassFigures, ClassReport
 from search.records.predictions import Example, LabelReport, LabelTraining
 from search.records.reports import Progress
@@ -32,7 +33,6 @@ from search.store.passages import content_key
 from search.store.sqlite import Snapshot, Store
 
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-_NAMED = 3  # contradictions that a note lists
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,12 @@ class Item:
     Attributes:
         context: what is encoded before it, a passage's headings.
         group: what must not be parted between training and test: a document, or the text itself.
-        where: as people find it: "line 7", "example 7".
     """
 
     context: str
     text: str
     label: str
     group: str
-    where: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +67,6 @@ def train_labels(
     name: str = "label",
     folds: int = 5,
     seed: int = 0,
-    c: float | None = None,
-    truncate: bool = False,
     source: str = "",
     offline: bool = False,
     engine: str = "auto",
@@ -78,7 +74,8 @@ def train_labels(
 ) -> TrainedHead:
     """Train a linear head on the frozen embeddings of labelled examples.
 
-    A text that is there twice counts once; one with two labels is left out, and the notes say so.
+    A text that is there twice counts once, one with two labels is left out, one that is too long for the model is cut;
+    the notes say so.
 
     Args:
         examples: with a text, or a passage or path of `index`; or pairs of text and label.
@@ -88,26 +85,22 @@ def train_labels(
         pooling: of the embeddings; None takes the index's or the model's own.
         name: of what is labelled, "sentiment".
         folds, seed: of the cross-validation.
-        c: inverse strength of the regularisation, > 0; None chooses it by cross-validation, from 0.1 to 1,000.
-        truncate: read the beginning of texts that are too long for the model, and say so.
         source: where the examples come from, to be remembered.
         offline, engine: as for `Encoder`.
         progress: called while texts are encoded.
 
     Raises:
         InputError: fewer than two classes, a class with fewer examples than folds, an example without text or label,
-            a text that is too long, or an index and another model.
+            or an index and another model.
     """
-    if not name.strip():
-        raise InputError("what is labelled needs a name, such as: sentiment")
     if index is not None and model is not None:
         raise InputError("an index has its own encoder. Leave the model out, or the index.")
-    if folds < 2 or not (c is None or c > 0) or seed < 0:
-        raise InputError("there must be at least 2 folds, C must be above 0, and the seed not below 0.")
+    if folds < 2 or seed < 0:
+        raise InputError("there must be at least 2 folds, and the seed must not be below 0.")
     place = None if index is None else find_index(index)
     given = [each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples]
     items, notes = gathered(given, place)
-    _check_classes(items, 4 if folds == 2 and c is None else folds)
+    _check_classes(items, max(4, folds))
     if place is None:
         encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
         same = False
@@ -116,32 +109,25 @@ def train_labels(
         wanted = replace(made, pooling=pooling or made.pooling)
         encoder = Encoder.of(wanted, offline=offline, engine=engine, trusted=is_own(place))
         same = not encoder.fingerprint.differences(replace(made, passages=""))
-    x, reused, cut = _embedded(items, encoder, place if same else None, truncate, progress)
-    notes += [f"{cut:,} texts are longer than the model reads; the beginning of each was read"] if cut else []
-    fitted, report, remarks = _fitted(items, encoder, x.astype(np.float64), c, folds, seed)
-    training = LabelTraining(name, source, report, reused, len(items) - reused, (*notes, *remarks))
-    weights, intercepts = fitted
-    trained = {
-        "source": source,
-        "cross_validation": {**asdict(report), "confusion": report.confusion.tolist()},
-        "notes": list(training.notes),
-    }
+    x, reused, cut = _embedded(items, encoder, place if same else None, progress)
+    if cut:
+        notes.append(f"{cut:,} texts were cut at {encoder.max_tokens} tokens")
+    weights, intercepts, report = _fitted(items, encoder, x.astype(np.float64), folds, seed)
+    if len(items) < 100:
+        notes.append(f"with only {len(items)} examples the intervals are rough")
+    training = LabelTraining(name, source, report, reused, len(items) - reused, tuple(notes))
+    figures = {**asdict(report), "confusion": report.confusion.tolist()}
+    trained = {"source": source, "cross_validation": figures, "notes": notes}
     head = LinearHead(name, report.classes, weights, intercepts, encoder.fingerprint, trained)
     return TrainedHead(head, training)
 
 
 def _fitted(
-    items: Sequence[Item],
-    encoder: Encoder,
-    x: NDArray[np.float64],
-    c: float | None,
-    folds: int,
-    seed: int,
-) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], LabelReport, list[str]]:
-    """Weights and intercepts of a head trained on all items; how good such heads are; remarks."""
+    items: Sequence[Item], encoder: Encoder, x: NDArray[np.float64], folds: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], LabelReport]:
+    """Weights and intercepts of a head trained on all items, and how good such heads are."""
     from sklearn import config_context
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+    from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
@@ -149,26 +135,14 @@ def _fitted(
     groups = np.unique([item.group for item in items], return_inverse=True)[1]
     division = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
     within = StratifiedGroupKFold(max(2, folds - 1), shuffle=True, random_state=seed)
-    chosen = LogisticRegressionCV(Cs=list(CS), cv=within, scoring="neg_log_loss", max_iter=1000)
-    head = LogisticRegression(C=c, max_iter=1000) if c else chosen
+    head = LogisticRegressionCV(Cs=list(CS), cv=within, scoring="neg_log_loss", max_iter=1000)
     # In one thread: small matrices wait for each other in several.
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        with config_context(enable_metadata_routing=True):
-            try:
-                probabilities = cross_val_predict(
-                    head, x, truth, cv=division, method="predict_proba", params={"groups": groups}
-                )
-                head.fit(x, truth, **({} if c else {"groups": groups}))
-            except ValueError as error:
-                raise InputError(
-                    f"the examples cannot be divided ({error}). Use fewer --folds, or label more texts or documents."
-                ) from None
-    remarks = []
-    if stopped := sum(issubclass(one.category, ConvergenceWarning) for one in warned):
-        remarks.append(f"{stopped:,} fits stopped before they had converged; take a smaller C")
-    if len(items) < 100:
-        remarks.append(f"with only {len(items)} examples the intervals are rough")
+    with threadpool_limits(1), warnings.catch_warnings(), config_context(enable_metadata_routing=True):
+        warnings.simplefilter("ignore")
+        probabilities = cross_val_predict(
+            head, x, truth, cv=division, method="predict_proba", params={"groups": groups}
+        )
+        head.fit(x, truth, groups=groups)
     counts = class_counts(truth, probabilities.argmax(axis=1), len(classes), groups)
     report = LabelReport(
         model=encoder.model,
@@ -177,7 +151,7 @@ def _fitted(
         groups=int(groups.max()) + 1,
         folds=folds,
         seed=seed,
-        c=c or float(np.ravel(head.C_)[0]),
+        c=float(np.ravel(head.C_)[0]),
         accuracy=estimated(accuracy, *counts, seed=seed),
         macro_f1=estimated(macro_f1, *counts, seed=seed),
         **vars(class_report(classes.tolist(), truth, probabilities)),
@@ -186,7 +160,7 @@ def _fitted(
     if len(weights) == 1:  # of two classes each gets half, so that softmax gives the same
         weights = np.vstack([-weights, weights]) / 2
         intercepts = np.concatenate([-intercepts, intercepts]) / 2
-    return (weights, intercepts), report, remarks
+    return weights, intercepts, report
 
 
 def class_report(
@@ -237,17 +211,11 @@ def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item
             for item in _items(snapshot, example, where):
                 by_key.setdefault(content_key(item.context, item.text), []).append(item)
     kept = [same[0] for same in by_key.values() if len({item.label for item in same}) == 1]
-    several = [same for same in by_key.values() if len({item.label for item in same}) > 1]
-    left_out = sum(map(len, several))
     notes = []
-    if repeated := sum(map(len, by_key.values())) - len(kept) - left_out:
-        notes.append(f"{repeated:,} examples repeat a text with the same label; each text counts once")
-    if several:
-        named = ("; ".join(f"{item.where}: {item.label}" for item in same) for same in several[:_NAMED])
-        notes.append(
-            f"{len(several):,} texts ({left_out:,} examples) have several labels and were left out "
-            f"({', '.join(f'({one})' for one in named)}{', ...' if len(several) > _NAMED else ''})"
-        )
+    if repeated := sum(map(len, by_key.values())) - len(by_key):
+        notes.append(f"{repeated:,} examples repeat a text; each text counts once")
+    if several := len(by_key) - len(kept):
+        notes.append(f"{several:,} texts have several labels and were left out")
     return kept, notes
 
 
@@ -258,7 +226,7 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
     if example.text is not None:
         if not (text := example.text.strip()):
             raise InputError(f"{where} has no text. Give it one, or take it out.")
-        return [Item("", text, label, text, where)]
+        return [Item("", text, label, text)]
     if snapshot is None:
         raise InputError(
             f"{where} names a passage or a document, but no index is given. Name it with --index."
@@ -275,7 +243,7 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
             "document changes."
         )
     passages = [stored[id_] for id_ in ids]
-    return [Item(each.context, each.shown, label, each.document, where) for each in passages]
+    return [Item(each.context, each.shown, label, each.document) for each in passages]
 
 
 def _check_classes(items: Sequence[Item], least: int) -> None:
@@ -290,7 +258,7 @@ def _check_classes(items: Sequence[Item], least: int) -> None:
     if len(fewest) < least:
         raise InputError(
             f"the label '{label}' stands in {len(fewest)} texts or documents, and the cross-validation needs {least}: "
-            "use fewer --folds, set --c, or give more of it."
+            "use fewer --folds, or give more of it."
         )
 
 
@@ -298,7 +266,6 @@ def _embedded(
     items: Sequence[Item],
     encoder: Encoder,
     index: Path | None,
-    truncate: bool,
     progress: Callable[[Progress], None] | None,
 ) -> tuple[NDArray[np.float32], int, int]:
     """(n, d) embeddings, how many of them were taken from the index, and how many texts were cut to what fits."""
@@ -308,22 +275,14 @@ def _embedded(
             held = [snapshot.embedding_of(item.context, item.text) for item in items]
     missing = [i for i, embedding in enumerate(held) if embedding is None]
     texts = [with_context(items[i].context, items[i].text) for i in missing]
-    prompt = encoder.prompt("document")
-    lengths = [len(encoder.tokenizer.encode(prompt + text).ids) for text in texts]
 
     def told(done: int, total: int) -> None:
         if progress:
             progress(Progress("encoding", done, total, passages=len(missing), tokens=done))
 
-    try:
-        if texts:
-            found = encoder.encode(texts, role="document", truncate=truncate, progress=told)
-            for i, embedding in zip(missing, found, strict=True):
-                held[i] = embedding
-    except TextTooLong as error:
-        where = items[missing[error.position]].where
-        raise InputError(
-            f"{where} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it, or take "
-            "--truncate to read the beginning alone."
-        ) from None
-    return np.stack(held), len(items) - len(missing), sum(n > encoder.max_tokens for n in lengths)  # type: ignore[arg-type]
+    if texts:
+        found = encoder.encode(texts, role="document", truncate=True, progress=told)
+        for i, embedding in zip(missing, found, strict=True):
+            held[i] = embedding
+    cut = too_long(encoder, texts, "document")
+    return np.stack(held), len(items) - len(missing), cut  # type: ignore[arg-type]

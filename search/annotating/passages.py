@@ -8,7 +8,7 @@ on.
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,32 +89,18 @@ def tag_index(
 
 def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, ...]:
     """What the annotations of a name hold, field by field, the field with the most mentions first."""
-    spelled: dict[str, dict[str, Counter[str]]] = {field: defaultdict(Counter) for field in fields}
+    values: dict[str, Counter[str]] = {field: Counter() for field in fields}
     passages: Counter[str] = Counter()
     with Store(index).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
             passages.update({span.field for span in annotation.spans})
             for span in annotation.spans:
-                value = _value(span.text)
-                spelled[span.field][value.casefold()][value] += 1
-    found = []
-    for field, values in spelled.items():
-        frequent = sorted((-sum(forms.values()), _usual(forms)) for forms in values.values())[:_FREQUENT]
-        found.append(
-            FieldCount(
-                field,
-                sum(sum(forms.values()) for forms in values.values()),
-                len(values),
-                passages[field],
-                tuple((value, -count) for count, value in frequent),
-            )
-        )
+                values[span.field][_value(span.text)] += 1
+    found = [
+        FieldCount(field, each.total(), len(each), passages[field], tuple(each.most_common(_FREQUENT)))
+        for field, each in values.items()
+    ]
     return tuple(sorted(found, key=lambda one: -one.mentions))
-
-
-def _usual(forms: Counter[str]) -> str:
-    """The most frequent spelling, of several the first in order."""
-    return min(forms, key=lambda form: (-forms[form], form))
 
 
 def _put(

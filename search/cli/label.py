@@ -109,18 +109,9 @@ class FitOptions:
     """How a head is trained and judged; keywords of `train_labels`."""
 
     name: Annotated[str, typer.Option(help="What is labelled, and the field of filters.")] = "label"
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Read the beginning of texts that are too long.")
-    ] = False
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
     folds: Annotated[int, validation_option(min=2, help="Parts of the division.")] = 5
     seed: Annotated[int, validation_option(min=0, max=2**31, help="Of the division into folds.")] = 0
-    c: Annotated[
-        float | None,
-        validation_option(
-            help="Inverse strength of the regularisation. Default: chosen by cross-validation."
-        ),
-    ] = None
 
 
 def label_train(

@@ -321,7 +321,7 @@ class FieldCount:
 
     Attributes:
         mentions: spans, of all passages.
-        values: different ones, whatever the case of their letters.
+        values: different ones.
         passages: that have any.
         frequent: the most frequent values with their mentions, the most frequent first.
     """

@@ -222,12 +222,13 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
-    division = StratifiedGroupKFold(_PARTS, shuffle=True, random_state=seed)
     labels = [kind.label(row) for row in rows]
-    few = next((label for label in set(labels) if labels.count(label) < _PARTS), None)
-    if rows and few is None:
+    few = next((label for label in set(labels) - {""} if labels.count(label) < _PARTS), None)
+    parts = min(_PARTS, len(rows) // _FEWEST)
+    if parts > 1 and few is None:
+        division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
         learned, held = next(division.split(labels, labels, kind.groups(rows)))
-        if len(held) >= _FEWEST and len(learned) >= _FEWEST:
+        if len(learned) and len(held) >= _FEWEST:
             return [rows[i] for i in learned], [rows[i] for i in held]
     of = f" with the label '{few}'" if few else ""
     raise InputError(
