@@ -22,7 +22,6 @@ from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import with_context
 from search.errors import InputError
-from search.evaluating.retrieval import too_long
 from search.records.evaluations import ClassFigures, ClassReport
 from search.records.predictions import Example, LabelReport, LabelTraining
 from search.records.reports import Progress
@@ -284,5 +283,6 @@ def _embedded(
         found = encoder.encode(texts, role="document", truncate=True, progress=told)
         for i, embedding in zip(missing, found, strict=True):
             held[i] = embedding
-    cut = too_long(encoder, texts, "document")
+    prompt = encoder.prompt("document")
+    cut = sum(len(encoder.tokenizer.encode(prompt + text).ids) > encoder.max_tokens for text in texts)
     return np.stack(held), len(items) - len(missing), cut  # type: ignore[arg-type]
