@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +73,8 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
             return skip.reason, skip.detail
         if skip.is_folder and place.name.startswith(f"{skip.path}/") and os.path.lexists(place.location):
             return skip.reason, f"its folder {skip.path} is" + (f"; {skip.detail}" if skip.detail else "")
-    return NOT_THERE, ""
+    near = get_close_matches(place.name, [file.path for file in files], 1)
+    return NOT_THERE, f"did you mean '{near[0]}'?" if near else ""
 
 
 def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:

@@ -73,7 +73,7 @@ def test_why_not_names_the_cause(index: search.Index, oracle: Oracle, folder: Pa
     shown = index.query(query, k=10)
     assert {cause(hit.passage_id) for hit in shown} == {"found"}
     low = index.why_not(query, ranked[-1][1].id)
-    assert low.cause == "lower" and low.last is not None and low.contrast is not None
+    assert low.cause == "lower" and low.hit and low.last is not None and low.contrast is not None
     assert low.last.passage_id == shown[-1].passage_id
     assert low.gap == pytest.approx(shown[-1].score - ranked[-1][0], abs=SCORE)
     assert cause(shown[0].passage_id, where=f"not kind={oracle[shown[0].passage_id].kind}") == "filtered"
@@ -87,6 +87,8 @@ def test_why_not_names_the_cause(index: search.Index, oracle: Oracle, folder: Pa
     over = [row for row in over if not oracle.copied(row)]
     assert over and {cause(row.id, k=60, per_document=1) for row in over} == {"limit"}
     assert cause(folder / "nothing.md") == "not indexed"
+    near = f"{low.hit.document.partition('#')[0]}x"
+    assert f"did you mean '{near[:-1]}'?" == index.why_not(query, folder / near).detail
     assert cause(folder.parent / "outside.md") == "not indexed"
 
 
