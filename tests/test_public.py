@@ -1,7 +1,6 @@
 """The public names, what importing them costs, and which stage may know which."""
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -95,14 +94,6 @@ def test_public_names() -> None:
 
 def modules() -> list[Path]:
     return sorted((REPOSITORY / "search").rglob("*.py"))
-
-
-def test_every_option_of_a_query_is_documented() -> None:
-    from search.records.options import BuildOptions, QueryOptions
-
-    for function, options in ((search.Index.query, QueryOptions), (search.Index.build, BuildOptions)):
-        for name in options.__annotations__:
-            assert re.search(rf"\b{name}\b.*:", function.__doc__ or ""), f"{function.__name__}: {name}"
 
 
 def test_only_the_command_line_prints() -> None:

@@ -1,74 +1,24 @@
-"""Near-identical passages against brute force."""
+"""Near-identical passages; against brute force in tests/contract."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from search import Index, InputError
-from search.ranking.duplicates import clusters
 
 
-def unit(rows: np.ndarray) -> np.ndarray:
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-
-def planted(seed: int, n: int, d: int, noise: float) -> np.ndarray:
-    """Random directions, some of them repeated nearly or exactly, in groups and in chains."""
-    random = np.random.default_rng(seed)
-    rows = random.standard_normal((n, d))
-    for i in range(n // 3):
-        source = random.integers(n)
-        rows[random.integers(n)] = rows[source] + noise * (i % 3) * random.standard_normal(d)
-    return unit(rows)
-
-
-def brute_force(vectors: np.ndarray, threshold: float) -> set[tuple[int, ...]]:
-    wide = vectors.astype(np.float64)
-    near = wide @ wide.T >= threshold
-    equal = (vectors[:, None] == vectors[None]).all(axis=2)
-    left, found = set(range(len(vectors))), set()
-    while left:
-        todo, cluster = [left.pop()], set()
-        while todo:
-            row = todo.pop()
-            cluster.add(row)
-            for other in np.flatnonzero(near[row] | equal[row]).tolist():
-                if other in left:
-                    left.discard(other)
-                    todo.append(other)
-        if len(cluster) > 1:
-            found.add(tuple(sorted(cluster)))
-    return found
-
-
-@pytest.mark.parametrize("threshold", [0.5, 0.9, 0.95, 0.99, 1.0])
-@pytest.mark.parametrize("d", [8, 32, 300])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_clusters_are_those_of_brute_force(
-    seed: int, d: int, threshold: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_pairs_give_what_one_block_gives(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = index.duplicates(0.995)
+    assert len(whole) > 5
     monkeypatch.setattr("search.store.vectors._ROWS_AT_ONCE", 50)  # several blocks, also uneven ones
     monkeypatch.setattr("search.ranking.duplicates._AT_ONCE", 70)
-    vectors = planted(seed, 333, d, 0.15)
-    found = clusters(vectors, threshold)
-    expected = brute_force(vectors, threshold)
-    assert expected
-    assert {tuple(rows.tolist()) for rows in found} == expected
-    assert [rows[0] for rows in found] == sorted(rows[0] for rows in found)
+    assert index.duplicates(0.995) == whole
 
 
-def test_many_equal_vectors_are_one_cluster() -> None:
-    vectors = unit(np.ones((5000, 384)))
-    (rows,) = clusters(vectors, 0.95)
-    assert rows.tolist() == list(range(5000))
-    assert clusters(np.empty((0, 384), dtype=np.float32), 0.9) == []
-
-
-@pytest.mark.parametrize("threshold", [0.0, -0.5, 1.1, float("nan")])
-def test_thresholds_that_are_none(threshold: float) -> None:
+@pytest.mark.parametrize("threshold", [0.0, 1.1, float("nan")])
+def test_thresholds_that_are_none(index: Index, threshold: float) -> None:
     with pytest.raises(InputError, match="above 0, and 1 at most"):
-        clusters(np.eye(2, dtype=np.float32), threshold)
+        index.duplicates(threshold)
 
 
 def test_equal_texts_are_told_from_near_ones(tmp_path: Path, tiny_model: Path) -> None:

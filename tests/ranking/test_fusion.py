@@ -11,7 +11,6 @@ import pytest
 
 import search
 from search import InputError
-from search.records.options import WEIGHT, Ranking
 from tests.ranking.conftest import WORDS
 
 
@@ -41,9 +40,9 @@ def everything(index: search.Index, query: str) -> dict[int, tuple[float, float]
 def test_hybrid_is_exact(index: search.Index, more: int) -> None:
     rng = random.Random(more)
     with mock.patch("search.ranking.fusion._MORE", more):
-        for _ in range(60):
+        for _ in range(30):
             query = " ".join(rng.choices([*WORDS, "zebra"], k=rng.randint(1, 4)))
-            weight = rng.choice([0.02, 0.3, WEIGHT, 0.98])
+            weight = rng.choice([0.02, 0.3, 0.75, 0.98])
             k = rng.choice([1, 3, 10, 399, 1000])
             parts = everything(index, query)
             scores = {id_: weight * cosine + (1 - weight) * word for id_, (cosine, word) in parts.items()}
@@ -56,21 +55,6 @@ def test_hybrid_is_exact(index: search.Index, more: int) -> None:
                 assert hit.score == pytest.approx(weight * hit.cosine + (1 - weight) * hit.lexical, abs=1e-12)
             order = [(-hit.score, hit.passage_id) for hit in hits]
             assert order == sorted(order)
-
-
-def test_longer_lists_begin_with_the_shorter(index: search.Index) -> None:
-    for mode in ("hybrid", "dense", "lexical"):
-        long = [hit.passage_id for hit in index.query("rotate the key", k=50, mode=mode)]
-        for k in (1, 7, 20):
-            assert [hit.passage_id for hit in index.query("rotate the key", k=k, mode=mode)] == long[:k]
-
-
-def test_the_ends_of_the_weight(index: search.Index) -> None:
-    dense, words = index.query("open door", k=20, weight=1), index.query("open door", k=20, weight=0)
-    assert [h.passage_id for h in dense] == [
-        h.passage_id for h in index.query("open door", k=20, mode="dense")
-    ]
-    assert [h.score for h in words] == [h.score for h in index.query("open door", k=20, mode="lexical")]
 
 
 def test_lexical_finds_only_what_has_a_word(index: search.Index) -> None:
@@ -87,16 +71,6 @@ def test_lexical_finds_only_what_has_a_word(index: search.Index) -> None:
     assert {hit.lexical for hit in index.query("zebra")} == {0.0}
 
 
-def test_a_filter_changes_no_score(index: search.Index) -> None:
-    for mode in ("hybrid", "dense", "lexical"):
-        scores = {h.passage_id: h.score for h in index.query("open water", k=1000, mode=mode)}
-        some = index.query("open water", k=1000, mode=mode, where="id<100")
-        expected = {id_: score for id_, score in scores.items() if id_ <= 100}
-        assert {h.passage_id: h.score for h in some} == pytest.approx(expected, abs=1e-6)
-        assert index.query("open water", k=5, mode=mode, where="id<100") == some[:5]
-        assert index.query("open water", mode=mode, where="id<0") == []
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -107,9 +81,9 @@ def test_a_filter_changes_no_score(index: search.Index) -> None:
         ({"mode": "dense", "weight": 0.5}, "belongs to the mode 'hybrid'"),
     ],
 )
-def test_rankings_that_there_are_not(options: dict[str, object], message: str) -> None:
+def test_rankings_that_there_are_not(index: search.Index, options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Ranking.of(**options)  # type: ignore[arg-type]
+        index.query("open", **options)  # type: ignore[arg-type]
 
 
 def test_another_process_rebuilds_with_another_model(

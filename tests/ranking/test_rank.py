@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from search import Index, InputError
-from tests.conftest import LONG
 
 
 def test_hits_carry_place_title_heading_and_metadata(notes: Path, tiny_model: Path) -> None:
@@ -71,41 +70,6 @@ def test_an_open_index_sees_updates(notes: Path, tiny_model: Path) -> None:
     (notes / "new.txt").write_text("water over water", encoding="utf-8")
     Index.build(notes)
     assert {hit.document for hit in index.query("water", k=100)} == before | {"new.txt"}
-
-
-@pytest.fixture
-def crowded(tmp_path: Path, tiny_model: Path) -> Index:
-    """Three documents of 30, 4 and 3 passages."""
-    folder = tmp_path / "crowded"
-    folder.mkdir()
-    for name, n in (("a", 30), ("b", 4), ("c", 3)):
-        sections = [f"# Part {i}\n\nThe word number {i} of {name}{LONG}." for i in range(n)]
-        (folder / f"{name}.md").write_text("\n\n".join(sections), encoding="utf-8")
-    return Index.build(folder, model=str(tiny_model))
-
-
-@pytest.mark.parametrize("k", [1, 5, 9, 12, 20, 37, 50])
-@pytest.mark.parametrize("most", [1, 3])
-def test_hits_of_one_document_are_limited_as_far_as_k_allows(crowded: Index, k: int, most: int) -> None:
-    everything = crowded.query("word number", k=100, per_document=0)
-    assert len(everything) == 37
-    hits = crowded.query("word number", k=k, per_document=most)
-    if most == 3:
-        assert crowded.query("word number", k=k) == hits  # as the command does
-    assert len(hits) == min(k, 37)
-    seen: dict[str, int] = {}
-    first, others = [], []
-    for hit in everything:
-        seen[hit.document] = seen.get(hit.document, 0) + 1
-        (first if seen[hit.document] <= most else others).append(hit.passage_id)
-    expected = first + others
-    assert [hit.passage_id for hit in hits] == expected[:k]
-    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
-
-
-def test_a_negative_limit_is_refused(crowded: Index) -> None:
-    with pytest.raises(InputError, match="per_document is -1; it must be at least 0"):
-        crowded.query("word", per_document=-1)
 
 
 def test_what_is_shown_of_objects_is_short(notes: Path, tiny_model: Path) -> None:

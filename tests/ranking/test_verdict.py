@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from search import Index, Question
-from search.ranking import verdict
-from search.store.database import read_meta
 
 TEXTS = {
     "key.md": "# The key\n\nThe key opens the door of the house.\n\n# A lock\n\nWater is in the lock.\n",
@@ -25,8 +23,7 @@ def index(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for name, text in TEXTS.items():
         (folder / name).write_text(text, encoding="utf-8")
     built = Index.build(folder, model=str(tiny_model), pooling="mean")
-    made = read_meta(built.path / "index.db")["fingerprint"]
-    monkeypatch.setattr(verdict, "DEFAULT_WEIGHTS", made["weights"])
+    monkeypatch.setattr("search.ranking.verdict.DEFAULT_WEIGHTS", built.fingerprint.weights)
     return built
 
 
@@ -40,7 +37,7 @@ def test_it_is_a_logistic_of_the_best_score_and_the_words_found_together(index: 
     assert found is not None
     assert found.found == pytest.approx(idf(passages, 1) / (2 * idf(passages, 1) + idf(passages, 0)))
     assert found.score == hits[0].score
-    odds = verdict.CONSTANT + verdict.SCORE * found.score + verdict.FOUND * found.found
+    odds = -6.99 + 5.96 * found.score + 8.49 * found.found
     assert math.log(found.probability / (1 - found.probability)) == pytest.approx(odds)
     assert {hit.verdict for hit in hits} == {found}
 
@@ -92,9 +89,9 @@ def test_a_query_without_words_has_found_none(index: Index) -> None:
     ("probability", "says"), [(0.9, "answers likely"), (0.4, "perhaps"), (0.05, "nothing")]
 )
 def test_what_it_says(index: Index, monkeypatch: pytest.MonkeyPatch, probability: float, says: str) -> None:
-    monkeypatch.setattr(verdict, "CONSTANT", math.log(probability / (1 - probability)))
-    monkeypatch.setattr(verdict, "SCORE", 0)
-    monkeypatch.setattr(verdict, "FOUND", 0)
+    constants = {"CONSTANT": math.log(probability / (1 - probability)), "SCORE": 0, "FOUND": 0}
+    for name, value in constants.items():
+        monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     (hit, *_) = index.query("key")
     assert hit.verdict and replace(hit.verdict, probability=0) == replace(
         hit.verdict, says=says, probability=0

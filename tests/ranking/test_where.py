@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterator
@@ -13,12 +12,9 @@ from pathlib import Path
 import pytest
 
 from search import InputError
-from search.corpus import SourceFile, documents, load, walk
-from search.ranking.where import KINDS, parse
-from search.records.documents import Document
-from search.store.conditions import Comparison, Joined, Not, Value, as_date, as_number, comparing
+from search.ranking.where import parse
+from search.store.conditions import Value, as_date, as_number, comparing
 from search.store.filters import matching
-from tests.conftest import REPOSITORY
 from tests.ranking.stored import add_document, empty
 
 DOCUMENTS = {
@@ -237,20 +233,6 @@ def test_the_empty_filter() -> None:
             parse(text)
 
 
-def test_the_tree() -> None:
-    where = parse("a=1 or not b in (x, 'y z') and has c")
-    assert where.text.startswith("a=1")
-    condition = where.condition
-    assert isinstance(condition, Joined) and condition.word == "or"
-    first, second = condition.parts
-    assert isinstance(first, Comparison) and first.values == (Value("1", False, 2),)
-    assert isinstance(second, Joined) and second.word == "and"
-    negated, has = second.parts
-    assert isinstance(negated, Not) and isinstance(negated.part, Comparison)
-    assert [(value.text, value.quoted) for value in negated.part.values] == [("x", False), ("y z", True)]
-    assert isinstance(has, Comparison) and (has.field.name, has.operator, has.values) == ("c", "has", ())
-
-
 def test_many_conditions_and_deep_ones(stored: tuple[sqlite3.Connection, dict[int, str]]) -> None:
     assert found(stored, " or ".join(["kind=csv"] * 256)) == ["row"]
     assert found(stored, "(" * 20 + "kind=csv" + ")" * 20) == ["row"]
@@ -335,32 +317,9 @@ def test_what_counts_as_number_and_date() -> None:
         assert as_date(text) is None, text
 
 
-def test_a_date_compares_if_all_that_it_stands_for_does() -> None:
-    typed = Value("2024-05", False)
-    stored = ("2023", "2024", "2024-04-30", "2024-05", "2024-05-31T23:59:59", "2024-06-01", "2025")
-    assert {
-        comparison: [date for date in stored if comparing(comparison, typed)(date)] for comparison in "=<>"
-    } == {
-        "=": ["2024-05", "2024-05-31T23:59:59"],
-        "<": ["2023", "2024-04-30"],
-        ">": ["2024-06-01", "2025"],
-    }
-    assert [date for date in stored if comparing("<=", typed)(date)] == ["2023", *stored[2:5]]
-    assert [date for date in stored if comparing(">=", typed)(date)] == list(stored[3:])
-    assert comparing("=", Value("2024-05-01T22:30", False))(
-        "2024-05-02T00:30+02:00"
-    )  # without an offset it is UTC
-
-
 def test_patterns_take_no_time() -> None:
     assert not comparing(":", Value("*a" * 50 + "b", True))("a" * 20_000)
     assert comparing(":", Value("a*b", True))("x a" + "a" * 20_000 + "b")
-
-
-def test_kinds_are_those_of_documents() -> None:
-    assert all(f'"{kind}"' in (Document.__doc__ or "") for kind in KINDS)
-    told = (Document.__doc__ or "").split(" kind: ")[1].split(" text: ")[0]
-    assert told.count('"') == 2 * len(KINDS)
 
 
 def test_accents_in_either_form_and_names_that_are_no_text(tmp_path: Path) -> None:
@@ -376,34 +335,3 @@ def test_an_index_without_documents(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
         found = matching(connection, parse("lang=en"))
         assert (found.tolist(), found.dtype) == ([], "int64")
-
-
-def test_the_filters_of_the_handbook_find_something_in_it(tmp_path: Path) -> None:
-    folder = REPOSITORY / "corpora" / "handbook"
-    (page,) = folder.glob("*-filters.md")
-    text = page.read_text(encoding="utf-8")
-    examples = re.findall(r"^\| `(.+)` \| (?:of|beneath|the same) ", text, re.MULTILINE)
-    (error, wrong_filter) = re.findall(r"^seewhy: (in the filter.*\n  (.*)\n +\^)$", text, re.MULTILINE)[0]
-    with closing(empty(tmp_path)) as connection:
-        connection.execute("BEGIN")
-        for file in walk(folder):
-            assert isinstance(file, SourceFile)
-            for document in documents(file, load(file)):
-                assert isinstance(document, Document)
-                add_document(
-                    connection,
-                    os.fsencode(file.path),
-                    dict(document.metadata),
-                    title=document.title,
-                    passages=tuple((" > ".join(section.trail), None) for section in document.sections),
-                )
-        connection.execute("COMMIT")
-        (everything,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-        for example in [*examples, *re.findall(r'--where "(.+)"', text), *re.findall(r'where="(.+)"', text)]:
-            assert 0 < len(matching(connection, parse(example))) < everything, example
-        assert len(examples) == 6
-        values = re.findall(r"^\| `([^`]+)` \|", text.split("## How values compare")[1], re.MULTILINE)
-        assert len(list(map(parse, values))) == 9
-        with pytest.raises(InputError) as caught:
-            matching(connection, parse(wrong_filter))
-        assert str(caught.value) == error
