@@ -5,7 +5,7 @@
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 
     files.py      SourceFile, Skipped and its Reason, Contents: what a file's name says, and its bytes
-    patterns.py   .gitignore and its relatives; walk.py reads .seewhy.toml as well
+    patterns.py   .gitignore and its relatives
     text.py       bytes -> characters, lines, headings -> sections, values of metadata
     markdown.py  rst.py  html.py      one document a file; Jupyter notebooks as well
     table.py      one document a record: CSV, TSV, JSON Lines

@@ -22,7 +22,6 @@ behind it, and may make that a little too long.
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -41,8 +40,6 @@ _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?â€¦][\"'â
 
 # Characters of a context for each of its tokens: a word that the tokenizer doesn't know is one, whatever its length.
 _LONGEST_TOKEN = 20
-
-_LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
 
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8
@@ -256,21 +253,6 @@ def spans(splitter: TextSplitter, text: str, start: int, end: int, window: int) 
             start = stop
 
 
-def without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans, those without a letter or digit (a lone code fence, a rule) joined to the one before."""
-    held: tuple[int, int] | None = None
-    for start, end in cuts:
-        scrap = text[start:end].strip()
-        if held and len(scrap) <= _LONGEST_SCRAP and not any(character.isalnum() for character in scrap):
-            held = held[0], end
-            continue
-        if held:
-            yield held
-        held = start, end
-    if held:
-        yield held
-
-
 def evened(
     text: str,
     cuts: Iterable[tuple[int, int]],
@@ -327,34 +309,15 @@ def even_stop(text: str, start: int, end: int) -> int | None:
     third, middle = (end - start) // 3, (start + end) // 2
     for pattern in _ENDS:
         ends = (match.end() for match in pattern.finditer(text, start + third, end - third))
-        if places := [place for place in ends if place < end and not joins(text, place)]:
+        if places := [place for place in ends if place < end]:
             return min(places, key=lambda place: abs(place - middle))
     return None
 
 
 def safe_stop(text: str, start: int, stop: int) -> int:
     """The last place in [start, stop] where a cut hurts least: after a line, a space, else a character."""
-    middle = (start + stop) // 2
-    for mark in "\n\r ":
-        mark_at = text.rfind(mark, middle, stop)
-        if mark_at >= 0 and not joins(text, mark_at + 1):
-            return mark_at + 1
-    for place in range(stop, middle, -1):
-        if not joins(text, place):
-            return place
-    return stop
-
-
-def joins(text: str, place: int) -> bool:
-    """Whether the characters before and after `place` are seen as one, as far as is easily told."""
-    before, after = text[place - 1], text[place]
-    return (
-        unicodedata.category(after) in ("Mn", "Me", "Mc")
-        or "\u200d" in (before, after)  # joins emoji
-        or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
-        or ("\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= after <= "\U0001f1ff")  # flags
-        or (before == "\r" and after == "\n")
-    )
+    places = (text.rfind(mark, (start + stop) // 2, stop) + 1 for mark in "\n\r ")
+    return next(filter(None, places), stop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from search.corpus.blocks import (
@@ -26,7 +25,6 @@ from search.corpus.blocks import (
     parted,
     safe_stop,
     spans,
-    without_scraps,
 )
 from search.corpus.files import Reason, file_name, file_stem
 from search.corpus.markup import markup
@@ -85,7 +83,7 @@ class Cutter:
             line of JSONL) has a context, its title, which is part of what the record says.
 
     Raises:
-        InputError: a number is out of its range.
+        InputError: `max_tokens` leaves no room for text.
     """
 
     def __init__(
@@ -107,14 +105,6 @@ class Cutter:
                 f"max_tokens={max_tokens} leaves {self._room} tokens for text besides the special ones; "
                 f"use a model that leaves at least {_FEWEST_TOKENS}"
             )
-        if passage_tokens < 1:
-            raise InputError(f"passage_tokens={passage_tokens}, but a passage has at least 1 token")
-        if not 0 <= overlap < passage_tokens:
-            raise InputError(
-                f"overlap={overlap} with passage_tokens={passage_tokens}; it must be at least 0 and smaller"
-            )
-        if context_tokens < 0:
-            raise InputError(f"context_tokens={context_tokens}; use 0 for no context")
         self.max_tokens = max_tokens
         self._passage_tokens = min(passage_tokens, self._room)
         self._context_tokens = min(context_tokens, self._room // _PARTS)
@@ -144,12 +134,9 @@ class Cutter:
             Stopped: `stop` was called meanwhile.
         """
         read, source = as_read(document)
-        pieces = list(self._pieces(read))
-        counts = self._tokens.counts(_encoded(read, piece) for piece in pieces)
         passages: list[Passage] = []
-        for piece, n_tokens in zip(pieces, counts, strict=True):
-            fitting = [(piece, n_tokens)] if n_tokens <= self._room else self._halved(read, source, piece)
-            for fit, n in fitting:
+        for piece in self._pieces(read):
+            for fit, n in self._halved(read, source, piece):
                 after = passages[-1].end if passages else 0
                 passages.append(_passage(document, source, fit, n + self._tokens.special, after))
         return passages
@@ -184,16 +171,13 @@ class Cutter:
         document_blocks = [
             piece for block in blocks(document) for piece in parted(document, block, self._boilerplate)
         ]
-        # Most blocks are short enough to be a passage as they are, which is quickly told.
-        short = [block for block in document_blocks if block.end - block.start <= self._window]
-        counts = self._tokens.counts(text[block.start : block.end] for block in short)
-        lengths = dict(zip(short, counts, strict=True))
         for block in document_blocks:
             if self._stopped:
                 raise Stopped
             context_cost = max(contexts.cost(contexts.of(block.trail, shown)) for shown in (block.shown, ()))
             capacity = min(self._passage_tokens, self._room - context_cost)
-            length, depth = lengths.get(block, capacity + 1), len(block.trail)
+            is_long, depth = block.end - block.start > self._window, len(block.trail)
+            length = capacity + 1 if is_long else self._tokens.count(text[block.start : block.end])
             if length <= capacity:
                 headings = block.trail, block.above, block.shown, depth
                 yield Part(block.start, block.end, length, *headings, apart=block.apart)
@@ -215,8 +199,7 @@ class Cutter:
             return self._tokens.count(part.strip()) < capacity // _SHORT_PARTS
 
         text = document.text
-        cuts = without_scraps(text, self._split(document, block, capacity))
-        return evened(text, cuts, block.body, fits, is_short)
+        return evened(text, self._split(document, block, capacity), block.body, fits, is_short)
 
     def _split(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of `_cut` as they fall, each as long as may be."""
@@ -242,7 +225,7 @@ class Cutter:
         return self._splitters[capacity]
 
     def _halved(self, document: Document, source: Shown, piece: _Piece) -> Iterator[tuple[_Piece, int]]:
-        """A piece that does not fit after all, cut in two until its parts do, in order.
+        """A piece with its number of tokens; one that does not fit after all, cut in two until its parts do, in order.
 
         A tokenizer may make more tokens of context and text together than of each alone, or of a
         part than the splitter thought. It is rare, so where to cut need not be chosen well.
@@ -325,9 +308,6 @@ _WORD = re.compile(r"[^ \t\n\r]+")
 _WORDS_KEPT = 2**16
 _LONGEST_WORD = 100  # characters, so that what is kept stays small
 
-# Texts given to the tokenizer at a time: enough for all cores, and not all of a long file in memory.
-_AT_ONCE = 512
-
 
 class TokenCounter:
     """Counts the tokens of texts. Safe to share between threads.
@@ -350,23 +330,9 @@ class TokenCounter:
 
     def count(self, text: str) -> int:
         """The tokens of a text, without special ones."""
-        found = self._by_words(text)
-        return self._tokenised(text) if found is None else found
-
-    def counts(self, texts: Iterable[str]) -> Iterator[int]:
-        """The tokens of each text, without special ones; quicker than one by one."""
-        remaining = iter(texts)
-        while batch := list(islice(remaining, _AT_ONCE)):
-            found = [self._by_words(text) for text in batch]
-            others = [text for text, count in zip(batch, found, strict=True) if count is None]
-            encodings = iter(self._tokenizer.encode_batch_fast(others, add_special_tokens=False))
-            for count in found:
-                yield len(next(encodings).ids) if count is None else count
-
-    def _by_words(self, text: str) -> int | None:
-        """The sum over its words; None where that may be another number, or they are too long to be kept."""
         words = _WORD.findall(text) if self._longest else [text]
-        return sum(map(self._of_word, words)) if max(map(len, words), default=0) <= self._longest else None
+        by_words = max(map(len, words), default=0) <= self._longest
+        return sum(map(self._of_word, words)) if by_words else self._tokenised(text)
 
     def _tokenised(self, text: str) -> int:
         (encoding,) = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
@@ -377,15 +343,10 @@ def goes_by_words(tokenizer: Tokenizer) -> bool:
     """Whether a text surely has as many tokens as the words in it that white space parts."""
     from tokenizers import models, normalizers, pre_tokenizers
 
-    steps = [tokenizer.normalizer]
-    if isinstance(steps[0], normalizers.Sequence):
-        steps = list(steps[0])  # type: ignore[call-overload]
     return (
         isinstance(tokenizer.model, models.WordPiece)
         and isinstance(tokenizer.pre_tokenizer, pre_tokenizers.BertPreTokenizer)
-        and all(
-            isinstance(step, (normalizers.BertNormalizer, normalizers.Lowercase)) for step in steps if step
-        )
+        and isinstance(tokenizer.normalizer, normalizers.BertNormalizer)
         and not any(
             re.search(r"\s", token.content) for token in tokenizer.get_added_tokens_decoder().values()
         )

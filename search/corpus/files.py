@@ -178,12 +178,10 @@ _KINDS = {
     "epub": ".epub",
     "notebook": ".ipynb",
     "code": """
-        .adb .ads .asm .awk .bash .bat .bzl .c .cc .cjs .clj .cljs .cmake .cmd .coffee .cpp .cs .css .cu .cuh
-        .cxx .d .dart .diff .el .elm .erl .ex .exs .f .f90 .f95 .fish .for .fs .fsi .fsx .go .gradle .graphql
-        .groovy .h .hh .hpp .hrl .hs .hxx .ino .java .jl .js .jsx .kt .kts .less .lisp .lua .m .make .mjs .mk
-        .ml .mli .mm .nim .nix .pas .patch .php .pl .pm .pp .proto .ps1 .psm1 .pxd .py .pyi .pyx .r .rake .rb
-        .rkt .rs .s .sass .scala .scm .scss .sh .sol .sql .sv .svelte .swift .tcl .tf .thrift .ts .tsx .v .vb
-        .vhd .vhdl .vim .vue .wgsl .zig .zsh
+        .asm .awk .bash .bat .c .cc .clj .cmake .cmd .cpp .cs .css .cu .cxx .d .dart .diff .el .erl .ex .exs .f90
+        .fish .fs .go .gradle .graphql .groovy .h .hpp .hs .java .jl .js .jsx .kt .kts .less .lisp .lua .m .make .mjs
+        .mk .ml .mm .nix .pas .patch .php .pl .pm .proto .ps1 .py .pyi .pyx .r .rb .rs .s .sass .scala .scm .scss .sh
+        .sol .sql .svelte .swift .tcl .tf .ts .tsx .v .vb .vhd .vim .vue .zig .zsh
     """,
 }
 _KIND_OF_SUFFIX = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()}
@@ -214,18 +212,16 @@ _DOCUMENT_FORMATS = {
 # models and encrypted files.
 _BINARIES = frozenset(
     """
-        .png .jpg .jpeg .gif .bmp .svg .ico .icns .tif .tiff .webp .avif .heic .heif .jxl .psd .ai .xcf .cr2 .nef
-        .dng .mp3 .wav .flac .ogg .oga .opus .m4a .aac .wma .aiff .mid .midi .mp4 .m4v .mov .avi .mkv .webm
-        .wmv .flv .mpg .mpeg .3gp .ttf .otf .woff .woff2 .eot
+        .png .jpg .jpeg .gif .bmp .svg .ico .icns .tif .tiff .webp .avif .heic .psd .ai .xcf .nef .dng
+        .mp3 .wav .flac .ogg .opus .m4a .aac .wma .mid .mp4 .m4v .mov .avi .mkv .webm .wmv .mpg .mpeg
+        .ttf .otf .woff .woff2 .eot
 
-        .zip .gz .tgz .bz2 .tbz2 .xz .txz .zst .lz4 .lzma .br .7z .rar .tar .jar .war .ear .whl .egg .deb
-        .rpm .apk .cab .iso .dmg .img .qcow2 .vmdk .vdi .crx .xpi .gem .nupkg .snap
+        .zip .gz .tgz .bz2 .xz .zst .lz4 .7z .rar .tar .jar .war .whl .egg .deb .rpm .apk .iso .dmg .img
 
-        .exe .dll .so .dylib .a .o .obj .lib .ko .elf .bin .class .pyc .pyo .pyd .wasm .pdb .beam .dex
+        .exe .dll .so .dylib .a .o .obj .lib .bin .class .pyc .pyd .wasm .pdb
 
-        .db .sqlite .sqlite3 .db3 .mdb .accdb .dbf .parquet .feather .arrow .avro .orc .npy .npz .pkl
-        .pickle .joblib .h5 .hdf5 .rds .rdata .pt .pth .ckpt .safetensors .onnx .tflite .gguf .ggml .faiss
-        .gpg .age .blend .fbx .glb .stl .dwg .swf .mo .lmdb .mmdb .pcap
+        .db .sqlite .sqlite3 .mdb .parquet .feather .arrow .npy .npz .pkl .pickle .joblib .h5 .hdf5 .rds
+        .pt .pth .ckpt .safetensors .onnx .tflite .gguf .faiss .gpg .age .blend .stl .dwg .mo .pcap
     """.split()
 )
 

@@ -48,7 +48,6 @@ _CLOSING = re.compile(r"[ \t]#+[ \t]*$")
 _PIPE = re.compile(r"(?<!\\)\|")
 _TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])(\w(?:[\w/-]{0,98}\w)?)(?![\w/-])")
 _CODE = re.compile(r"`[^`]*`")
-_MOST_TAGS = 100  # of one text
 
 
 class Markdown:
@@ -133,14 +132,15 @@ def document(path: str, decoded: Decoded) -> Document:
     metadata, start = front_matter(text)
     found = Markdown(text, start)
     if found.tags:
-        metadata["tags"] = _with_tags(metadata.get("tags"), list(found.tags)[:_MOST_TAGS])
+        metadata["tags"] = _with_tags(metadata.get("tags"), list(found.tags))
     title = one_line(whole_characters(str(metadata.get("title") or "")))
     if not title:
         title = next(
             (heading.words for heading in found.headings if heading.level == 1 and heading.words), ""
         )
     cut = sections(found.headings, start, len(text))
-    return decoded.document(path, "markdown", title, cut, metadata, found.marks, found.tables)
+    more = {"metadata": metadata, "marks": found.marks, "tables": tuple(found.tables)}
+    return decoded.document(path, "markdown", title, sections=cut, **more)
 
 
 def _with_tags(stated: Any, found: list[str]) -> list[Any]:

@@ -13,7 +13,6 @@ import re
 from array import array
 from collections.abc import Iterator
 
-from search.corpus.boilerplate import WORD
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document
 from search.records.shown import shown
@@ -27,8 +26,6 @@ _DIGIT, _LOWER, _UPPER = re.compile(r"\d"), re.compile("[a-z]"), re.compile("[A-
 
 # A line of text is a ruler if it holds one kind of punctuation alone, in code also behind the sign of a comment.
 _FEWEST_IN_RULER = 4
-# A word that goes on in the next line.
-_PARTED = re.compile(r"\b([^\W\d_]+)(-(?:\r\n|\n|\r)[ \t]*)([^\W\d_]+)")
 _COMMENT = re.compile(r"#|//|/\*|--|;|%|\*|\"")
 
 
@@ -126,9 +123,6 @@ def markup(document: Document) -> list[tuple[int, int]]:
     if document.kind != "markdown":  # which knows its own
         for start, end in _rulers(text, document.kind):
             marks.hide(start, end)
-    if document.kind == "text":
-        for start, end in _line_end_hyphens(text):
-            marks.hide(start, end)
     offsets = marks.offsets()
     return list(zip(offsets[::2], offsets[1::2], strict=True))
 
@@ -145,12 +139,3 @@ def _rulers(text: str, kind: str) -> Iterator[tuple[int, int]]:
         )
         if is_ruler:
             yield line.start(), line.start() + len(line[0].rstrip())
-
-
-def _line_end_hyphens(text: str) -> Iterator[tuple[int, int]]:
-    """The hyphens and line ends within words that the text also has as one; others may have a hyphen of their own."""
-    parted = list(_PARTED.finditer(text))
-    words = set(WORD.findall(text.casefold())) if parted else set()
-    for match in parted:
-        if (match[1] + match[3]).casefold() in words:
-            yield match.span(2)

@@ -316,13 +316,6 @@ class _Paragraph:
 
 
 def _paragraphs(lines: Sequence[Line], texts: Sequence[str]) -> Iterator[_Paragraph]:
-    for running, group in groupby(zip(lines, texts, strict=True), key=lambda pair: pair[0].running):
-        some = list(group)
-        for text, line_ends in paragraphs([line for line, _ in some], [text for _, text in some]):
-            yield _Paragraph(text, line_ends, running)
-
-
-def paragraphs(lines: Sequence[Line], texts: Sequence[str]) -> Iterator[tuple[str, int]]:
     """The texts of a page's lines, joined with a space where one line runs on in the next.
 
     In doubt they are not joined: then a line stands alone, which costs little.
@@ -330,20 +323,17 @@ def paragraphs(lines: Sequence[Line], texts: Sequence[str]) -> Iterator[tuple[st
     Args:
         lines: in order.
         texts: what to give for each of them.
-
-    Yields:
-        A text, and how many lines it is to stand below the one before: 2 after a gap, 1 for a new line.
     """
-    held, apart = list(texts[:1]), 2
+    held, line_ends = list(texts[:1]), 2
     for line, following, text in zip(lines, lines[1:], texts[1:], strict=False):
-        close = _is_close(line, following)
+        close = line.running == following.running and _is_close(line, following)
         if close and _runs_on(lines, line, following):
             held.append(text)
         else:
-            yield " ".join(held), apart
-            held, apart = [text], 1 if close else 2
+            yield _Paragraph(" ".join(held), line_ends, line.running)
+            held, line_ends = [text], 1 if close else 2
     if held:
-        yield " ".join(held), apart
+        yield _Paragraph(" ".join(held), line_ends, lines[-1].running)
 
 
 def _is_close(line: Line, following: Line) -> bool:
@@ -367,7 +357,8 @@ def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
     if not -_LIST_INDENT * line.height <= out_of_line <= indent * line.height:
         return False
     # A line with a divided word may end in another column than it began in.
-    here = [other for other in lines if abs(other.left - line.left) <= _LIST_INDENT * line.height]
+    same = (other for other in lines if other.running == line.running)
+    here = [other for other in same if abs(other.left - line.left) <= _LIST_INDENT * line.height]
     whole = [other for other in here if DIVIDED not in other.text]
     widest = max(other.right for other in whole or here)
     return line.right - line.left >= _FULL * (widest - line.left)
@@ -386,13 +377,13 @@ def undivided(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
     def whole(match: re.Match[str]) -> str:
         before, after = match[1], match[2]
         joined, hyphenated = before + after, f"{before}-{after}"
-        compound, _, last = before.rpartition("-")
+        last = before.rpartition("-")[2]
         if not after[:1].isalpha() or not last[-1:].isalpha():
             return hyphenated
-        if joined.casefold() in known or (last + after).casefold() in known:
+        if not known.isdisjoint((joined.casefold(), (last + after).casefold())):
             return joined
         halves = {last.casefold(), after.partition("-")[0].casefold()}
-        is_kept = compound or hyphenated.casefold() in known or halves <= known
+        is_kept = "-" in before or hyphenated.casefold() in known or halves <= known
         return hyphenated if is_kept else joined
 
     return [[_DIVIDED_WORD.sub(whole, line.text).replace(DIVIDED, "-") for line in page] for page in pages]

@@ -137,7 +137,7 @@ def _require_text(document: Document) -> None:
 
 def _text_items(path: str, kind: str, decoded: Decoded) -> Items:
     """The document; and why it is but the plain text, if it is."""
-    plain = decoded.document(path, kind, file_name(path), (Section(0, len(decoded.text)),))
+    plain = decoded.document(path, kind, file_name(path), sections=(Section(0, len(decoded.text)),))
     if kind not in MARKUP_KINDS:
         return [plain]
     parser = own_reader().parse if len(decoded.text) > _LARGEST_HERE else parse

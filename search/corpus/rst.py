@@ -65,7 +65,8 @@ def document(path: str, decoded: Decoded) -> Document:
     headings = [Heading(starts[title.first], title.level, title.words) for title in titles]
     title = _title(metadata) or next((heading.words for heading in headings), "")
     parts = before + sections(headings, starts[body], len(text))
-    return decoded.document(path, "rst", title, parts, metadata, _marks(text, source, starts).offsets())
+    marks = _marks(text, source, starts).offsets()
+    return decoded.document(path, "rst", title, sections=parts, metadata=metadata, marks=marks)
 
 
 def _marks(text: str, source: Sequence[str], starts: Sequence[int]) -> Marks:

@@ -1,9 +1,9 @@
 """Text: bytes to characters, and what the formats share of lines, headings and values.
 
 A file is decoded strictly, without a single replacement, or refused. In this order, the first that decodes every byte
-wins: a byte order mark; UTF-16 or UTF-32 without a mark, if there are NUL bytes; ISO-2022 escape sequences (pure ASCII
-bytes, so UTF-8 would take them too); UTF-8; the encoding that the file itself declares (HTML, XML, a coding cookie);
-chardet's guess.
+wins: a byte order mark; ISO-2022 escape sequences (pure ASCII bytes, so UTF-8 would take them too); UTF-8; the encoding
+that the file itself declares (HTML, XML, a coding cookie); chardet's guess, and nothing else if there are NUL bytes, as
+in UTF-16 without a mark.
 
 Lines end at "\\r\\n", "\\n" or "\\r", and nowhere else. `str.splitlines` also ends them at form feeds, U+2028 and
 others that editors, `grep -n` and compilers do not count, so line numbers made with it point beside the target.
@@ -14,9 +14,8 @@ from __future__ import annotations
 import codecs
 import math
 import re
-import unicodedata
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
@@ -49,8 +48,7 @@ def line_starts(text: str) -> list[int]:
 
 def line_map(text: str) -> LineMap:
     """The map of a text that is the decoded file itself: offset to 1-based line."""
-    starts = array("I", [0])
-    starts.extend(end.end() for end in _LINE_END.finditer(text))
+    starts = array("I", line_starts(text))
     return LineMap(starts, range(1, len(starts) + 1))
 
 
@@ -107,26 +105,12 @@ def one_line(words: str) -> str:
     return " ".join(words.split())
 
 
-def json_values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    """A copy of `mapping` that JSON can hold: dates as ISO 8601, sets as lists, keys as strings.
+def json_values(value: Any, levels: int = DEEPEST) -> Any:
+    """A copy of a mapping that JSON can hold: dates as ISO 8601, sets as lists, keys as strings.
 
     Raises:
         ValueError: if it holds a number of thousands of digits, or is nested more than 50 deep.
     """
-    copy: dict[str, Any] = _copied(mapping, DEEPEST)
-    return copy
-
-
-def whole_characters(text: str) -> str:
-    """`text` with lone surrogates as U+FFFD.
-
-    JSON and YAML can spell half a UTF-16 pair ("\\ud800"); it is no character, and neither UTF-8 nor
-    a tokenizer can hold it. Every offset stays where it is.
-    """
-    return _LONE_SURROGATE.sub("\ufffd", text)
-
-
-def _copied(value: Any, levels: int) -> Any:
     if not levels:
         raise ValueError(f"nested more than {DEEPEST} deep")
     if isinstance(value, str):
@@ -138,12 +122,21 @@ def _copied(value: Any, levels: int) -> Any:
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {whole_characters(str(key)): _copied(item, levels - 1) for key, item in value.items()}
+        return {whole_characters(str(key)): json_values(item, levels - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_copied(item, levels - 1) for item in value]
+        return [json_values(item, levels - 1) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((_copied(item, levels - 1) for item in value), key=str)
+        return sorted((json_values(item, levels - 1) for item in value), key=str)
     return whole_characters(str(value))
+
+
+def whole_characters(text: str) -> str:
+    """`text` with lone surrogates as U+FFFD.
+
+    JSON and YAML can spell half a UTF-16 pair ("\\ud800"); it is no character, and neither UTF-8 nor
+    a tokenizer can hold it. Every offset stays where it is.
+    """
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 @dataclass(frozen=True)
@@ -153,16 +146,7 @@ class Decoded:
     text: str
     encoding: str
 
-    def document(
-        self,
-        path: str,
-        kind: str,
-        title: str,
-        sections: tuple[Section, ...],
-        metadata: Mapping[str, Any] | None = None,
-        marks: Sequence[int] = (),
-        tables: Sequence[int] = (),
-    ) -> Document:
+    def document(self, path: str, kind: str, title: str, **more: Any) -> Document:
         """The document of a file whose text this is, line by line; without a `title` the file's stem is it."""
         return Document(
             path=path,
@@ -170,11 +154,8 @@ class Decoded:
             text=self.text,
             title=title or file_stem(path),
             lines=line_map(self.text),
-            sections=sections,
-            metadata=metadata or {},
-            marks=marks or (),
-            tables=tuple(tables),
             encoding=self.encoding,
+            **more,
         )
 
 
@@ -221,12 +202,9 @@ def decode(path: str, raw: bytes) -> Decoded:
     if _PRIVATE_KEY.match(_without_mark(raw[:200])):
         raise ReadError(path, Reason.SECRET, "it begins with a private key")
     decoded = _marked(raw)
-    if decoded is None and b"\0" in raw:
-        # Before UTF-8, to which NUL is a character like any other.
-        decoded = _wide(raw)
-        if decoded is None:
-            raise ReadError(path, Reason.BINARY, "it holds NUL bytes")
-    decoded = decoded or _escaped(raw) or _strictly(raw, "utf-8") or _declared(raw) or _guessed(path, raw)
+    if decoded is None and b"\0" not in raw:  # to UTF-8 it would be a character like any other
+        decoded = _escaped(raw) or _strictly(raw, "utf-8") or _declared(raw)
+    decoded = decoded or _guessed(path, raw)
     _check(path, decoded.text)
     return decoded
 
@@ -285,26 +263,6 @@ def _declared(raw: bytes) -> Decoded | None:
         if encoding not in _NOT_DECLARABLE.split() and not encoding.startswith(("utf-16", "utf-32")):
             return _strictly(raw, encoding)
     return None
-
-
-def _wide(raw: bytes) -> Decoded | None:
-    """UTF-16 or UTF-32 without a mark: told from binary data by what the characters are."""
-    widths = {"utf-32-le": 4, "utf-32-be": 4, "utf-16-le": 2, "utf-16-be": 2}
-    possible = (encoding for encoding, width in widths.items() if len(raw) % width == 0)
-    return _first(raw, possible, lambda text: _is_plausible(text[:_SAMPLE]))
-
-
-def _is_plausible(text: str) -> bool:
-    """Every character is assigned, none is a control, and there are spaces or ASCII letters between.
-
-    Random bytes fail: about one in seven UTF-16 code units is unassigned or for private use. Text
-    read in the wrong byte order fails: its spaces and line ends become U+2000 and U+0A00.
-    """
-    for character in text:
-        if unicodedata.category(character) in ("Cc", "Cn", "Co", "Cs") and character not in "\t\n\v\f\r":
-            return False
-    common = sum(character.isspace() or character.isascii() for character in text)
-    return common * 40 >= len(text)
 
 
 def _guessed(path: str, raw: bytes) -> Decoded:

@@ -1,4 +1,4 @@
-"""Find the files of a folder, in a fixed order, and say why each of the others is left out; and its `.seewhy.toml`."""
+"""Find the files of a folder, in a fixed order, and say why each of the others is left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from search.corpus.files import (
     MAX_BYTES,
@@ -17,12 +16,10 @@ from search.corpus.files import (
     is_secret,
     readable,
     refusal,
-    regular_bytes,
     unreadable,
 )
-from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, ignores, parse, with_file
+from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, ignores, with_file
 from search.errors import InputError
-from search.files import toml
 
 
 def walk(
@@ -45,7 +42,7 @@ def walk(
         max_bytes: larger files are "too large".
 
     Raises:
-        InputError: `root` is no folder or cannot be listed, or a pattern is not valid. Raised at the
+        InputError: `root` is no folder or cannot be listed. Raised at the
             call, before the first item is asked for.
     """
     root = Path(os.path.abspath(root))  # noqa: PTH100 (resolve() would follow links)
@@ -71,9 +68,6 @@ class _Filters:
 def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
     if isinstance(globs, str):
         raise InputError(f"{option} must be a list of patterns, not the string '{globs}'; write ['{globs}']")
-    for glob in globs:
-        if parse(glob) is None:
-            raise InputError(f"{option} pattern '{glob}' matches nothing; write it as in .gitignore: '*.md'")
     return Patterns(globs) if globs else None
 
 
@@ -84,10 +78,8 @@ def _first_level(root: Path) -> _Level:
         problem = "does not exist; check the spelling, or mount the drive it is on"
     except NotADirectoryError:
         problem = f"is not a folder; name the folder that holds it, '{root.parent}'"
-    except PermissionError:
-        problem = "cannot be listed: permission denied; check its permissions"
     except OSError as error:
-        problem = f"cannot be listed ({error.strerror}); check the drive it is on"
+        problem = f"cannot be listed ({error.strerror}); check its permissions, or the drive it is on"
     raise InputError(f"{root} {problem}")
 
 
@@ -174,39 +166,3 @@ def _is_junction(status: os.stat_result) -> bool:
     """Windows' other kind of link between folders, which does not count as a symbolic link."""
     tag = getattr(status, "st_reparse_tag", 0)
     return bool(tag) and tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
-
-
-# A folder may be anybody's. So nothing else can be said there: no model, no command, no place.
-FOLDER_FILE = ".seewhy.toml"
-_LARGEST_FOLDER_FILE = 1 << 16  # bytes
-_LISTS, _TEXTS = ("include", "exclude"), ("text_field", "title_field")
-
-
-def folder_file(folder: Path) -> dict[str, Any] | None:
-    """All four choices, those that are not there as None or (); None where the folder has no such file.
-
-    Raises:
-        InputError: it cannot be read, or says what it may not.
-    """
-    path = folder / FOLDER_FILE
-    try:
-        text = regular_bytes(path, _LARGEST_FOLDER_FILE).decode("utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"'{path}' cannot be read: {error}. Mend it, or remove it.") from None
-    found = toml(text, f"'{path}'")
-    for name, value in found.items():
-        if name not in _LISTS + _TEXTS:
-            raise InputError(
-                f"'{path}' says '{name}', which a folder cannot choose, but only {', '.join(_LISTS + _TEXTS)}. "
-                "Remove it."
-            )
-        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
-        if not (is_list if name in _LISTS else isinstance(value, str)):
-            wanted = "a list of patterns, such as ['*.md']" if name in _LISTS else "a name in quotes"
-            raise InputError(f"'{path}' says {name} = {value!r:.80}; it has to be {wanted}.")
-    return {
-        **{name: tuple(found.get(name, ())) for name in _LISTS},
-        **{name: found.get(name) for name in _TEXTS},
-    }

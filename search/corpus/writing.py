@@ -29,11 +29,10 @@ class Writing:
 
     Args:
         path, kind: of the document.
-        max_characters: limit of its text.
     """
 
-    def __init__(self, path: str, kind: str, max_characters: int = MAX_BYTES) -> None:
-        self._path, self._kind, self._max_characters = path, kind, max_characters
+    def __init__(self, path: str, kind: str) -> None:
+        self._path, self._kind = path, kind
         self._pieces: list[str] = []
         self._length = 0
         self._headings: list[Heading] = []
@@ -61,8 +60,8 @@ class Writing:
             piece = "\n" * line_ends + piece
         self._start = start = self._length + (line_ends if self._length else 0)
         self._length += len(piece)
-        if self._length > self._max_characters:
-            detail = f"its text has more than {self._max_characters:,} characters"
+        if self._length > MAX_BYTES:
+            detail = f"its text has more than {MAX_BYTES:,} characters"
             raise ReadError(self._path, Reason.TOO_LARGE_UNPACKED, detail)
         self._pages += [start] * self._next_pages
         self._headings += [Heading(start, level, words) for level, words in self._next_headings]

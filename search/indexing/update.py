@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.corpus import SourceFile, load
-from search.corpus.walk import folder_file
 from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import named_model
 from search.encoding.models import DEFAULT_MODEL, find_model
@@ -233,11 +232,9 @@ def asked_for(
 
 
 def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:
-    """What an index was made with, for the same folders, the defaults for a new one; or what a folder says itself."""
+    """What an index was made with, for the same folders; the defaults for a new one."""
     same = meta and Folders.from_meta(meta) == folders
-    source = Source.from_dict(meta["source"]) if meta and same else Source(folders=folders.names)
-    said = None if folders.names else folder_file(folders.root)
-    return replace(source, **said) if said else source
+    return Source.from_dict(meta["source"]) if meta and same else Source(folders=folders.names)
 
 
 def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:

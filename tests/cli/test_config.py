@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from search import Index, InputError
+from search import Index
 from tests.conftest import Run
 
 
@@ -109,52 +109,6 @@ def test_what_is_typed_wrongly_changes_nothing(run: Run, file: Path) -> None:
     file.write_text("k = 0\n", encoding="utf-8")
     assert run("config", "--unset", "k")[0] == 0  # the way out of a file that is wrong
     assert file.read_text(encoding="utf-8") == ""
-
-
-def test_a_folder_says_which_files_are_read(run: Run, notes: Path, tiny_model: Path) -> None:
-    (notes / ".seewhy.toml").write_text("exclude = ['deep']\ntext_field = 'name'\n", encoding="utf-8")
-    assert run("index", notes, "--model", tiny_model)[0] == 0
-    index = Index.open(notes)
-    assert {hit.document for hit in index.query("the", k=9)} == {"keys.md", "table.csv#1", "table.csv#2"}
-    assert {hit.text for hit in index.query("first", k=9, where="kind=csv")} == {"first", "second"}
-    assert Index.preview(notes, exclude=["*.csv"]).removed == ("table.csv",)  # an option beats it
-    (notes / ".seewhy.toml").write_text("include = ['*.md']\n", encoding="utf-8")
-    assert index.update().removed == 1
-    (notes / ".seewhy.toml").write_text("", encoding="utf-8")
-    assert index.update().added == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "model = 'evil/model'",
-            "says 'model', which a folder cannot choose, but only include, exclude, text_field",
-        ),
-        ("include = '*.md'", r"says include = '\*.md'; it has to be a list of patterns"),
-        ("text_field = ['a']", "it has to be a name in quotes"),
-        ("include = [", "is no TOML"),
-        ("x" * 70_000, "cannot be read"),
-    ],
-)
-def test_a_folder_cannot_choose_anything_else(notes: Path, tiny_model: Path, text: str, said: str) -> None:
-    (notes / ".seewhy.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=said):
-        Index.build(notes, model=str(tiny_model))
-
-
-def test_a_link_is_not_followed_and_of_several_folders_none_is_asked(
-    notes: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "elsewhere.toml").write_text("exclude = ['*.md']", encoding="utf-8")
-    (notes / ".seewhy.toml").symlink_to(tmp_path / "elsewhere.toml")
-    with pytest.raises(InputError, match="cannot be read"):
-        Index.build(notes, model=str(tiny_model))
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "a.md").write_text("a door", encoding="utf-8")
-    report = Index.build([notes, tmp_path / "more"], model=str(tiny_model)).report
-    assert report is not None
-    assert report.documents > 1  # with what one of them would exclude
 
 
 def test_a_query_from_standard_input(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

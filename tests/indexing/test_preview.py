@@ -39,7 +39,7 @@ def test_it_says_what_the_run_then_does(notes: Path, tiny_model: Path) -> None:
     assert found.removed == ("table.csv",)
     assert found.unchanged == 0
     assert {group.reason: group.examples for group in found.skipped} == {
-        "binary": ("data.txt (it holds NUL bytes)",),
+        "binary": ("data.txt (application/octet-stream)",),
         "empty": ("empty.txt",),
     }
     report = index.update()
