@@ -80,7 +80,7 @@ def shown(document: Document) -> str:
 
 def of(kind: str, text: str) -> Document:
     if kind not in MARKUP_KINDS:
-        return Decoded(text, "utf-8").document("name", kind, "", (Section(0, len(text)),))
+        return Decoded(text, "utf-8").document("name", kind, "", sections=(Section(0, len(text)),))
     return parsed_text(kind, text)
 
 
