@@ -30,7 +30,6 @@ _NO_ARGUMENT = ("embedded null", "integer string conversion")
 _GROUPS = {
     "lab": "Look inside BERT, apply task heads, and train.",
     "lab label": "Label passages or texts by a checkpoint or a trained head.",
-    "lab train": "Train the encoder, or a head on it, on examples.",
 }
 # Panel -> command -> its function and the first sentence of its help, in the order of the help.
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
@@ -79,11 +78,14 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "label:label_explain",
             "Say what each word of a text adds to each label of a head.",
         ),
-        "lab label remove": ("label:label_remove", "Remove labels from an index."),
-        "lab train encoder": ("train:train_encoder", "Fine-tune the encoder on examples."),
-        "lab train classify": ("train:train_classify", "Train a classifier of texts."),
-        "lab train tag": ("train:train_tag", "Train a tagger of entities."),
-        "lab train read": ("train:train_read", "Train a reader that answers questions with spans."),
+        "lab label remove": (
+            "label:label_remove",
+            "Remove labels, or entities or parts of speech, from an index.",
+        ),
+        "lab train": (
+            "train:train",
+            "Train the encoder, or a head on it, on examples, and say what it was worth.",
+        ),
         "lab models": ("index:models", "List or remove the models that were converted here."),
     },
 }

@@ -16,7 +16,6 @@ from search.cli.options import (
     OfflineOption,
     checkpoint,
     model_option,
-    panel,
 )
 from search.cli.output import Output, lines_of, progress_bar, stopped_gently
 
@@ -43,16 +42,12 @@ def tag(
     tags: TagOptions,
     output: Output,
     model: Annotated[
-        str | None,
-        checkpoint("A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER."),
-    ] = None,
+        str, checkpoint("A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER.")
+    ],
     text: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Tag this text instead of an index, and print it.")
     ] = None,
     index: IndexOption = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the annotations of this name from the index.")
-    ] = False,
     offline: OfflineOption = False,
 ) -> None:
     """Find entities or parts of speech in all passages.
@@ -61,17 +56,8 @@ def tag(
     read: a run that is stopped goes on where it was, and after an update of the index only new passages are read.
     With --text nothing is stored, and every word is shown.
     """
-    if remove and (text is not None or model or tags.replace):
-        raise typer.BadParameter("--remove goes with --index, --name and --task alone")
     if text is not None and (index or tags.name or tags.replace):
         raise typer.BadParameter("--text asks no index: leave --index, --name and --replace out")
-    if remove:
-        remove_annotations(index, tags.name or tags.task, output)
-        return
-    if not model:
-        raise typer.BadParameter(
-            "--model is needed: a checkpoint that was trained to classify tokens, such as dslim/bert-base-NER"
-        )
     from search.render import predictions as draw
 
     if text is not None:
@@ -88,20 +74,9 @@ def tag(
     output.show(report, draw.tag_report)
 
 
-def remove_annotations(index: str | None, name: str, output: Output) -> None:
-    """Remove annotations from an index, and say what there was."""
-    from search.index import Index
-    from search.render.predictions import removed
-
-    output.show(Index.open(index).remove_annotations(name), removed)
-
-
-validation_option = panel("Cross-validation")
-
-HeadOption = Annotated[
-    Path | None,
-    typer.Option("--head", metavar="FOLDER", help="A head that `seewhy lab label train --out` has made."),
-]
+head_option = typer.Option(
+    "--head", metavar="FOLDER", help="A head that `seewhy lab label train --out` has made."
+)
 
 
 @dataclass(frozen=True)
@@ -110,8 +85,7 @@ class FitOptions:
 
     name: Annotated[str, typer.Option(help="What is labelled, and the field of filters.")] = "label"
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
-    folds: Annotated[int, validation_option(min=2, help="Parts of the division.")] = 5
-    seed: Annotated[int, validation_option(min=0, max=2**31, help="Of the division into folds.")] = 0
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5
 
 
 def label_train(
@@ -180,7 +154,7 @@ def label_apply(
     model: Annotated[
         str | None, checkpoint("A checkpoint that was trained to classify texts: label with its classes.")
     ] = None,
-    head: HeadOption = None,
+    head: Annotated[Path | None, head_option] = None,
     text: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="Label this text instead of an index. May be repeated."),
@@ -191,8 +165,7 @@ def label_apply(
             "--file",
             "-f",
             metavar="FILE",
-            help="Label the texts of this file, one a line (- for standard input), or the column text of CSV, TSV or "
-            "JSONL.",
+            help="Label the texts of this file, one a line; - for standard input.",
         ),
     ] = None,
     index: IndexOption = None,
@@ -227,7 +200,7 @@ def label_apply(
 
         with progress_bar(output.quiet) as progress:
             given = labels_of(
-                text or _texts_of(str(file)),
+                text or lines_of(str(file)),
                 model=model,
                 head=head,
                 offline=engine.offline,
@@ -246,24 +219,13 @@ def label_apply(
     output.remarks(report.notes)
 
 
-def _texts_of(file: str) -> list[str]:
-    """The texts of a file: the column of a table, else its lines."""
-    if not file.lower().endswith((".csv", ".tsv", ".tab", ".jsonl", ".ndjson")):
-        return lines_of(file)
-    from search.evaluating.formats import read_rows
-
-    return [row.text("text") for row in read_rows(Path(file).expanduser(), ("text",))]
-
-
 def label_explain(
     texts: Annotated[list[str], typer.Argument(metavar="TEXT", help="What is labelled.")],
     engine: EngineOptions,
     output: Output,
-    head: HeadOption = None,
+    head: Annotated[Path, head_option],
 ) -> None:
     """Say what each word of a text adds to each label of a head."""
-    if head is None:
-        raise typer.BadParameter("--head is needed: a folder that `seewhy lab label train --out` has made")
     from search.bert.labelling import explain_label, load_linear_head
     from search.render import predictions as draw
 
@@ -275,12 +237,15 @@ def label_explain(
 
 
 def label_remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which labels.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What they are called: label, ner, pos.")],
     output: Output,
     index: IndexOption = None,
 ) -> None:
-    """Remove labels from an index."""
-    remove_annotations(index, name, output)
+    """Remove labels, or entities or parts of speech, from an index."""
+    from search.index import Index
+    from search.render.predictions import removed
+
+    output.show(Index.open(index).remove_annotations(name), removed)
 
 
 def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | None:

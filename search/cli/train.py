@@ -1,24 +1,23 @@
-"""seewhy lab train encoder, seewhy lab train classify, seewhy lab train tag, seewhy lab train read"""
+"""seewhy lab train"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from search.cli.options import DeviceOption, OfflineOption, checkpoint, panel
 from search.cli.output import Output, PngOption, check_drawable, note, progress_bar, write_file
 
-if TYPE_CHECKING:
-    from search.records.evaluations import TrainingReport
-
 step_option, held_option = panel("Steps"), panel("Held out")
-OutOption = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", help="Where the model goes; nothing may be there yet.")
-]
+_TRAINERS = {
+    "encoder": "train",
+    "classify": "train_classifier",
+    "tag": "train_tagger",
+    "read": "train_reader",
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,6 @@ class TrainOptions:
         bool,
         typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped, if any."),
     ] = False
-    png: PngOption = None
     dev: Annotated[
         Path | None, held_option(metavar="FILE", help="Measure with this file. Default: a tenth of DATA.")
     ] = None
@@ -52,105 +50,49 @@ class TrainOptions:
         ),
     ] = None
     seed: Annotated[int, step_option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0
-    precision: Annotated[
-        Literal["fp32", "bf16"],
-        step_option(help="Of the arithmetic; bf16 is quicker where there are units for it."),
-    ] = "fp32"
     device: DeviceOption = None
     offline: OfflineOption = False
 
 
-def train_encoder(
-    out: OutOption,
+def train(
+    what: Annotated[
+        Literal["encoder", "classify", "tag", "read"],
+        typer.Argument(
+            metavar="WHAT", help="encoder, or a head on it: classify (texts), tag (entities), read (answers)."
+        ),
+    ],
     data: Annotated[
         Path,
         typer.Argument(
             metavar="DATA",
-            help="CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and score.",
+            help="Encoder: CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and "
+            "score. Classify: with text and label. Tag: CoNLL. Read: SQuAD's JSON.",
         ),
     ],
-    options: TrainOptions,
-    output: Output,
-) -> None:
-    """Fine-tune the encoder on examples, and say what it was worth.
-
-    Held-out data is measured before and after. The result is a folder that `seewhy index --model` takes; a model
-    card in it says what it was made of. --png draws the learning curve.
-    """
-    from search.bert import train
-
-    _train(train, data, out, options, output)
-
-
-def train_classify(
-    out: OutOption,
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="CSV, TSV or JSONL with the columns text and label.")
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Where the model goes; nothing may be there yet.")
     ],
     options: TrainOptions,
     output: Output,
+    png: PngOption = None,
 ) -> None:
-    """Train a classifier of texts on BERT, with all of it or with layers frozen.
+    """Train the encoder, or a head on it, on examples, and say what it was worth.
 
-    The result is a folder for `seewhy lab label apply --model`. Held-out texts are measured before and after.
+    Held-out data is measured before and after. The result is a folder, with a model card that says what it was made
+    of, for `seewhy index --model`; of a head for `seewhy lab label apply`, `lab tag` or `lab ask`, and `seewhy eval`.
     """
-    from search.bert import train_classifier
-
-    _train(train_classifier, data, out, options, output)
-
-
-def train_tag(
-    out: OutOption,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Words with their labels, in CoNLL format.")],
-    options: TrainOptions,
-    output: Output,
-) -> None:
-    """Train a tagger of entities on BERT.
-
-    The result is a folder for `seewhy lab tag --model` and `seewhy eval --task entities --model`.
-    """
-    from search.bert import train_tagger
-
-    _train(train_tagger, data, out, options, output)
-
-
-def train_read(
-    out: OutOption,
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Questions with answers in paragraphs: SQuAD's JSON.")
-    ],
-    options: TrainOptions,
-    output: Output,
-) -> None:
-    """Train a reader that answers questions with spans of a text.
-
-    The result is a folder for `seewhy lab ask --model` and `seewhy eval --task answers --model`.
-    """
-    from search.bert import train_reader
-
-    _train(train_reader, data, out, options, output)
-
-
-def _train(
-    train: Callable[..., TrainingReport],
-    data: Path,
-    out: Path,
-    options: TrainOptions,
-    output: Output,
-    **more: Any,
-) -> None:
-    """Train, and show what it was worth."""
+    import search.bert as bert
     from search.render import evaluation as draw
 
-    given = {**vars(options), **more}
-    png, freeze = given.pop("png"), given.pop("freeze")
+    given: dict[str, Any] = dict(vars(options))
     check_drawable(png)
-    if freeze not in (None, "all") and not freeze.isdecimal():
-        raise typer.BadParameter(f"--freeze takes a number of layers, or all, and not '{freeze}'")
-    layers = int(freeze) if freeze and freeze != "all" else freeze
+    if (freeze := given["freeze"]) not in (None, "all"):
+        if not freeze.isdecimal():
+            raise typer.BadParameter(f"--freeze takes a number of layers, or all, and not '{freeze}'")
+        given["freeze"] = int(freeze)
     try:
         with progress_bar(output.quiet) as progress:
-            report = train(data, out, freeze=layers, progress=progress, **given)
+            report = getattr(bert, _TRAINERS[what])(data, out, progress=progress, **given)
     except KeyboardInterrupt:
         again = "The same command with --resume goes on from the last checkpoint, if any."
         note(f"seewhy: stopped. {again}", output.quiet)

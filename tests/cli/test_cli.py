@@ -140,7 +140,7 @@ def test_help_of_the_whole_loads_no_command() -> None:
 
 def test_every_command_and_option_has_help(run: Run) -> None:
     found = list(leaves(commands()))
-    assert len(found) == 33
+    assert len(found) == 30
     for names, command in found:
         about = command.get_short_help_str(80)
         code, text, _ = run(*names, "--help")

@@ -92,8 +92,8 @@ def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     assert json.loads(run(*long, "--json")[1])["texts"][0]["windows"] > 1
 
 
-def test_texts_of_a_file(run: Run, head: Path, examples: Path, tmp_path: Path) -> None:
-    """A row a text: of a file of lines, and of the column of a table; the same labels as of each by itself."""
+def test_texts_of_a_file(run: Run, head: Path, tmp_path: Path) -> None:
+    """A line a text, and the same labels as of each by itself."""
     texts = ["open the door", "water \x1b[31m in the water"]
     lines = tmp_path / "texts.txt"
     lines.write_text("\n".join(texts) + "\n", encoding="utf-8")
@@ -103,11 +103,6 @@ def test_texts_of_a_file(run: Run, head: Path, examples: Path, tmp_path: Path) -
     for text, one in zip(("open the door", "water \\x1b[31m in the water"), expected, strict=True):
         assert any(row.endswith(text) and f"{one.score:.3f}" in row for row in out.splitlines())
     assert "2 texts by topic: " in out and "\x1b" not in out
-    code, out, _ = run("lab", "label", "apply", "-f", examples, "--head", head, "--json")
-    assert code == 0 and len(json.loads(out)["texts"]) == 60
-    (tmp_path / "a.csv").write_text("body\nx\n", encoding="utf-8")
-    code, _, err = run("lab", "label", "apply", "-f", tmp_path / "a.csv", "--head", head)
-    assert code == 1 and "a.csv:1: the first line must name the columns text" in err
 
 
 def test_explain(run: Run, head: Path) -> None:

@@ -126,11 +126,8 @@ def test_another_checkpoint_is_never_mixed_in(
         ("ner", "person"),
         ("other", "other_person"),
     ]
-    assert (
-        "Removed the annotations 'other' of 5 passages"
-        in run("lab", "tag", "--remove", "--name", "other", "-q")[1]
-    )
-    code, _, err = run("lab", "tag", "--remove", "--name", "other")
+    assert "Removed the annotations 'other' of 5 passages" in run("lab", "label", "remove", "other", "-q")[1]
+    code, _, err = run("lab", "label", "remove", "other")
     assert code == 1 and "no annotations 'other'; it has ner" in err
 
 
@@ -171,7 +168,6 @@ def test_a_text(run: Run, tagger: Path) -> None:
 def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Path) -> None:
     for options in (
         (),
-        ("--remove", "--text", "a"),
         ("--model", tagger, "--text", "a", "--name", "b"),
     ):
         code, out, err = run("lab", "tag", *options)
