@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from search.ranking.question import Query
     from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
-    from search.render.hits import Links
 
 Format = Literal["csv", "md", "paths", "vimgrep"]
 
@@ -125,7 +124,7 @@ class HitsOutput(Output):
                 grouped=grouped,
                 around=around,
                 marks=marks,
-                links=self._links,
+                links=self.in_colour and sys.stdout.isatty(),
             ),
             "json": lambda: json.document(json.hits(hits, around, marks)),
             "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
@@ -156,19 +155,6 @@ class HitsOutput(Output):
             )
         open_hit(opened, hits[place], marks[place] if marks else ())
 
-    @property
-    def _links(self) -> Links | None:
-        """How places are linked to, on a terminal in colour."""
-        if not (self.in_colour and sys.stdout.isatty()):
-            return None
-        import socket
-
-        from search.render.hits import Links
-
-        code = os.environ.get("TERM_PROGRAM") == "vscode"
-        kitty = "kitty" in os.environ.get("TERM", "")
-        return Links(host="" if code else socket.gethostname(), lines=code or kitty)
-
 
 def open_hit(opened: Asked, hit: Hit, marks: Sequence[Highlight]) -> None:
     """Open a hit in the editor, at the first word that counts.
@@ -180,7 +166,7 @@ def open_hit(opened: Asked, hit: Hit, marks: Sequence[Highlight]) -> None:
         raise InputError(
             f"'{hit.path}' is gone, so it is not opened. Bring the index up to date with --update."
         )
-    from search.render.passage import pointed
+    from search.render.hits import pointed
 
     line, column, _ = pointed(hit, marks, opened.surroundings(hit, lines=0))
     sys.stdout.flush()

@@ -26,8 +26,7 @@ from search.errors import SearchError
 from search.records.hits import Hit, Surroundings
 from search.records.options import MODES, Mode
 from search.render.format import counted, escape, one_line, where
-from search.render.hits import VERDICT_STYLES, one_hit, verdict_line
-from search.render.passage import draw_passage, rows_of
+from search.render.hits import VERDICT_STYLES, draw_passage, one_hit, rows_of, verdict_line
 from search.render.terminal import Canvas
 from search.several import Indexes, name_of
 

@@ -113,7 +113,7 @@ def ask(
     The index's own encoder finds the passages, a reader that you name reads them. "No answer" is an answer.
     """
     from search.bert.answering import READERS
-    from search.render import hits as draw
+    from search.render import predictions as draw
 
     if not reader.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")

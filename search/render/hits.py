@@ -1,16 +1,27 @@
-"""Ranked hits, passages that say the same, and answers to a question, for a terminal; hits also as Markdown, paths."""
+"""Ranked hits and passages that say the same, for a terminal; hits also as Markdown, CSV and paths.
+
+A passage is drawn as it stands in its file: its own lines, numbered where the file has them, what counts in them
+marked in colour. It is cut to the rows whose marks add most to its score; where none is marked, to its first rows below
+its own heading.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from rich.style import Style
+from rich.text import Text
+
+from search.records.documents import PLAIN_KINDS
 from search.records.hits import Cluster, Hit, Surroundings, Verdict
+from search.records.shown import Shown
 from search.render.format import (
     copies_of,
     counted,
@@ -27,12 +38,10 @@ from search.render.format import (
     snippet,
     where,
 )
-from search.render.passage import draw_passage, pointed
 from search.render.terminal import Canvas, as_text
 
 if TYPE_CHECKING:
     from search.records.explanations import Highlight
-    from search.records.predictions import Answer, Answers
 
 CSV_COLUMNS = (
     "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",
@@ -46,28 +55,7 @@ _SAID = {
 }
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _SHOWN = 160  # characters of a passage that others repeat
-_AROUND = 150  # characters of the passage on each side of an answer
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
-
-
-@dataclass(frozen=True)
-class Links:
-    """How a terminal is told which file a place is of (OSC 8), so that a click opens it.
-
-    Attributes:
-        host: of the file, so that no other machine takes it for its own; "" where the terminal takes none.
-        lines: whether the terminal takes a line behind the path, as in `file:///notes/keys.md#12`.
-    """
-
-    host: str
-    lines: bool
-
-    def to(self, hit: Hit) -> str:
-        """The link; "" for a path of another platform."""
-        if not Path(hit.path).is_absolute():
-            return ""
-        path = Path(hit.path).as_uri().removeprefix("file://")
-        return f"file://{self.host}{path}" + (f"#{hit.line_start}" if self.lines and hit.page is None else "")
 
 
 @as_text
@@ -80,7 +68,7 @@ def hits(
     grouped: bool = False,
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
-    links: Links | None = None,
+    links: bool = False,
 ) -> None:
     """Ranked hits: score, place, headings, the lines that carry the match.
 
@@ -90,7 +78,7 @@ def hits(
         grouped: hits of one document stand together, and its name above them.
         around: what stands around each hit.
         marks: what counts in the text of each.
-        links: how places are linked to; None for no links.
+        links: places are links to their files, so that a click opens them.
     """
     if not ranked:
         canvas.line(f"No hits: {no_hits or _NO_PASSAGES}", whole=True)
@@ -124,19 +112,19 @@ def verdict_line(found: Verdict) -> str:
 @as_text
 def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
     """A hit as it stands among others."""
-    _draw(canvas, hit, None, marks, None)
+    _draw(canvas, hit, None, marks)
 
 
 def _draw(
-    canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight], links: Links | None
+    canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight], links: bool = False
 ) -> None:
-    link = links.to(hit) if links else ""
+    link = f" link {Path(hit.path).as_uri()}" if links and Path(hit.path).is_absolute() else ""
     moved = {None: "", hit.rank: f"  (stays {hit.rank})"}.get(hit.rank_before, f"  (was {hit.rank_before})")
     canvas.line(
         f"{hit.rank:>2}  ",
         (f"{hit.score:.3f}", "green"),
         "  ",
-        (where(hit), f"cyan link {link}" if link else "cyan"),
+        (where(hit), f"cyan{link}"),
         (f"  p{hit.passage_id}", "dim"),
         (f"  {escape(hit.index)}" if hit.index else "", "magenta"),
         (moved, "dim"),
@@ -218,74 +206,193 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
     )
 
 
-@as_text
-def answers(canvas: Canvas, reply: Answers) -> None:
-    """Each answer with its place, how its score is made up, and the passage around it."""
-    for answer in reply.answers:
-        _draw_answer(canvas, answer)
-    if not reply.answers:
-        canvas.line(_no_answer(reply), style="bold")
-        if reply.nearest:
-            canvas.title("The nearest:")
-            _draw_answer(canvas, reply.nearest)
-    if reply.passages:
-        passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
-        without = f"; {reply.unanswered:,} without an answer" if reply.answers and reply.unanswered else ""
-        more = f"; {counted(reply.more, 'further answer')} not shown" if reply.more else ""
-        canvas.dim(f"{passages} in {windows} read by {one_line(reply.model)}{without}{more}.")
+ROWS = 6  # of a passage
+_MARKED, _STRONGLY = Style(color="green"), Style(color="green", bold=True)
+_STRONG = 0.4  # of what the strongest mark adds
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_PIECE = re.compile(r".{1,88}(?:\s+|$)|.{1,88}")  # of a line where rows have no width
+_RULER = re.compile(r"([^\w\s])\1{2,}\s*")
 
 
-def _draw_answer(canvas: Canvas, answer: Answer) -> None:
-    text = one_line(answer.text)
-    rank = f"{answer.rank:>2}  " if answer.rank else "    "
-    place = where(answer) if answer.path else f"line {answer.line_start}"
-    passage = "" if answer.passage_id is None else f"  p{answer.passage_id}"
-    canvas.line(rank, (text, "green"), style="bold", whole=True)
-    canvas.line(
-        f"    {answer.score:.3f}",
-        (f"  {place}", "cyan"),
-        (passage, "dim"),
-        (f"  {since_indexed(answer.hit)}" if answer.hit and answer.hit.changed else "", "yellow"),
-        style="bold",
-        whole=True,
+@dataclass(frozen=True)
+class Row:
+    """A line of a passage, or the part of one that fits into the width.
+
+    Attributes:
+        number: of the line in the file; None where it has none.
+        starts: whether a line begins here.
+        adds: what its marks add to the score.
+    """
+
+    text: Text
+    number: int | None = None
+    starts: bool = True
+    adds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The part of a passage that is shown where rows have no width of their own.
+
+    Attributes:
+        start, end: its span in the passage's text.
+        before, after: whether something stands before it, besides the passage's own heading, and behind it.
+    """
+
+    start: int
+    end: int
+    before: bool
+    after: bool
+
+
+def draw_passage(
+    canvas: Canvas, hit: Hit, marks: Sequence[Highlight], beside: Surroundings | None = None
+) -> None:
+    """A passage, cut to a few rows; or all of it, with the lines of its file that stand around it."""
+    lines, heading = _lines(hit, marks, canvas.colour)
+    wrapped = [_wrapped(canvas, line) for line in lines]
+    own, first = [*chain.from_iterable(wrapped)], sum(map(len, wrapped[:heading]))
+    beside, whole = beside or Surroundings(), beside is not None and not beside.note
+    begin, end = (0, len(own)) if whole else window(own, first)
+    rows = [*rows_of(canvas, beside.lines_before), *own[begin:end], *rows_of(canvas, beside.lines_after)]
+    digits = max((len(str(row.number)) for row in rows if row.number), default=0)
+    for row in rows:
+        number = row.number if row.starts or row is rows[0] else None
+        gutter = f"{number or '':>{max(4, digits)}}  " if digits else "    "
+        before = "… " if row is own[begin] and begin > first and not (row.starts and digits) else ""
+        after = " …" if row is own[end - 1] and end < len(own) else ""
+        canvas.line((gutter + before, "dim"), row.text, (after, "dim"), whole=True)
+
+
+def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
+    """Lines of the file that stand around a passage."""
+    texts = [Row(Text(_readable(line), style="dim"), number) for number, line in lines]
+    return [row for line in texts for row in _wrapped(canvas, line)]
+
+
+def pointed(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> tuple[int, int, str]:
+    """Where an editor is to go: line and column in the file, both from 1, and the text of that line as far as known.
+
+    That is the first word that counts below the passage's own heading; where there is none, the line below that.
+    """
+    lines, heading = _lines(hit, marks, colour=False)
+    spans = _spans(hit.text)
+    below = spans[heading][0]
+    start = min((mark.start for mark in marks if mark.start >= below), default=below)
+    at = bisect_right(spans, (start, len(hit.text) + 1)) - 1
+    number, text = lines[at].number, hit.text[slice(*spans[at])]
+    if number is None:
+        return _line_of(hit), 1, _readable(text)
+    before = beside.start if at == 0 else ""
+    return number, len(before) + start - spans[at][0] + 1, before + text
+
+
+def _line_of(hit: Hit) -> int:
+    """The line of the file on which the passage begins; 1 where the file has none."""
+    return hit.line_start if hit.kind in (*PLAIN_KINDS, "html", "csv", "jsonl") else 1
+
+
+def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
+    """A passage, cut to where its marks add most."""
+    spans = _spans(hit.text)
+    lines = [[found.span() for found in _PIECE.finditer(hit.text, *span)] or [span] for span in spans]
+    pieces = [piece for line in lines for piece in line]
+    rows = [
+        Row(
+            Text(hit.text[start:end]),
+            starts=any(line[0] == (start, end) for line in lines),
+            adds=sum(mark.weight for mark in marks if start <= mark.start < end),
+        )
+        for start, end in pieces
+    ]
+    heading = sum(map(len, lines[: _heading(hit, spans)]))
+    first, last = window(rows, heading)
+    return Cut(pieces[first][0], pieces[last - 1][1], first > heading, last < len(rows))
+
+
+def window(rows: Sequence[Row], first: int, most: int = ROWS) -> tuple[int, int]:
+    """The rows to show: those whose marks add most, rather from the beginning of a line on, and early."""
+    if len(rows) - first <= most + 2:
+        return first, len(rows)
+
+    def worth(start: int) -> tuple[float, bool, bool, int]:
+        adds = round(sum(row.adds for row in rows[start : start + most]), 9)
+        return adds, bool(rows[start].text.plain.strip()), rows[start].starts, -start
+
+    start = max(range(first, len(rows) - most + 1), key=worth)
+    return start, start + most
+
+
+def _wrapped(canvas: Canvas, line: Row) -> list[Row]:
+    """The rows of a line."""
+    room = canvas.width - max(4, len(str(line.number or ""))) - 4  # the gutter, and an ellipsis
+    texts = canvas.wrapped(line.text, room) or [Text()]
+    for text in texts:
+        text.rstrip()
+    return [Row(text, line.number, at == 0, _adds(text)) for at, text in enumerate(texts)]
+
+
+def _adds(text: Text) -> float:
+    return sum(
+        span.style.meta["adds"] for span in text.spans if isinstance(span.style, Style) and span.style.meta
     )
-    if answer.hit and (title := headings(answer.hit)):
-        canvas.line(title, style="bold", indent=4)
-    before, after = _around(answer)
-    canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
-    canvas.dim(_sum_line(answer), indent=4)
-    canvas.gap()
 
 
-def _around(answer: Answer) -> tuple[str, str]:
-    """What stands before and behind an answer in its passage, on one line."""
-    start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
-    before, after = (
-        escape(re.sub(r"\s+", " ", text)) for text in (answer.passage[:start], answer.passage[end:])
-    )
-    if len(before) > _AROUND:
-        before = "… " + before[-_AROUND:].partition(" ")[2]
-    return before.lstrip(), shortened(after.rstrip(), _AROUND)
+def _lines(hit: Hit, marks: Sequence[Highlight], colour: bool) -> tuple[list[Row], int]:
+    """The lines of a passage, marked, and how many of them are its own heading."""
+    spans = _spans(hit.text)
+    lines = [_readable(hit.text[start:end]) for start, end in spans]
+    begins = [0, *accumulate(len(line) + 1 for line in lines)]
+    text = Text("\n".join(lines))
+    if colour and hit.kind == "code":
+        _colour(text, hit)
+
+    def place(offset: int) -> int:
+        line = bisect_right(spans, (offset, len(hit.text) + 1)) - 1
+        return begins[line] + len(_readable(hit.text[spans[line][0] : offset]))
+
+    strong = _STRONG * max((mark.weight for mark in marks), default=0.0)
+    for mark in marks:
+        style = _STRONGLY if mark.weight >= strong else _MARKED
+        text.stylize(style + Style(meta={"adds": mark.weight}), place(mark.start), place(mark.end))
+    numbered = hit.kind in PLAIN_KINDS and hit.line_end - hit.line_start + 1 == len(lines)
+    rows = [
+        Row(line, hit.line_start + at if numbered else None, adds=_adds(line))
+        for at, line in enumerate(text.split("\n", allow_blank=True))
+    ]
+    return rows, _heading(hit, spans)
 
 
-def _sum_line(answer: Answer) -> str:
-    """How the score of an answer is made up."""
-    spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
-    parts = [f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"]
-    if answer.hit:
-        parts.append(f"its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}")
-    if answer.window[1] > 1:
-        parts.append(f"window {answer.window[0]} of {answer.window[1]}")
-    if answer.also:
-        parts.append(f"found at {counted(answer.also, 'other place')}, too")
-    return "; ".join(parts)
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Where each line stands, without its end; what is empty behind the last end is none."""
+    ends = [found.span() for found in _LINE_END.finditer(text)]
+    spans = list(zip([0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)], strict=True))
+    return spans[:-1] if ends and spans[-1][0] == len(text) else spans
 
 
-def _no_answer(reply: Answers) -> str:
-    """That there is no answer, and why."""
-    if not reply.passages:
-        return "No answer: there is no passage to read."
-    read = "the text" if reply.passages == 1 else f"any of the {reply.passages:,} passages"
-    if reply.nearest is None:
-        return f"No answer: the reader's tokenizer leaves nothing of {read}."
-    return f"No answer: no span in {read} has a margin of {reply.no_answer_margin:g} over no answer."
+def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
+    """How many lines at the beginning are the passage's own heading, which is said above it; 0 if there is no other."""
+    read, trail = Shown(hit.text, hit.hidden), hit.heading.split(" > ")
+    names = {"", *trail, *trail[-1].split(" \u00b7 ")}  # of sections that were joined
+    for number, (start, end) in enumerate(spans):
+        line = read.between(start, end).strip().strip("#").strip()
+        if line not in names and not _RULER.fullmatch(line):
+            return number
+    return 0
+
+
+def _readable(text: str) -> str:
+    """A line or the beginning of one, harmless, with spaces for tabs."""
+    return escape(text).replace("\t", "    ")
+
+
+def _colour(text: Text, hit: Hit) -> None:
+    """Colour a file of code, so that it can be read on light and dark."""
+    from pygments.token import Comment, Keyword, Number, String
+    from rich.syntax import ANSISyntaxTheme, Syntax
+
+    cyan = Style(color="cyan")
+    tones = {Comment: Style(dim=True), Keyword: Style(color="magenta"), String: cyan, Number: cyan}
+    lexer = Syntax.guess_lexer(hit.path, text.plain)
+    for span in Syntax("", lexer, theme=ANSISyntaxTheme(tones)).highlight(text.plain).spans:
+        text.stylize(span.style, span.start, span.end)

@@ -1,8 +1,9 @@
-"""What models say of texts, for a terminal: masked words, next sentences, labels, entities and parts of speech."""
+"""What models say of texts, for a terminal: answers, masked words, next sentences, labels, entities."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ from rich.text import Text
 
 from search.records.documents import Annotator, field_in_filter, filter_argument, in_filter
 from search.records.predictions import (
+    Answer,
+    Answers,
     Filled,
     Guess,
     LabelExplanation,
@@ -20,7 +23,18 @@ from search.records.predictions import (
     Tagged,
     TagReport,
 )
-from search.render.format import counted, duration, escape, fixed, letters, one_line
+from search.render.format import (
+    counted,
+    duration,
+    escape,
+    fixed,
+    headings,
+    letters,
+    one_line,
+    shortened,
+    since_indexed,
+    where,
+)
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
 _TOGETHER = "All masks are masked at once, and each is guessed by itself: the guesses need not fit together."
@@ -222,3 +236,79 @@ def removed(canvas: Canvas, was: Annotator) -> None:
     canvas.line(
         f"Removed the annotations '{one_line(was.name)}' of {passages}, with the fields {fields}.", whole=True
     )
+
+
+_AROUND = 150  # characters of the passage on each side of an answer
+
+
+@as_text
+def answers(canvas: Canvas, reply: Answers) -> None:
+    """Each answer with its place, how its score is made up, and the passage around it."""
+    for answer in reply.answers:
+        _draw_answer(canvas, answer)
+    if not reply.answers:
+        canvas.line(_no_answer(reply), style="bold")
+        if reply.nearest:
+            canvas.title("The nearest:")
+            _draw_answer(canvas, reply.nearest)
+    if reply.passages:
+        passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
+        without = f"; {reply.unanswered:,} without an answer" if reply.answers and reply.unanswered else ""
+        more = f"; {counted(reply.more, 'further answer')} not shown" if reply.more else ""
+        canvas.dim(f"{passages} in {windows} read by {one_line(reply.model)}{without}{more}.")
+
+
+def _draw_answer(canvas: Canvas, answer: Answer) -> None:
+    text = one_line(answer.text)
+    rank = f"{answer.rank:>2}  " if answer.rank else "    "
+    place = where(answer) if answer.path else f"line {answer.line_start}"
+    passage = "" if answer.passage_id is None else f"  p{answer.passage_id}"
+    canvas.line(rank, (text, "green"), style="bold", whole=True)
+    canvas.line(
+        f"    {answer.score:.3f}",
+        (f"  {place}", "cyan"),
+        (passage, "dim"),
+        (f"  {since_indexed(answer.hit)}" if answer.hit and answer.hit.changed else "", "yellow"),
+        style="bold",
+        whole=True,
+    )
+    if answer.hit and (title := headings(answer.hit)):
+        canvas.line(title, style="bold", indent=4)
+    before, after = _around(answer)
+    canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
+    canvas.dim(_sum_line(answer), indent=4)
+    canvas.gap()
+
+
+def _around(answer: Answer) -> tuple[str, str]:
+    """What stands before and behind an answer in its passage, on one line."""
+    start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
+    before, after = (
+        escape(re.sub(r"\s+", " ", text)) for text in (answer.passage[:start], answer.passage[end:])
+    )
+    if len(before) > _AROUND:
+        before = "… " + before[-_AROUND:].partition(" ")[2]
+    return before.lstrip(), shortened(after.rstrip(), _AROUND)
+
+
+def _sum_line(answer: Answer) -> str:
+    """How the score of an answer is made up."""
+    spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
+    parts = [f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"]
+    if answer.hit:
+        parts.append(f"its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}")
+    if answer.window[1] > 1:
+        parts.append(f"window {answer.window[0]} of {answer.window[1]}")
+    if answer.also:
+        parts.append(f"found at {counted(answer.also, 'other place')}, too")
+    return "; ".join(parts)
+
+
+def _no_answer(reply: Answers) -> str:
+    """That there is no answer, and why."""
+    if not reply.passages:
+        return "No answer: there is no passage to read."
+    read = "the text" if reply.passages == 1 else f"any of the {reply.passages:,} passages"
+    if reply.nearest is None:
+        return f"No answer: the reader's tokenizer leaves nothing of {read}."
+    return f"No answer: no span in {read} has a margin of {reply.no_answer_margin:g} over no answer."

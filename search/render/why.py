@@ -21,7 +21,6 @@ from search.render.format import (
     counted,
     escape,
     headings,
-    hub_warning,
     layer_of,
     named,
     one_line,
@@ -239,8 +238,6 @@ def draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
             canvas.line(("without  ", "dim"), one_line(", ".join(hit.ranking.without)))
         if percentile := percentile_of(hit):
             canvas.line(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {percentile}")
-        if warning := hub_warning(hit):
-            canvas.line(warning, style="yellow", indent=9)
 
 
 def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:

@@ -321,10 +321,10 @@ def similarity(request: Request, index: Index, asked: Compared) -> Page:
     encoder = index.encoder
     if not asked.tokens:
         found, given = _answer(request, asked, asked.text, lambda: _compared(asked, encoder))
-        return laboratory.sentences(given, MOST_TEXTS, found)
+        return laboratory.sentences_form(given, MOST_TEXTS, found)
     layer = middle_layer(encoder.n_layers) if asked.layer is None else asked.layer
     found, given = _answer(request, asked, asked.text, lambda: _explained(asked, encoder))
-    return laboratory.pair(given, encoder.n_layers, layer, asked.by, asked.tables, found)
+    return laboratory.pair_form(given, encoder.n_layers, layer, asked.by, asked.tables, found)
 
 
 @page("/inspect", Inside, pinned=False)
@@ -332,7 +332,7 @@ def inspect(request: Request, index: Index, asked: Inside) -> Page:
     """What a model makes of a text."""
     texts = [asked.text, asked.text2]
     found, given = _answer(request, asked, texts, lambda: _looked(asked, index.encoder.model))
-    return laboratory.inside(given, asked.show, asked.word, asked.against, found)
+    return laboratory.inside_form(given, asked.show, asked.word, asked.against, found)
 
 
 def _answer(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from search.cli.hits import HitsOutput, open_at
+from search.cli.hits import open_at
 from search.errors import InputError
 from search.render import hits as draw
 from tests.conftest import Run
@@ -110,21 +110,10 @@ def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.M
     assert run("query", KEY, "-f", "vimgrep", "-C", 1)[0] == 2
 
 
-def test_places_are_links_on_a_terminal_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TERM_PROGRAM", "TERM", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    assert HitsOutput()._links is None
-    monkeypatch.setattr("socket.gethostname", lambda: "here")
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert HitsOutput(color="never")._links is None
-    assert HitsOutput()._links == draw.Links("here", lines=False)
-    monkeypatch.setenv("TERM", "xterm-kitty")
-    assert HitsOutput()._links == draw.Links("here", lines=True)
-    monkeypatch.setenv("TERM_PROGRAM", "vscode")
-    assert HitsOutput()._links == draw.Links("", lines=True)
+def test_places_are_links_on_a_terminal_in_colour() -> None:
     odd = HIT.__class__(**vars(HIT) | {"path": "/notes/a b\x1b]0;\udcff.md", "line_start": 3})
-    drawn = draw.hits([odd], colour=True, links=draw.Links("here", lines=True))
-    assert re.search(r"\x1b\]8;id=\d+;file://here/notes/a%20b%1B%5D0%3B%FF\.md#3\x1b\\", drawn)
+    drawn = draw.hits([odd], colour=True, links=True)
+    assert re.search(r"\x1b\]8;id=\d+;file:///notes/a%20b%1B%5D0%3B%FF\.md\x1b\\", drawn)
     assert "\x1b]8" not in draw.hits([odd], colour=True)
     assert "\x1b]0" not in drawn
 

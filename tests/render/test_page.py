@@ -207,9 +207,9 @@ def evil_pages() -> list[page.Page]:
         draw.contrast(compared, asked),
         draw.why_not(standing, asked),
         draw.choice(EVIL, [NamedDocument(1, EVIL, EVIL)], 50, asked),
-        laboratory.sentences(forms, 100, None),
-        laboratory.pair(forms, 6, 3, "word", False, inspection(looked)),
-        laboratory.inside(forms, EVIL, EVIL, EVIL, in_contexts(contexts)),
+        laboratory.sentences_form(forms, 100, None),
+        laboratory.pair_form(forms, 6, 3, "word", False, inspection(looked)),
+        laboratory.inside_form(forms, EVIL, EVIL, EVIL, in_contexts(contexts)),
         reading(state, document, 1, [Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))]),
         index_changed(state, 3, 1),
         search(

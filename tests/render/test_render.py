@@ -20,7 +20,7 @@ from search.records.hits import Hit, Surroundings
 from search.records.options import Ranking
 from search.records.predictions import Answer, Answers
 from search.records.reports import RandomPairs, Report, SkippedGroup
-from search.render import heatmap, hits, json, reports, why
+from search.render import heatmap, hits, json, predictions, reports, why
 from search.render.format import (
     escape,
     letters,
@@ -150,7 +150,7 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
     answers = replace(FOUND, model=EVIL, answers=(replace(ANSWER, passage=EVIL, text=EVIL),))
     for drawn in (
         hits.hits([hit], around=[beside], grouped=True, colour=colour),
-        hits.answers(answers, colour=colour),
+        predictions.answers(answers, colour=colour),
         why.explanation(made, hit, colour=colour),
         heatmap.sentences(alike, colour=colour),
         heatmap.matrices(made, units(made), colour=colour),
@@ -440,7 +440,7 @@ def test_the_spread_of_random_pairs() -> None:
 
 @pytest.mark.parametrize("found", [FOUND, NONE])
 def test_answers_with_the_numbers_of_their_sum(found: Answers) -> None:
-    shown = " ".join(hits.answers(found, width=80).split())
+    shown = " ".join(predictions.answers(found, width=80).split())
     assert (
         "margin +2.50 over no answer (+3.50 start, +1.00 end, less +2.00); its passage ranks 7 with 0.250; "
         "window 2 of 3; found at 1 other place, too"

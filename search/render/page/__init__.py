@@ -6,12 +6,10 @@
     fragment(page)        ->  what goes into a page that is there
 
 document.py     Page, its frames, and how texts get into it
-explanation.py  a score and its addends, to be walked through word by word
-matrices.py     which sentence is like which; every head of every layer, to choose from
 search.py  hits.py    of the server: the form, and hits as a list
 reading.py      of the server: a whole document, opened at a passage
-why.py          of the server: why a hit, why above another, why not
-laboratory.py   of the server: forms for texts of one's own, a look inside them
+why.py          a score and its addends, word by word; of the server: why a hit, why above another, why not
+laboratory.py   which sentence is like which; every head of every layer; of the server: forms, a look inside texts
 *.css  *.js     a custom element each, site.css and live.js for the server alone; the scripts only shade and move, the
                 numbers stand in the page
 
@@ -19,8 +17,8 @@ Without scripts a page still shows the texts, the sum and all sums of rows and c
 """
 
 from search.render.page.document import Asset, Page, Site, assets, document, fragment
-from search.render.page.explanation import explanation
-from search.render.page.matrices import MOST_CELLS, MOST_WEIGHTS, attention, sentences
+from search.render.page.laboratory import MOST_CELLS, MOST_WEIGHTS, attention, sentences
+from search.render.page.why import explanation
 
 __all__ = [
     "MOST_CELLS", "MOST_WEIGHTS", "Asset", "Page", "Site", "assets", "attention", "document", "explanation",

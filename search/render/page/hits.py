@@ -25,8 +25,8 @@ from search.render.format import (
     since_indexed,
     where,
 )
+from search.render.hits import cut
 from search.render.page.document import isolated, link, shade, text
-from search.render.passage import cut
 
 _LINES_STAY = ("code", "csv", "jsonl", "xlsx", "notebook")
 _ALONE = re.compile(r"\s*([>|#]|```|~~~)|\s{4}|\t")  # a line that goes on with no other, and no other with it

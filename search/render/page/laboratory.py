@@ -1,13 +1,17 @@
-"""Forms of the server for texts of one's own, and what a model makes of them: tokens, layers, a word in contexts."""
+"""What a model makes of texts: attention and cosines of sentences, also as files; on the server forms and tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from search.records.inspections import ContextualCosines, InputToken, Inspection
-from search.render.format import letters
-from search.render.heatmap import By
+import numpy as np
+
+from search.records.comparisons import Similarities
+from search.records.inspections import EVERY_HEAD, Attention, ContextualCosines, InputToken, Inspection, View
+from search.render.format import letters, one_line
+from search.render.heatmap import CAVEATS, COSINES, By, Ends, rows_line
 from search.render.inspection import (
     compared,
     embedding_lengths,
@@ -17,8 +21,23 @@ from search.render.inspection import (
     turned_rows,
     what_was_compared,
 )
-from search.render.page.document import Page, about, bar, hidden, isolated, kept, link, options, shade, text
+from search.render.page.document import (
+    Page,
+    about,
+    bar,
+    data,
+    hidden,
+    isolated,
+    kept,
+    link,
+    options,
+    shade,
+    text,
+)
 from search.render.page.why import choices
+
+if TYPE_CHECKING:
+    from search.records.tokens import Matrix
 
 LONGEST = 8_000  # characters of all texts, which go into an address
 SHOWN = {"tokens": "tokens and layers", "attention": "who reads whom", "word": "a word in its contexts"}
@@ -43,7 +62,7 @@ class Given:
         return self.texts[number] if number < len(self.texts) else ""
 
 
-def sentences(given: Given, most: int, answer: Page | None) -> Page:
+def sentences_form(given: Given, most: int, answer: Page | None) -> Page:
     """Sentences to be compared with each other, one a line."""
     typed = "\n".join(given.texts)
     fields = f"""{_area("text", "Sentences, one a line", typed, 7)}{_model(given)}
@@ -55,7 +74,7 @@ def sentences(given: Given, most: int, answer: Page | None) -> Page:
     )
 
 
-def pair(given: Given, layers: int, layer: int, by: By, tables: bool, answer: Page | None) -> Page:
+def pair_form(given: Given, layers: int, layer: int, by: By, tables: bool, answer: Page | None) -> Page:
     """Two texts to be compared token by token."""
     fields = f"""{hidden(tokens=1)}{_area("text", "First text", given.text(0), 3)}
 {_area("text", "Second text", given.text(1), 3)}{_model(given)}
@@ -64,7 +83,7 @@ def pair(given: Given, layers: int, layer: int, by: By, tables: bool, answer: Pa
     return _page("Which token is like which?", _ways(given, tokens=True) + _live(form, given, answer), answer)
 
 
-def inside(given: Given, show: str, word: str, against: str, answer: Page | None) -> Page:
+def inside_form(given: Given, show: str, word: str, against: str, answer: Page | None) -> Page:
     """A text or a pair to be looked at inside the model."""
     fields = f"""{_area("text", "Text", given.text(0), 2)}
 {_area("text2", "Second text, if there is one", given.text(1), 2)}{_model(given)}
@@ -235,3 +254,158 @@ def _states(inspected: Inspection) -> str:
 def _marked(source: str, span: tuple[int, int]) -> str:
     start, end = span
     return f"<bdi>{text(source[:start])}<b>{text(source[start:end])}</b>{text(source[end:])}</bdi>"
+
+
+MOST_WEIGHTS = 5_000_000  # about 12 MB; more make a page that no browser opens gladly
+_PLACES = 1000  # weights are rounded to thousandths
+_DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
+
+_CONTROLS = """<div class="controls" hidden>
+<label>Layer <select data-part="layer">{layers}</select></label>
+<label>Show <select data-part="head">{heads}</select></label></div>"""
+
+_DETAIL = """<section class="detail" aria-live="polite">
+<p>Point at a token on the left to see what it reads, on the right to see who reads it. Tab and the arrow keys do it
+too; Escape shows all again.</p></section>"""
+
+_MORE = """<p>Heads often put most of their weight on [CLS], [SEP] or a full stop; Clark et al. 2019 take that for a
+way to do nothing. After the first layer a position holds a mixture of tokens; rollout accounts for that
+(Abnar &amp; Zuidema 2020): it averages the mean of the heads with the identity, for the residual connection, and
+multiplies the layers. It leaves out value vectors and feed-forward networks.</p>"""
+
+
+def attention(attention: Attention, view: View = EVERY_HEAD) -> Page:
+    """The page of a text's attention, for at most MOST_WEIGHTS. It opens at `view`, else at the last layer's mean."""
+    shown = attention.heads + 2 if view.rollout else view.head or attention.heads + 1
+    opened = view.layer or attention.layers, shown
+    body = "\n".join(
+        (
+            "<attention-view>",
+            _controls(attention, opened),
+            f'<div class="heads"><div class="view">{_tokens(attention, "from", "reads")}'
+            f'<svg class="lines" aria-hidden="true"></svg>{_tokens(attention, "to", "is read")}</div>{_DETAIL}</div>',
+            f'<p class="faint">{text(rows_line(attention))} On this page weights are rounded to thousandths. '
+            '<span data-part="drawn"></span></p>',
+            '<section data-part="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
+            '<p class="faint">A row reads, a column is read; the colour grows with the square root of the '
+            "weight.</p></section>",
+            f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(caveat)}</p>' for caveat in CAVEATS)}"
+            f"{_MORE}</section>",
+            f"{data(_values(attention, opened))}</attention-view>",
+        )
+    )
+    title = f"Attention: {attention.texts[0]}"
+    return Page(title, "Which token reads which", _about(attention), body, ("attention.js", "attention.css"))
+
+
+def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
+    """What the script works on."""
+    return {
+        "layers": attention.layers,
+        "heads": attention.heads,
+        "tokens": [token.text for token in attention.tokens],
+        "special": [int(token.special) for token in attention.tokens],
+        "weights": [_layer(attention, number) for number in range(1, attention.layers + 1)],
+        "places": _PLACES,
+        "opened": opened,
+    }
+
+
+def encoded(weights: Matrix) -> str:
+    """Two characters for each weight of a matrix, row by row: thousandths, in base 64."""
+    rounded = np.rint(np.asarray(weights, dtype=np.float64) * _PLACES).astype(np.int64).ravel()
+    pairs = np.stack([_DIGITS[rounded >> 6], _DIGITS[rounded & 63]], axis=1)
+    return pairs.tobytes().decode("ascii")
+
+
+def _layer(attention: Attention, layer: int) -> list[str]:
+    """The heads of a layer, their mean, and the rollout up to it."""
+    heads = [encoded(attention.matrix(layer, head)) for head in range(1, attention.heads + 1)]
+    return [*heads, encoded(attention.matrix(layer)), encoded(attention.rollout(layer))]
+
+
+def _about(attention: Attention) -> str:
+    names = ("Text",) if len(attention.texts) == 1 else ("First", "Second")
+    texts = [(name, f"<b>{isolated(given)}</b>") for name, given in zip(names, attention.texts, strict=True)]
+    return about((*texts, ("Model", isolated(attention.model))))
+
+
+def _controls(attention: Attention, opened: tuple[int, int]) -> str:
+    heads = {str(head): f"head {head}" for head in range(1, attention.heads + 1)}
+    heads |= {str(attention.heads + 1): "mean of the heads", str(attention.heads + 2): "rollout up to it"}
+    layers = {str(layer): str(layer) for layer in range(1, attention.layers + 1)}
+    layer, head = map(str, opened)
+    return _CONTROLS.format(layers=options(layers, layer), heads=options(heads, head))
+
+
+def _tokens(attention: Attention, side: str, said: str) -> str:
+    """The tokens one below the other, as things to point at."""
+    lines = "".join(
+        f'<li><span class="unit{" special" if token.special else ""}" data-token="{i}" tabindex="-1" '
+        f'role="button">{isolated(token.text)}</span></li>'
+        for i, token in enumerate(attention.tokens)
+    )
+    return f'<div class="side" data-side="{side}"><h2>{said}</h2><ol>{lines}</ol></div>'
+
+
+MOST_CELLS = 40_000  # more make a page that no browser scrolls well
+
+
+def sentences(similarities: Similarities, ends: Ends = COSINES) -> Page:
+    """The page of a matrix of sentences.
+
+    Raises:
+        ValueError: it has more than MOST_CELLS cells.
+    """
+    n, m = similarities.cosines.shape
+    if n * m > MOST_CELLS:
+        raise ValueError(f"{n} x {m} cosines are more than the {MOST_CELLS:,} that a page can hold")
+    names = [str(j + 1) if similarities.itself else letters(j) for j in range(m)]
+    heads = "".join(
+        f'<th scope="col" data-column="{j}"><span class="unit" tabindex="-1" role="button">{name}</span></th>'
+        for j, name in enumerate(names)
+    )
+    rows = "".join(
+        f'<tr><th scope="row" data-row="{i}"><span class="unit" tabindex="-1" role="button">'
+        f"<i>{i + 1}</i> {isolated(sentence)}</span></th>{_cells(i, cosines, ends)}</tr>"
+        for i, (sentence, cosines) in enumerate(
+            zip(similarities.rows, similarities.cosines.tolist(), strict=True)
+        )
+    )
+    made = f"{isolated(similarities.model)}, {text(similarities.pooling)} pooling"
+    said = f"{n} \u00d7 {m} cosines of sentence embeddings: {made}{ends.said}"
+    values = {
+        "rows": [one_line(sentence) for sentence in similarities.rows],
+        "columns": [one_line(sentence) for sentence in similarities.columns],
+        "names": names,
+        "itself": similarities.itself,
+        "cosine": [[round(cell, 4) for cell in row] for row in similarities.cosines.tolist()],
+    }
+    body = f"""<sentence-matrix>
+<div class="scroll"><table class="matrix">
+<thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
+<section class="detail" aria-live="polite">
+<p>Point at a cell or a sentence, or go from cell to cell with Tab and the arrow keys.</p></section>
+{_legend(similarities, names)}
+{data(values)}</sentence-matrix>"""
+    title = "How alike these sentences are"
+    return Page(title, title, about(said=said), body, ("sentences.js",))
+
+
+def _cells(row: int, cosines: list[float], ends: Ends) -> str:
+    return "".join(
+        f'<td class="{shade(float(ends.share(value)), 1.0)}" data-row="{row}" data-column="{j}" tabindex="-1">'
+        f"{value:.2f}</td>".replace(">-", ">\u2212")
+        for j, value in enumerate(cosines)
+    )
+
+
+def _legend(similarities: Similarities, names: list[str]) -> str:
+    """The sentences of the columns, where they are not those of the rows."""
+    if similarities.itself:
+        return ""
+    lines = "".join(
+        f"<div><dt>{name}</dt><dd>{isolated(sentence)}</dd></div>"
+        for name, sentence in zip(names, similarities.columns, strict=True)
+    )
+    return f'<h2>Columns</h2><dl class="legend">{lines}</dl>'

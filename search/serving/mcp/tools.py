@@ -18,7 +18,7 @@ from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
 from search.records.explanations import Explanation, Highlight, Share
 from search.records.options import ModeOptions, part_of
-from search.render.passage import cut
+from search.render.hits import cut
 from search.serving.fields import LONGEST_QUERY, as_next, of_next
 from search.serving.mcp import answers
 from search.serving.mcp.answers import PassageId, listed, tokens
