@@ -33,8 +33,8 @@ Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code,
 
 _NUMBERS = itertools.count(1)
 
-# How variables begin that pytest, scikit-learn, PyTorch, sentence-transformers and Ray set.
-_SET_BY_OTHERS = ("PYTEST_", "KMP_", "TORCH", "TOKENIZERS_", "RAY_", "PYTHONBREAKPOINT")
+# How variables begin that pytest, polars, scikit-learn, PyTorch, sentence-transformers and Ray set.
+_SET_BY_OTHERS = ("PYTEST_", "_RJEM_", "KMP_", "TORCH", "TOKENIZERS_", "RAY_", "PYTHONBREAKPOINT")
 
 _MEMORY = Path("/dev/shm")
 _ROOM = 2 * 2**30  # bytes; the tests need less than a half of it
