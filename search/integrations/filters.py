@@ -16,12 +16,9 @@ from datetime import datetime
 from typing import Any
 
 from search.errors import InputError
-from search.integrations.described import OF_PASSAGE, OF_QUERY
 from search.store.conditions import as_date
 
 _FILTERED = ("title", "heading", "kind", "page")
-_OF_HIT = (*OF_PASSAGE, *OF_QUERY, "source", "verdict", "shares", "residual")
-_OF_DOCUMENT = ("id", "content", "blob", "score", "embedding", "sparse_embedding")
 _ORDERS = (">", ">=", "<", "<=")
 _DAY, _SECOND = len("2024-05-01"), len("2024-05-01T10:20:30")
 
@@ -58,15 +55,8 @@ def _required(filters: Mapping[str, Any], key: str) -> Any:
 
 
 def _field(name: str) -> str:
-    asked = name.removeprefix("meta.")
-    if asked in _FILTERED:
-        return asked
-    if asked in _OF_HIT or name in _OF_DOCUMENT:
-        raise InputError(
-            f"'{name}' cannot be filtered by; what can are {', '.join(_FILTERED)} and the fields of metadata and "
-            'annotations. Folders and times of change are chosen by the option where, such as "path:docs/**".'
-        )
-    return "metadata." + ".".join(map(_quoted, asked.split(".")))
+    name = name.removeprefix("meta.")
+    return name if name in _FILTERED else "metadata." + ".".join(map(_quoted, name.split(".")))
 
 
 def _equal(field: str, value: Any) -> str:
@@ -91,9 +81,7 @@ def _ordered(operator: str) -> Callable[[str, Any], str]:
             return _never(field)
         typed = _value(value, least=_DAY)
         if isinstance(value, bool) or typed.startswith('"'):
-            raise InputError(
-                f"'{operator}' compares numbers and dates as 2024-05-01T10:20:30, not {value!r}."
-            )
+            raise InputError(f"'{operator}' compares numbers and dates (2024-05-01), not {value!r}.")
         return f"{field}{operator}{typed}"
 
     return compared

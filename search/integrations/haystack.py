@@ -5,7 +5,6 @@ pipeline.add_component("retriever", SeewhyRetriever(index="notes", top_k=5))
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,8 +13,7 @@ from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.index import Index
-from search.integrations import Opens, embedded, extra, opened
-from search.integrations.described import described, hits_of, id_of
+from search.integrations import Opens, described, embedded, extra, hits_of, id_of, opened
 from search.integrations.filters import where_of
 from search.several import name_of
 
@@ -76,13 +74,6 @@ class SeewhyRetriever:
             ]
         }
 
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
-        """As `run`."""
-        return await asyncio.to_thread(self.run, query, filters, top_k)
-
 
 def _both(where: str | None, filters: dict[str, Any] | None) -> str | None:
     try:
@@ -106,10 +97,6 @@ class _Embedder:
     @cached_property
     def _encoder(self) -> Encoder:
         return Encoder(self.model, **(self.options or {}))
-
-    def warm_up(self) -> None:
-        """Load the model."""
-        _ = self._encoder.engine
 
 
 @component

@@ -11,8 +11,7 @@ from typing import Any
 
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.integrations import Opens, embedded, extra, opened
-from search.integrations.described import described, hits_of, id_of
+from search.integrations import Opens, described, embedded, extra, hits_of, id_of, opened
 from search.records.hits import Hit
 
 with extra("llama-index", "LlamaIndex"):

@@ -1,6 +1,6 @@
-"""MTEB: `SeewhySearch` and `SeewhyEncoder` are models that it evaluates, `task` is a task of it made of local files.
+"""MTEB: `SeewhySearch` and `SeewhyEncoder` are models that it evaluates.
 
-    mteb.evaluate(SeewhySearch(), task("cranfield"), cache=None)
+    mteb.evaluate(SeewhySearch(), mteb.get_tasks(tasks=["SciFact"]))
 
 A search ranks as `seewhy eval` does: passages, hybrid by default, a document as good as its best one. An encoder ranks
 whole documents by cosine, as most published figures have it.
@@ -9,15 +9,15 @@ whole documents by cosine, as most published figures have it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from search.encoding.encoder import Encoder, Role
 from search.encoding.models import DEFAULT_MODEL
-from search.errors import InputError, quoted
-from search.evaluating.formats import Entry, Retrieval, SentencePairs, read_dataset
+from search.errors import InputError
+from search.evaluating.formats import Entry, Retrieval
 from search.evaluating.retrieval import id_of_record, index_of_collection, ranked_documents
 from search.index import Index
 from search.integrations import extra
@@ -26,7 +26,6 @@ from search.store.layout import home
 with extra("mteb", "MTEB"):
     from datasets import Dataset
     from mteb import TaskMetadata
-    from mteb.abstasks import AbsTask, AbsTaskRetrieval, AbsTaskSTS
     from mteb.models import ModelMeta
     from mteb.models.abs_encoder import AbsEncoder
 
@@ -137,71 +136,3 @@ def _meta(encoder: Encoder, kind: str, options: dict[str, Any]) -> ModelMeta:
         "experiment_kwargs": options or None,
     }
     return ModelMeta(**{**ModelMeta.create_empty().model_dump(), **said})
-
-
-def task(source: str | Path, *, split: str = "test", language: str = "eng-Latn") -> AbsTask:
-    """A task of MTEB that is made of local files; nothing is asked of a hub.
-
-    Args:
-        source: a folder in BEIR layout or SQuAD's JSON, for retrieval; a CSV or TSV file with sentence1, sentence2 and
-            score, for semantic similarity.
-        split: which judgements of a folder: qrels/SPLIT.tsv.
-        language: as MTEB writes it.
-
-    Raises:
-        InputError: it is neither, or malformed.
-    """
-    data = read_dataset(Path(source).expanduser(), split=split)
-    if isinstance(data, Retrieval) and data.entries:
-        return _LocalRetrieval(data, language)
-    if isinstance(data, SentencePairs):
-        return _LocalSimilarity(data, language)
-    raise InputError(f"{quoted(str(source))} is neither a collection with judged queries nor graded pairs.")
-
-
-class _LocalRetrieval(AbsTaskRetrieval):
-    def __init__(self, data: Retrieval, language: str) -> None:
-        self.metadata = _metadata(data, data.split or "test", "Retrieval", "ndcg_at_10", language)
-        super().__init__()
-        documents = [
-            {"id": id_, "title": entry.title, "text": entry.text} for id_, entry in data.entries.items()
-        ]
-        queries = [{"id": query.id, "text": query.text} for query in data.queries]
-        judgements = {query: dict(grades) for query, grades in data.judgements.items()}
-        self.dataset = {
-            "default": {
-                self.metadata.eval_splits[0]: {
-                    "corpus": Dataset.from_list(documents),
-                    "queries": Dataset.from_list(queries),
-                    "relevant_docs": judgements,
-                    "top_ranked": None,
-                }
-            }
-        }
-        self.data_loaded = True
-
-
-class _LocalSimilarity(AbsTaskSTS):
-    def __init__(self, data: SentencePairs, language: str) -> None:
-        self.metadata = _metadata(data, "test", "STS", "cosine_spearman", language)
-        super().__init__()
-        pairs = [
-            {"sentence1": pair.first, "sentence2": pair.second, "score": pair.score} for pair in data.pairs
-        ]
-        self.dataset = {"default": {"test": Dataset.from_list(pairs)}}
-        self.data_loaded = True
-
-
-def _metadata(
-    data: Retrieval | SentencePairs, split: str, kind: Literal["Retrieval", "STS"], main: str, language: str
-) -> TaskMetadata:
-    return TaskMetadata(
-        dataset={"path": str(data.source), "revision": "local"},
-        name=data.name,
-        description=f"The files of {data.source}",
-        type=kind,
-        category="t2t",
-        eval_splits=[split],
-        eval_langs=[language],
-        main_score=main,
-    )

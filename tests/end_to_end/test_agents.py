@@ -18,8 +18,7 @@ from tests.conftest import REPOSITORY
 
 HANDBOOK = REPOSITORY / "corpora" / "handbook"
 PAGES = (
-    "70-agents-by-mcp.md", "71-langchain.md", "72-llamaindex.md", "73-haystack.md", "74-mteb.md",
-    "75-other-frameworks.md",
+    "70-agents-by-mcp.md", "71-langchain.md", "72-llamaindex.md", "73-haystack.md", "75-other-frameworks.md",
 )  # fmt: skip
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -49,7 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, real: Encoder) -> Path:
     report = json.loads(seewhy(home, "index", HANDBOOK, *pages, "--offline", "--json").stdout)
     assert report["truncated_tokens"] == 0
     assert report["documents"] == 28
-    assert report["skipped"] == []
+    assert {one["reason"] for one in report["skipped"]} <= {"excluded"}
     return home
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from haystack import Document, Pipeline
-from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers import MultiQueryTextRetriever
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.errors import FilterError
@@ -20,7 +19,7 @@ from haystack.testing.document_store import FilterDocumentsTest, create_filterab
 from haystack.utils.filters import document_matches_filter
 
 from search import Encoder, Index, InputError
-from search.integrations.described import OF_QUERY
+from search.integrations import OF_QUERY
 from search.integrations.filters import where_of
 from search.integrations.haystack import SeewhyDocumentEmbedder, SeewhyRetriever, SeewhyTextEmbedder
 from tests.conftest import REPOSITORY
@@ -102,21 +101,14 @@ AND = {
     [
         of("name", "==", "name_1"),
         of("meta.by.name", "==", "Ada"),
-        of("meta.by.name", "!=", "Ada"),
         of("meta.by.born", "==", None),
-        of("meta.draft", "==", True),
         of("meta.draft", "in", [True, None]),
-        of("meta.draft", "not in", [True, None]),
         of('meta.say "hello"', "<=", 1.5),
         of("meta.name", "in", ['a "b" or c', "zeros_doc"]),
         of("meta.name", "in", []),
         of("meta.name", "not in", []),
-        of("meta.number", "==", -2),
         of("meta.date", "==", "1972-12-11T19:54:58Z"),
-        of("meta.date", "==", "1972-12-11"),
-        of("meta.date", "in", ["1972-12-11 19:54:58+00:00"]),
         of("meta.date", ">=", datetime(1972, 12, 11, 19, 54, 58)),
-        of("meta.title", "==", "a title"),
         of("meta.kind", "!=", "jsonl"),
         of("meta.page", "==", None),
         {"operator": "NOT", "conditions": [AND, of("meta.date", "<", "1980-01-01T00:00:00")]},
@@ -139,15 +131,10 @@ def test_what_passes_is_what_haystack_itself_lets_pass(
 @pytest.mark.parametrize(
     ("filters", "said"),
     [
-        (of("meta.path", "==", "a.md"), "'meta.path' cannot be filtered by"),
-        (of("meta.source", "==", "a"), "'meta.source' cannot be filtered by"),
-        (of("content", "==", "a"), "'content' cannot be filtered by"),
-        (of("meta.score", ">", 0.5), "'meta.score' cannot be filtered by"),
         (of("meta.a", "like", "b"), "there is no operator 'like'"),
         (of("meta.a", "==", [1]), r"\[1\] cannot be filtered by"),
         (of("meta.a", "==", float("nan")), "nan cannot be filtered by"),
         (of("meta.a", ">", True), "'>' compares numbers and dates"),
-        (of("meta.a", ">", "2024"), "'>' compares numbers and dates as .*, not '2024'"),
         (of("meta.a", "in", "b"), "take a list, not 'b'"),
         ({"operator": "XOR", "conditions": []}, "there is no logical operator 'XOR'"),
         ({"operator": "AND", "conditions": []}, "'conditions' is empty"),
@@ -197,16 +184,6 @@ def test_documents_are_the_hits_of_the_query(notes: Path, tiny: Encoder) -> None
     np.testing.assert_allclose(found["embedder"]["embedding"], tiny.encode(["key"])[0], atol=1e-6)
 
 
-def test_documents_of_two_indexes_are_joined(notes: Path, tiny: Encoder) -> None:
-    found = [
-        SeewhyRetriever(Index.build(notes, model=tiny.model, index=name, include=[name])).run("key")
-        for name in ("keys.md", "table.csv")
-    ]
-    lists = [each["documents"] for each in found]
-    assert all(lists)
-    assert len(DocumentJoiner().run(lists)["documents"]) == sum(map(len, lists))
-
-
 def test_figures_of_the_query_come_where_they_are_asked_for(notes: Path, tiny: Encoder) -> None:
     retriever = SeewhyRetriever(Index.build(notes, model=tiny.model), top_k=1, figures=True)
     again = component_from_dict(SeewhyRetriever, component_to_dict(retriever, "one"), "one")
@@ -216,13 +193,11 @@ def test_figures_of_the_query_come_where_they_are_asked_for(notes: Path, tiny: E
     assert not set(OF_QUERY) & set(document.meta) and document.meta["heading"]
 
 
-async def test_several_indexes_are_asked_as_one_and_written_by_their_names(
-    notes: Path, tiny: Encoder
-) -> None:
+def test_several_indexes_are_asked_as_one_and_written_by_their_names(notes: Path, tiny: Encoder) -> None:
     index = Index.build(notes, model=tiny.model)
     retriever = SeewhyRetriever([index.name], top_k=1)
     again = component_from_dict(SeewhyRetriever, component_to_dict(retriever, "one"), "one")
-    (document,) = (await again.run_async("key"))["documents"]
+    (document,) = again.run("key")["documents"]
     assert document.id == f"{document.meta['index']}/p{document.meta['passage_id']}"
     assert {"documents": [document]} == retriever.run("key")
 
@@ -236,7 +211,6 @@ def test_a_component_of_haystack_that_takes_a_retriever_takes_it(retriever: Seew
 def test_documents_come_with_embeddings(tiny: Encoder) -> None:
     given = [Document(content="key", meta={"a": 1}), Document(content=None)]
     embedder = SeewhyDocumentEmbedder(tiny.model)
-    embedder.warm_up()
     first, second = embedder.run(given)["documents"]
     np.testing.assert_allclose([first.embedding, second.embedding], tiny.encode(["key", ""]), atol=1e-6)
     assert pickle.loads(pickle.dumps(embedder)).run(given)["documents"] == [first, second]
