@@ -36,28 +36,14 @@ if TYPE_CHECKING:
 def quoted(argument: object) -> str:
     """An argument as a shell takes it, in a command that a message tells to run.
 
-    What would act on a terminal is written as a code within $'...', as bash, zsh and POSIX.1-2024 read it.
+    What would act on a terminal is written as a code, as Python writes it; such an argument has to be typed.
     """
     import shlex
 
     text = str(argument)
     if os.name == "nt":
         return f'"{text}"' if " " in text else text
-    if text.isprintable():
-        return shlex.quote(text)
-    return f"$'{''.join(map(_code, text))}'"
-
-
-def _code(character: str) -> str:
-    """A character within $'...'."""
-    number = ord(character)
-    if character in "\\'":
-        return f"\\{character}"
-    if character.isprintable():
-        return character
-    if number < 0x80 or 0xDC80 <= number <= 0xDCFF:  # the latter is a byte that is no valid text (PEP 383)
-        return f"\\x{number & 0xFF:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    return shlex.quote(text) if text.isprintable() else ascii(text)
 
 
 def first_line(error: BaseException) -> str:
@@ -99,7 +85,6 @@ class WordMissing(InputError):
     def __init__(self, word: str, counted: Sequence[str]) -> None:
         there = f"These do: {', '.join(counted)}." if counted else "None does in this index."
         super().__init__(f"'{word}' is no word of the query that counts, so it cannot be left out. {there}")
-        self.word = word
 
 
 class TextTooLong(InputError):

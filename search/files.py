@@ -18,10 +18,8 @@ from typing import Any, BinaryIO
 
 from search.errors import InputError
 
-PRIVATE_FOLDER, PRIVATE_FILE = (
-    0o700,
-    0o600,
-)  # of what holds text of the user; a umask takes more away, never less
+# Of what holds text of the user; a umask takes more away, never less.
+PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 
 
 def make_private(folder: Path) -> None:
@@ -92,11 +90,11 @@ def read_file(path: Path, most: int, *, links: bool = True) -> bytes:
     return content
 
 
-def sha256_of(*paths: Path, links: bool = True) -> str:
+def sha256_of(*paths: Path) -> str:
     """The SHA-256 of the content of files, one after the other, in hexadecimal; OSError as `open_file`."""
     digest = hashlib.sha256()
     for path in paths:
-        with open_file(path, links=links) as stream:
+        with open_file(path) as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import SearchError, quoted
@@ -91,10 +91,6 @@ class Index:
     def __repr__(self) -> str:
         where, _, name = self.name.replace("\\", "/").rpartition("/")
         return f"<Index {name!r} in {where!r}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, also in another process, is opened anew by the same name."""
-        return _opened_anew, (self.name, self._offline, self._engine)
 
     @property
     def path(self) -> Path:
@@ -899,7 +895,3 @@ class Index:
         from search.explaining.explainer import Explainer
 
         return Explainer(self._store, self.encoder, query, ranking, self._offline, layer)
-
-
-def _opened_anew(name: str, offline: bool, engine: str) -> Index:
-    return Index.open(name, offline=offline, engine=engine)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from search.encoding import Encoder
 from search.errors import (
@@ -17,12 +17,11 @@ from search.errors import (
     IndexNotFound,
     InputError,
     SearchError,
-    WordMissing,
 )
 from search.index import Index
 from search.ranking.options import Selection
 from search.records.hits import Hit, Hits, Surroundings
-from search.records.options import SelectionOptions, part_of, require_matrices
+from search.records.options import SelectionOptions, part_of
 from search.store.layout import all_indexes, is_own
 
 if TYPE_CHECKING:
@@ -56,10 +55,6 @@ class Indexes:
         self._of_query: list[str] = []
         if not self.all:
             raise IndexNotFound("there is no index to ask. Make one with: seewhy index FOLDER")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, also in another process, is opened anew by the same names."""
-        return type(self), (self.all, self._of_opening, self.whatever_there_is)
 
     @classmethod
     def open(
@@ -116,8 +111,8 @@ class Indexes:
 
         Each index is asked with the same options, and what it finds ranks by score among what the others find. An index
         that has not the fields of a filter is left out, with a note, unless all lack them. The verdict is that of the
-        index with the best hit; `rank_before`, which is a rank in one index, is not told. A word of `without` is left
-        out where it counts; it has to count in one of the indexes, and `Hit.without` says which were left out in its.
+        index with the best hit; `rank_before`, which is a rank in one index, is not told. A word of `without`
+        has to count in each of the indexes.
 
         Raises:
             IndexMismatch: two of the indexes were made in different ways.
@@ -129,10 +124,10 @@ class Indexes:
                 index.share(self.encoder)
         wanted = Selection.of(k, **part_of(options, SelectionOptions))
         options["offset"] = 0
-        explain, layer = options.pop("explain", False), options.pop("layer", None)
-        require_matrices(explain, layer)
+        explain = options.pop("explain", False)
+        layer = options.pop("layer", None) if explain else None
         found = list(self._asked(text, wanted.last, options))
-        if len({replace(hit.ranking, without=()) for hits in found for hit in hits}) > 1:
+        if len({hit.ranking for hits in found for hit in hits}) > 1:
             raise InputError(
                 "the indexes were tuned to different weights or reranks (seewhy eval --tune), so their scores cannot "
                 "be compared. Say with --weight what meaning counts, and --rerank, or ask them one at a time."
@@ -190,11 +185,10 @@ class Indexes:
         """The hits of each index that has the fields of the filter."""
         said: list[str] = []
         lacking: SearchError | None = None
-        uncounted: list[WordMissing] = []
         for index in self.all:
             name = name_of(index)
             try:
-                hits = _where_they_count(index, text, k, options, uncounted)
+                hits = index.query(text, k, **options)
             except (FieldMissing, IndexDamaged) as error:
                 if isinstance(error, IndexDamaged) and not self.whatever_there_is:
                     raise
@@ -204,10 +198,6 @@ class Indexes:
                 yield [replace(hit, index=name, rank_before=None) for hit in hits]
         if lacking and len(said) == len(self.all):
             raise lacking
-        for word in options.get("without") or ():
-            nowhere = [error for error in uncounted if error.word == word]
-            if len(nowhere) == len(self.all) - len(said):
-                raise nowhere[0]
         self._of_query = said  # at once, as threads may ask at the same time
 
     def _require_alike(self) -> None:
@@ -216,18 +206,6 @@ class Indexes:
         for name, made in others:
             if different := one.differences(replace(made, passages=one.passages)):
                 raise IndexMismatch(first, name, different)
-
-
-def _where_they_count(
-    index: Index, text: Query, k: int, options: QueryOptions, uncounted: list[WordMissing]
-) -> Hits:
-    """The hits of an index without those of the words that count there; the others are noted."""
-    try:
-        return index.query(text, k, **options)
-    except WordMissing as missing:
-        uncounted.append(missing)
-        rest = [word for word in options["without"] or () if word != missing.word]
-        return _where_they_count(index, text, k, {**options, "without": rest}, uncounted)
 
 
 def name_of(index: Index) -> str:

@@ -21,33 +21,20 @@ _AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared
 
 def near_copies(store: Store, threshold: float, where: Where | None) -> list[Cluster]:
     """Clusters of an index, the largest first. See `Index.duplicates`."""
-    check_threshold(threshold)
-    with store.reading() as snapshot:
-        blocks = list(snapshot.embedding_blocks(snapshot.passing(where)))
-    if not blocks:
-        return []
-    ids = np.concatenate([block for block, _ in blocks])
-    vectors = np.concatenate([block for _, block in blocks])
-    del blocks
-    found = clusters(vectors, threshold)
-    with store.reading() as snapshot:
-        stored = snapshot.stored(ids[np.concatenate(found)].tolist() if found else [])
-    made = [_cluster(ids[rows].tolist(), vectors[rows], stored) for rows in found]
-    return sorted(
-        (cluster for cluster in made if cluster),
-        key=lambda cluster: (-len(cluster.passages), cluster.passages[0].passage_id),
-    )
-
-
-def check_threshold(threshold: float) -> None:
-    """
-    Raises:
-        InputError: it is not in (0, 1].
-    """
     if not 0 < threshold <= 1:
         raise InputError(
             f"the threshold is {threshold}; it must be a cosine above 0, and 1 at most: 0.95, for instance."
         )
+    with store.reading() as snapshot:
+        blocks = list(snapshot.embedding_blocks(snapshot.passing(where)))
+        if not blocks:
+            return []
+        ids, vectors = map(np.concatenate, zip(*blocks, strict=True))
+        del blocks
+        found = clusters(vectors, threshold)
+        stored = snapshot.stored(ids[np.concatenate(found)].tolist() if found else [])
+    made = [_cluster(ids[rows].tolist(), vectors[rows], stored) for rows in found]
+    return sorted(made, key=lambda cluster: (-len(cluster.passages), cluster.passages[0].passage_id))
 
 
 def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.int64]]:
@@ -62,7 +49,6 @@ def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.
     Returns:
         Increasing rows, the clusters by their first row.
     """
-    check_threshold(threshold)
     number_of: dict[bytes, int] = {}  # of each different embedding
     numbers = np.array(
         [number_of.setdefault(row.tobytes(), len(number_of)) for row in vectors], dtype=np.int64
@@ -109,21 +95,14 @@ def _groups(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return sorted(groups, key=lambda rows: int(rows[0]))
 
 
-def _cluster(
-    ids: list[int], vectors: NDArray[np.float32], stored: dict[int, StoredPassage]
-) -> Cluster | None:
-    """A cluster of the passages that are still there; None if that is only one."""
-    there = [i for i, id_ in enumerate(ids) if id_ in stored]
-    if len(there) < 2:
-        return None
-    nearest = _nearest(vectors[there])
+def _cluster(ids: list[int], vectors: NDArray[np.float32], stored: dict[int, StoredPassage]) -> Cluster:
+    nearest = _nearest(vectors)
     first_with: dict[str, int] = {}
     copies = []
-    for row, cosine in zip(there, nearest, strict=True):
-        passage = stored[ids[row]]
-        first = first_with.setdefault(passage.text, passage.passage_id)
-        same = None if first == passage.passage_id else first
-        copies.append(Copy(**vars(passage), cosine=cosine, same_text_as=same))
+    for id_, cosine in zip(ids, nearest, strict=True):
+        passage = stored[id_]
+        first = first_with.setdefault(passage.text, id_)
+        copies.append(Copy(**vars(passage), cosine=cosine, same_text_as=None if first == id_ else first))
     return Cluster(tuple(copies), len(first_with) == 1, min(nearest))
 
 

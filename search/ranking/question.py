@@ -237,19 +237,22 @@ def _summed(text: str, parts: Sequence[Part]) -> EncodedQuery:
         InputError: they cancel out.
     """
     total = np.sum([part.factor * part.embedding.astype(np.float64) for part in parts], axis=0)
-    length = float(np.linalg.norm(total))
-    if length < 1e-6:
-        raise InputError("the parts of the query cancel out: nothing is left to look for. Change a weight.")
+    length = _length(total, "the parts of the query")
     scaled = tuple(replace(part, factor=part.factor / length) for part in parts)
     return EncodedQuery(text, (total / length).astype(np.float32), parts=scaled)
+
+
+def _length(vector: NDArray[np.float64], what: str) -> float:
+    length = float(np.linalg.norm(vector))
+    if length < 1e-6:
+        raise InputError(f"{what} cancel out: nothing is left to look for. Name others, or change a weight.")
+    return length
 
 
 def _example(snapshot: Snapshot, what: Example, weight: float) -> Part:
     """A passage or document as a part of a query."""
     mean = snapshot.embeddings(_passages_of(snapshot, what)).astype(np.float64).mean(axis=0)
-    length = np.linalg.norm(mean)
-    if length < 1e-6:
-        raise InputError(f"the passages of '{what}' cancel out. Name one of them.")
+    length = _length(mean, f"the passages of '{what}'")
     shown = f"p{what}" if isinstance(what, int) else str(what)
     return Part(f"{'like' if weight > 0 else 'unlike'} {shown}", weight, (mean / length).astype(np.float32))
 

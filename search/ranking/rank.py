@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def scored(
         stored = snapshot.passage(passage)
         item = Fusion(snapshot, query, ranking).score(passage)
         hit = hit_of(snapshot, item, ranking)
-        prepared = reranker.prepare(snapshot, [stored]) if reranker else None
+        prepared: Any = reranker.prepare(snapshot, [stored]) if reranker else None
     if reranker:
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
         hit = replace(Scale(None, ranking).hit(0, stored, item), copies=hit.copies)

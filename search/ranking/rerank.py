@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,20 +38,6 @@ from search.store.vectors import kept, unit_rows
 
 LATE_SHARE = 0.5  # of the new part; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
 _LEAST = 0.05
-
-
-class Reranker(Protocol):
-    """Looks at the best passages again."""
-
-    def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """What is needed of the index; no model runs while a snapshot is open."""
-        ...
-
-    def rerank(
-        self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: Any
-    ) -> list[Scored]:
-        """The same passages by new scores, best first, each with what it has to say and the rank before."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +60,7 @@ _Prepared: TypeAlias = tuple[NDArray[np.float64], dict[int, NDArray[np.float32]]
 
 
 class LateInteraction:
-    """Late interaction of one query with passages of an index; a `Reranker`.
+    """Late interaction of one query with passages of an index.
 
     Args:
         query: with vectors of the last layer.
@@ -85,13 +71,15 @@ class LateInteraction:
         self._rows = unit_rows(query)
         self._kept = kept(query.tokens)
 
-    def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> _Prepared:
+    def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
+        """What is needed of the index; no model runs while a snapshot is open."""
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return self._weights(snapshot), stored
 
     def rerank(
         self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: _Prepared
     ) -> list[Scored]:
+        """The same passages by new scores, best first, each with what it has to say and the rank before."""
         reranked = []
         matches = zip(best, self.matches(passages, prepared), strict=True)
         for rank, (item, matched) in enumerate(matches, start=1):
@@ -214,16 +202,16 @@ class CrossEncoder:
 
 
 class Judge:
-    """A cross-encoder and a query; a `Reranker`."""
+    """A cross-encoder and a query."""
 
     def __init__(self, model: CrossEncoder, query: str) -> None:
         self._model, self._query = model, query
 
-    def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> None:
+    def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
         """Nothing more is needed of the index."""
 
     def rerank(
-        self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: None
+        self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: Any
     ) -> list[Scored]:
         """The same passages by what the model says of them, a number from 0 to 1, best first."""
         scores = self._model.scores([(self._query, with_context(p.context, p.shown)) for p in passages])
@@ -232,6 +220,9 @@ class Judge:
             replace(item, score=score, reranked=score, before=rank)
             for rank, (item, score) in enumerate(judged, start=1)
         )
+
+
+Reranker: TypeAlias = LateInteraction | Judge
 
 
 @kept_loaded

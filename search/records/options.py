@@ -33,7 +33,6 @@ class Option:
     Attributes:
         flags: on the command line; by default the name with hyphens. `metavar`, `panel`: in its help.
         ge, le: the least and the highest value.
-        example: a value, for the HTTP API's documentation.
     """
 
     default: Any
@@ -43,7 +42,6 @@ class Option:
     panel: str | None = None
     ge: float | None = None
     le: float | None = None
-    example: Any = None
 
 
 TagTask: TypeAlias = Literal["ner", "pos"]
@@ -78,7 +76,6 @@ class RankingOptions(ModeOptions, total=False):
             panel="Ranking",
             ge=0,
             le=1,
-            example=0.75,
         ),
     ]
     phrases: Annotated[
@@ -113,7 +110,6 @@ class FilterOptions(TypedDict, total=False):
             "Only passages that pass this filter, as in: path:docs/** and not kind=code and mtime>=2024-01-01",
             flags=("--where", "-w"),
             metavar="FILTER",
-            example="kind=markdown and not path:drafts/**",
         ),
     ]
     since: Annotated[
@@ -123,7 +119,6 @@ class FilterOptions(TypedDict, total=False):
             "Only files that changed at this time or later: 2024-05-01, or how long ago: 12h, 7d, 2w, 3months.",
             metavar="TIME",
             panel="Which hits",
-            example="2020-05-01",
         ),
     ]
 

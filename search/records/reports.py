@@ -58,10 +58,6 @@ class Changes:
     skipped: tuple[SkippedGroup, ...]
     folders: tuple[str, ...] = ()
 
-    @property
-    def nothing_would_change(self) -> bool:
-        return not (self.added or self.changed or self.renamed or self.removed)
-
 
 @dataclass(frozen=True)
 class Report:

@@ -49,8 +49,7 @@ def fields_of(*kinds: type, base: type[Given] = Given) -> Any:
         name: one for kind in kinds for name, one in declared(kind).items()
     }.items():
         limited = _BY_NAME.get(name, _BY_TYPE.get(type_, type_))
-        examples = None if option.example is None else [option.example]
-        about = Field(description=option.help, ge=option.ge, le=option.le, examples=examples)
+        about = Field(description=option.help, ge=option.ge, le=option.le)
         default = Field(default_factory=list) if type_ == Sequence[str] | None else option.default
         fields[name] = (Annotated[limited, about], default)
     return create_model("Options", __base__=base, **fields)
