@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.explaining.explanation import cosines, explain_pair, similarity_layers
+from search.explaining.explanation import explain_pair, similarity_layers, similarity_matrix
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 
@@ -58,7 +58,7 @@ def compare(
     return Similarities(
         rows=tuple(texts),
         columns=tuple(texts if others is None else others),
-        cosines=cosines(rows, columns),
+        cosines=similarity_matrix(rows, columns),
         itself=others is None,
         model=encoder.model,
         pooling=encoder.pooling,

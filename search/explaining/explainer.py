@@ -150,8 +150,8 @@ class Explainer:
             hits = [self._named(snapshot, a), self._named(snapshot, b)]
             if hits[0].ranking != hits[1].ranking:
                 raise InputError(
-                    f"the two hits were ranked in different ways ({_way(hits[0])}; {_way(hits[1])}), so their scores "
-                    "cannot be compared. Take both from one query."
+                    "the two hits were ranked in different ways, so their scores cannot be compared. "
+                    "Take both from one query."
                 )
             found = self._finder.found(snapshot, hits)
         hits = as_of_now(hits)
@@ -289,12 +289,3 @@ def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contr
 
 def _by_word(why: Explanation) -> dict[tuple[str, str, int, int], Share]:
     return {(share.text, share.kind, share.start, share.end): share for share in why.shares()}
-
-
-def _way(hit: Hit) -> str:
-    """How a hit was ranked, in words."""
-    ranking = hit.ranking
-    phrases = ", with phrases" if ranking.phrases else ""
-    without = f", without {' and '.join(ranking.without)}" if ranking.without else ""
-    reranked = f", reranked: {ranking.rerank}" if ranking.rerank else ""
-    return f"{ranking.mode}, weight {ranking.weight:g}{phrases}{without}{reranked}"

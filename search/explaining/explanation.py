@@ -48,22 +48,13 @@ def similarity_matrix(query: NDArray[Any], passage: NDArray[Any]) -> NDArray[np.
 
     Returns:
         (q, p) float32 in [-1, 1]; row i belongs to query token i. A token whose vector is all zeros gets
-        a row or column of zeros, never NaN.
-
-    Raises:
-        InputError: if either array is not 2-D, is empty, or the widths differ.
+        a row or column of zeros, never NaN; the cosine of a vector with itself is exactly 1.
 
     Example:
         >>> similarity_matrix(np.array([[2.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 5.0]]))
         array([[1., 0.]], dtype=float32)
     """
-    _check(query, passage)
-    return cosines(query, passage)
-
-
-def cosines(rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
-    """(n, m) cosines of vectors (n, d) with vectors (m, d); of a vector with itself exactly 1."""
-    found = _directions(rows) @ _directions(columns).T
+    found = _directions(query) @ _directions(passage).T
     return np.clip(found, -1, 1).astype(np.float32)
 
 
@@ -82,47 +73,25 @@ def contribution_matrix(
         (q, p) float64; its sum is the cosine, to rounding. Addends may be negative.
 
     Raises:
-        InputError: for shapes that do not fit, for "cls" and "pooler", whose embeddings are no
-            linear function of the token vectors, and when a pooled vector is all zeros.
+        InputError: a pooled vector is all zeros.
 
     Example:
         >>> contribution_matrix(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 0.0]])).round(4)
         array([[0.7071],
                [0.    ]])
     """
-    _check(query, passage)
     q, p = query.astype(np.float64), passage.astype(np.float64)
-    if pooling in ("mean", "mean_sqrt_len"):
-        lengths = np.linalg.norm(q.mean(axis=0)) * np.linalg.norm(p.mean(axis=0))
-        _require_direction(lengths)
-        return (q @ p.T) / (len(q) * len(p) * lengths)
     if pooling == "max":
-        lengths = np.linalg.norm(q.max(axis=0)) * np.linalg.norm(p.max(axis=0))
-        _require_direction(lengths)
-        addends = np.zeros((len(q), len(p)))
-        np.add.at(addends, (q.argmax(axis=0), p.argmax(axis=0)), q.max(axis=0) * p.max(axis=0) / lengths)
-        return addends
-    raise InputError(
-        f"with pooling '{pooling}' an embedding is not a sum over tokens, so its cosine has no exact addends. "
-        "Build the index with --pooling mean, mean_sqrt_len or max to have scores explained."
-    )
-
-
-def _require_direction(length: np.floating[Any]) -> None:
-    if length == 0:
+        pairs = np.zeros((len(q), len(p)))
+        np.add.at(pairs, (q.argmax(axis=0), p.argmax(axis=0)), q.max(axis=0) * p.max(axis=0))
+        pooled = q.max(axis=0), p.max(axis=0)
+    else:
+        pairs = (q @ p.T) / (len(q) * len(p))
+        pooled = q.mean(axis=0), p.mean(axis=0)
+    lengths = np.linalg.norm(pooled[0]) * np.linalg.norm(pooled[1])
+    if lengths == 0:
         raise InputError("the token vectors cancel out: a pooled vector is all zeros and has no cosine.")
-
-
-def _check(query: NDArray[Any], passage: NDArray[Any]) -> None:
-    for name, array in (("query", query), ("passage", passage)):
-        if array.ndim != 2 or 0 in array.shape:
-            raise InputError(
-                f"the {name}'s token vectors must be (tokens, d) with at least one token, not {array.shape}."
-            )
-    if query.shape[1] != passage.shape[1]:
-        raise InputError(
-            f"the token vectors differ in width: {query.shape[1]} for the query, {passage.shape[1]} for the passage."
-        )
+    return pairs / lengths
 
 
 def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:

@@ -199,11 +199,10 @@ class Explanation(Displayed):
         """
         number: object = layer
         if self.n_layers is not None:
-            named = {"middle": middle_layer(self.n_layers), "last": self.n_layers}
-            number = named.get(layer, layer) if isinstance(layer, str) else layer
+            number = {"middle": middle_layer(self.n_layers), "last": self.n_layers}.get(layer, layer)  # type: ignore
             if isinstance(number, int) and number < 0:
                 number += self.n_layers + 1
-        if isinstance(number, bool) or number not in self.similarities:
+        if number not in self.similarities:
             there = ", ".join(map(str, self.similarities)) or "none"
             raise InputError(
                 f"layer {layer!r} was not computed; there are: {there}. Ask for several at once: layer=[0, 3, 'last']."
@@ -229,10 +228,8 @@ class Explanation(Displayed):
             ends: of the colours; (-1, 1) for cosines, the largest addend for contributions.
 
         Raises:
-            InputError: there is no such choice.
             OptionalDependency: matplotlib is not installed.
         """
-        _require_choices(matrix, by)
         return self._plotted(ax, matrix=matrix, by=by, special=special, ends=ends)
 
     def to_pandas(
@@ -245,10 +242,8 @@ class Explanation(Displayed):
         """One of the two matrices as a table; rows and columns have their tokens with their places, "13:##ot".
 
         Raises:
-            InputError: there is no such choice.
             OptionalDependency: pandas is not installed.
         """
-        _require_choices(matrix, by)
         return self._tabulated(matrix=matrix, by=by, special=special)
 
     @property
@@ -371,17 +366,6 @@ class Explanation(Displayed):
                 there = [j for j, word in enumerate(words.passage) if _is_at(word, place)]
                 found[there] += term.contribution / len(term.places) / max(1, len(there))
         return found
-
-
-def _require_choices(matrix: str, by: str) -> None:
-    """
-    Raises:
-        InputError: there is no such matrix, or nothing that it is by.
-    """
-    there = {"matrix": (matrix, "similarity", "contributions"), "by": (by, "token", "word")}
-    for name, (given, *choices) in there.items():
-        if given not in choices:
-            raise InputError(f"{name} is {given!r}. Choose one of: {', '.join(map(repr, choices))}.")
 
 
 def _by_words(together: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:

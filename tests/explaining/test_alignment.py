@@ -1,17 +1,10 @@
 """Which word is paired with which, on matrices that are made by hand; and the figures, with the real model and data."""
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 
-from search.encoding import Encoder
 from search.records.explanations import Explanation
 from search.records.tokens import Token
-from tests.conftest import DATA, REPOSITORY
 
 
 def tokens(text: str) -> tuple[Token, ...]:
@@ -109,62 +102,3 @@ def test_the_matrix_is_left_as_it_was() -> None:
 def test_texts_without_words_have_no_pairs() -> None:
     assert explanation("!", "key", [[0.9]]).alignment() == []
     assert explanation("key", "? !", [[0.9, 0.9]]).alignment() == []
-
-
-@pytest.fixture(scope="module")
-def benchmark_module() -> ModuleType:
-    """benchmarks/alignment.py, which is a script beside machine.py."""
-    folder = REPOSITORY / "benchmarks"
-    spec = importlib.util.spec_from_file_location("benchmark_alignment", folder / "alignment.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(folder))
-        patch.setitem(sys.modules, spec.name, module)  # where its dataclasses look for it
-        spec.loader.exec_module(module)
-    return module
-
-
-def test_what_the_benchmark_counts(benchmark_module: ModuleType, tmp_path: Path) -> None:
-    file = tmp_path / "gold.jsonl"
-    file.write_text(
-        '{"source": ["a", "b", "."], "target": ["x", "y", "."], "sure": [[0, 0], [2, 2]], "possible": [[1, 1]]}\n'
-        '{"source": ["a", "b"], "target": ["x", "y"], "alignments": [{"src": [0, 1], "tgt": [1], "type": "EQUI"}, '
-        '{"src": [], "tgt": [0], "type": "NOALI"}]}\n',
-        encoding="utf-8",
-    )
-    words, chunks = benchmark_module.read(file)
-    assert (words.sure, words.possible) == ({(0, 0), (2, 2)}, {(1, 1)})
-    assert (chunks.sure, chunks.possible) == ({(0, 1), (1, 1)}, set())
-    marks_too = benchmark_module.Counts()
-    marks_too.add({(0, 0), (2, 2)}, words, punctuation=True)
-    assert (marks_too.found, marks_too.right, marks_too.wanted, marks_too.hit) == (2, 2, 2, 2)
-    counts = benchmark_module.Counts()
-    counts.add(
-        {(0, 0), (1, 1), (0, 1)}, words
-    )  # one sure, one possible, one wrong; the full stop is not wanted
-    counts.add({(0, 1)}, chunks)  # one of two
-    assert (counts.found, counts.right, counts.wanted, counts.hit) == (4, 3, 3, 2)
-    assert str(counts).split() == ["0.750", "0.667", "0.7059"]
-
-
-def test_greedy_matches(benchmark_module: ModuleType) -> None:
-    why = explanation("cat kitten", "cat dog", [[0.9, 0.3], [0.7, 0.2]])
-    judged = benchmark_module.Judged(["cat", "kitten"], ["cat", "dog"], set(), set())
-    found = benchmark_module.greedy(why, judged)
-    assert found.forth == {(0, 0), (1, 0)}
-    assert found.back == {(0, 0), (0, 1)}
-    assert found.mutual == {(0, 0)}
-
-
-def test_real_alignments_by_people(benchmark_module: ModuleType, real: Encoder) -> None:
-    file = DATA / "alignment" / "ists-headlines.jsonl"
-    if not file.exists():
-        pytest.skip(f"no data at {file}")
-    figures = benchmark_module.Figures()
-    for judged in list(benchmark_module.read(file))[:100]:
-        benchmark_module.measure(judged, real, figures, False)
-    f1 = {name: float(str(counts).split()[2]) for name, counts in figures.by_method.items()}
-    assert f1["search.explain"] >= 0.47
-    assert f1["search.explain"] > f1["mutual best cosine"]
-    assert f1["search.explain"] > f1["greedy, last layer"]

@@ -4,13 +4,12 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import util
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import search
-from search.errors import InputError, OptionalDependency
+from search.errors import OptionalDependency
 from search.records.hits import Hits
 from search.render.heatmap import largest_addend, units
 from tests.conftest import REPOSITORY
@@ -96,15 +95,6 @@ def test_heat_maps_are_drawn_into_axes() -> None:
     scaled = replace(sentences(), rows=("$x$", "b", "c")).plot(Figure().subplots(), ends=(0, 0.8))
     assert scaled.images[0].get_clim() == (0, 0.8)
     scaled.figure.canvas.draw()  # as no label is mathematics
-
-
-@needs("pandas")
-@pytest.mark.parametrize(
-    ("wrong", "choices"), [({"matrix": "foo"}, "'similarity', 'con"), ({"by": "tokens"}, "'token', 'w")]
-)
-def test_what_there_is_not_to_choose(wrong: dict[str, Any], choices: str) -> None:
-    with pytest.raises(InputError, match=f"Choose one of: {choices}"):
-        by_hand().to_pandas(**wrong)
 
 
 @needs("pandas")

@@ -17,7 +17,6 @@ from search.render.inspection import (
     embedding_lengths,
     model_line,
     pooler_line,
-    state_rows,
     turned_rows,
     what_was_compared,
 )
@@ -137,9 +136,6 @@ def _model(given: Given) -> str:
     return f'<label>Model of the index <select name="index">{options(names, given.index)}</select></label>'
 
 
-_STATES = ("layer", "length of [CLS]", "mean length", "cosine with the layer before", "cosine of two tokens")
-
-
 def inspection(inspected: Inspection) -> Page:
     """The page of a text or a pair that a model read."""
     tokens = inspected.tokens
@@ -158,7 +154,6 @@ def inspection(inspected: Inspection) -> Page:
 {_table("Cosines with the layer before", ("token", *_layers(inspected)), _shaded(turned), tokens)}
 <p class="faint">The cosine of a token's vector with itself one layer before; the deeper the shade, the farther it
 turned.</p>
-<details><summary>Means over the tokens</summary>{_states(inspected)}</details>
 <h3>Pooler</h3><p>{text(pooler_line(inspected))}</p>"""
     said = text(model_line(inspected.model))
     return Page(f"Inside: {inspected.texts[0]}", "What the model makes of it", about(said=said), body)
@@ -230,25 +225,9 @@ def _table(name: str, heads: Iterable[str], rows: Iterable[str], tokens: Sequenc
         f'<tr><th scope="row">{isolated(token.text)}</th>{cells}</tr>'
         for token, cells in zip(tokens, rows, strict=True)
     )
-    return _region(name, heads, shown)
-
-
-def _region(name: str, heads: Iterable[str], rows: str) -> str:
     columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    return (
-        f'<div class="scroll" role="region" aria-label="{name}" tabindex="0"><table class="numbers">'
-        f"<thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _states(inspected: Inspection) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{layer}</th>'
-        + "".join(f"<td>{'' if value is None else f'{value:.3f}'}</td>" for value in values)
-        + "</tr>"
-        for layer, *values in state_rows(inspected)
-    )
-    return _region("Means over the tokens", _STATES, rows)
+    return f"""<div class="scroll" role="region" aria-label="{name}" tabindex="0">
+<table class="numbers"><thead><tr>{columns}</tr></thead><tbody>{shown}</tbody></table></div>"""
 
 
 def _marked(source: str, span: tuple[int, int]) -> str:
