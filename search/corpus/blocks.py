@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
 _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
 
-# Characters of a context for each of its tokens: a word that the tokenizer doesn't know is one, whatever its length.
-_LONGEST_TOKEN = 20
+_LONGEST_TITLE = 1_000  # characters of a title or header that may be a context
 
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8
@@ -172,21 +171,20 @@ class Contexts:
     """
 
     def __init__(self, title: str, most: int, count: Callable[[str], int]) -> None:
-        self._most, self._longest, self._count = most, most * _LONGEST_TOKEN, count
-        self._title = title if len(title) <= self._longest else ""
+        self._most, self._count = most, count
+        self._title = title if len(title) <= _LONGEST_TITLE else ""
         self._costs: dict[str, int] = {"": 0}
 
     def of(self, trail: Sequence[str], shown: Sequence[str] = ()) -> str:
         """The fullest context that is short enough, for a passage that begins with the headings `shown`."""
         if self._most == 0:
             return ""
-        offered = (text for text in choices(self._title, trail, shown) if len(text) <= self._longest)
-        return next(text for text in offered if self.cost(text) <= self._most)
+        return next(text for text in choices(self._title, trail, shown) if self.cost(text) <= self._most)
 
     def with_header(self, context: str, header: str) -> str:
         """A context with the header row of a table below it, if that is short enough."""
         both = "\n".join(filter(None, (context, one_line(header))))
-        return both if len(header) <= self._longest and self.cost(both) <= self._most else context
+        return both if len(header) <= _LONGEST_TITLE and self.cost(both) <= self._most else context
 
     def cost(self, context: str) -> int:
         """Tokens that a context takes from the room for text."""

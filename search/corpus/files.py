@@ -196,17 +196,9 @@ DOCUMENT_KINDS = frozenset("pdf docx pptx xlsx epub notebook".split())
 EXTRA = "documents"
 PACKAGES = {"pdf": "pypdfium2", "docx": "mammoth", "pptx": "pptx", "xlsx": "openpyxl"}
 
-# Those that are not read, and what people can do about it.
-_DOCUMENT_FORMATS = {
-    suffix: detail
-    for suffixes, detail in (
-        (".doc .dot .odt .rtf .pages", "not read; save it as .docx"),
-        (".ppt .pps .odp", "not read; save it as .pptx"),
-        (".xls .xlsb .ods .numbers", "not read; save it as .xlsx"),
-        (".mobi .azw3 .djvu .ps .eps .msg", "not read"),
-    )
-    for suffix in suffixes.split()
-}
+# Those that are not read, and as what they can be saved.
+_SAVE_AS = {".doc": "docx", ".odt": "docx", ".rtf": "docx", ".pages": "docx", ".ppt": "pptx", ".odp": "pptx"}
+_SAVE_AS |= {".xls": "xlsx", ".xlsb": "xlsx", ".ods": "xlsx", ".numbers": "xlsx"}
 
 # Pictures, sound, film and fonts; archives and disc images; programs and what compilers leave; data,
 # models and encrypted files.
@@ -222,6 +214,7 @@ _BINARIES = frozenset(
 
         .db .sqlite .sqlite3 .mdb .parquet .feather .arrow .npy .npz .pkl .pickle .joblib .h5 .hdf5 .rds
         .pt .pth .ckpt .safetensors .onnx .tflite .gguf .faiss .gpg .age .blend .stl .dwg .mo .pcap
+        .mobi .azw3 .djvu .ps .eps .msg
     """.split()
 )
 
@@ -268,8 +261,8 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
     kind = _KIND_OF_SUFFIX.get(suffix)
     if kind in DOCUMENT_KINDS and kind not in readable:
         return Reason.NEEDS_EXTRA, ""
-    if suffix in _DOCUMENT_FORMATS:
-        return Reason.DOCUMENT_FORMAT, _DOCUMENT_FORMATS[suffix]
+    if suffix in _SAVE_AS:
+        return Reason.DOCUMENT_FORMAT, f"not read; save it as .{_SAVE_AS[suffix]}"
     return (Reason.BINARY, "") if suffix in _BINARIES else None
 
 

@@ -31,10 +31,8 @@ _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 def _archive(path: str, raw: bytes) -> zipfile.ZipFile:
     """A file as a zip archive."""
-    if raw.startswith(_OLE):
-        if _ENCRYPTED_PACKAGE in raw:
-            raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only")
-        raise ReadError(path, Reason.DAMAGED, "it is an Office file of the older kind under a newer name")
+    if raw.startswith(_OLE) and _ENCRYPTED_PACKAGE in raw:
+        raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only")
     try:
         return zipfile.ZipFile(io.BytesIO(raw))
     except zipfile.BadZipFile:

@@ -25,7 +25,6 @@ _NOTHING = ("", "(anonymous)", "(unspecified)", "anonymous", "unspecified")
 _NUMBER = re.compile(r"\A\s*(?:\d+|[A-Z])(?:\.\d+)*[.:)]?\s+(?=\S)")
 
 _PASSWORD = 4  # pdfium's number for: a password is needed
-_DEEPEST = 15
 
 # What pdfium puts where a hyphen ended a line.
 DIVIDED = "\ufffe"
@@ -74,19 +73,13 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
             raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only") from None
         raise ReadError(path, Reason.DAMAGED, f"it is no whole PDF ({error})") from None
     pages: list[list[Line]] = []
-    pictures, broken = [], []
+    pictures = []
     for number in range(1, len(document) + 1):
-        try:
-            lines, is_picture = _page(document, number - 1)
-        except pypdfium2.PdfiumError:
-            lines, is_picture = [], False
-            broken.append(number)
+        lines, is_picture = _page(document, number - 1)
         pages.append(lines)
         if is_picture:
             pictures.append(number)
     if not any(pages):
-        if broken:
-            raise ReadError(path, Reason.DAMAGED, "no page of it can be read")
         raise ReadError(path, Reason.NO_TEXT, "a scan can be read once OCR has added the text")
     writing = Writing(path, "pdf")
     headings = _bookmarks(document, len(pages))
@@ -107,11 +100,10 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     metadata |= {name: "-".join(date.groups()) for name, date in dates.items() if date}
     # The first bookmark is a chapter, not the title.
     found = writing.done(said.get("Title", ""), metadata, titled_by_heading=False)
-    return [
-        found,
-        *_left_out(path, len(pages), broken, Reason.DAMAGED, "cannot be read"),
-        *_left_out(path, len(pages), pictures, Reason.NO_TEXT, "pictures, which need OCR"),
-    ]
+    if not pictures:
+        return [found]
+    left_out = f"{len(pictures)} of {len(pages)} pages, the first is page {pictures[0]}"
+    return [found, Skipped(path, Reason.NO_TEXT, f"pictures, which need OCR: {left_out}")]
 
 
 def _page(document: Any, index: int) -> tuple[list[Line], bool]:
@@ -185,7 +177,7 @@ def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
 
     bookmarks: dict[int, list[tuple[int, str]]] = {}
     try:
-        for bookmark in document.get_toc(max_depth=_DEEPEST):
+        for bookmark in document.get_toc():
             target = bookmark.get_dest()
             page = None if target is None else target.get_index()
             words = one_line(clean(bookmark.get_title()))
@@ -227,12 +219,6 @@ def _goes_on(before: str, after: str) -> bool:
 def _folded(words: str) -> str:
     """What is the same in a bookmark and on the page: without spaces, and without a number in front."""
     return "".join(_NUMBER.sub("", words, count=1).split()).casefold()
-
-
-def _left_out(path: str, n_pages: int, pages: Sequence[int], reason: str, problem: str) -> Iterator[Skipped]:
-    if pages:
-        detail = f"{problem}: {len(pages)} of {n_pages} pages, the first is page {pages[0]}"
-        yield Skipped(path, reason, detail)
 
 
 @dataclass(frozen=True)

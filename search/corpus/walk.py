@@ -59,10 +59,9 @@ class _Filters:
 
     def excludes(self, path: str) -> bool:
         """Whether a file, or a folder (with a slash at the end), is not wanted."""
-        if self.exclude is not None and self.exclude.verdict(path):
-            return True
         # A folder that no include pattern names may still hold files that one does.
-        return self.include is not None and not path.endswith("/") and not self.include.cover(path)
+        left_out = self.include and not path.endswith("/") and not self.include.cover(path)
+        return bool(left_out or (self.exclude and self.exclude.verdict(path)))
 
 
 def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:

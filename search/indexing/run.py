@@ -269,16 +269,14 @@ class Run:
             notes=(
                 *self.encoder.notes,
                 *(self.workers.notes if self.workers else ()),
-                *self._about_folders(),
+                *(
+                    f"'{self.folder / name}' is gone or has no text; what the index holds of it stays as it was"
+                    for name in self.away
+                ),
                 *self._annotations_that_lack(),
             ),
             **{name: self.counts[name] for name in _REPORTED},
         )
-
-    def _about_folders(self) -> Iterator[str]:
-        """What is to be said of several folders."""
-        for name in self.away:
-            yield f"'{self.folder / name}' is gone or has no text; what the index holds of it stays as it was"
 
     def _annotations_that_lack(self) -> Iterator[str]:
         """What is to be said of passages that are new to annotators, once for a run that stored some."""

@@ -12,7 +12,6 @@ from tokenizers import AddedToken, Tokenizer, normalizers
 
 from search.corpus import Cutter
 from search.corpus.cut import TokenCounter, as_read
-from search.corpus.markup import markup
 from search.corpus.text import line_map, line_starts
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage, Section
@@ -106,14 +105,6 @@ def test_the_heading_stays_with_the_first_lines_beneath_it(tmp_path: Path) -> No
     assert [p.context for p in passages] == ["", "Head", "Head"]
 
 
-def test_truncation_and_padding_of_the_given_tokenizer_do_not_matter() -> None:
-    tokenizer = TOKENIZERS["word_piece"]
-    (passage,) = Cutter(tokenizer, max_tokens=32, heading_context=False).cut(plain("abc def"))
-    assert passage == Passage(0, 7, "abc def", "", "", 1, 1, 8)
-    assert tokenizer.truncation is not None
-    assert tokenizer.padding is not None
-
-
 def test_long_headings_give_way(tmp_path: Path) -> None:
     """The limit is a third of 60 tokens: it holds "cc" and "dd", and not the title's 30 letters."""
     source = f"# {'a' * 30}\n\ntext\n\n## cc\n\n### dd\n\nmore\n\n{'x' * 40} {'y' * 40}\n"
@@ -178,29 +169,6 @@ def test_any_text_fits_and_nothing_is_lost(
         check(document, passages, TOKENIZERS[name], max_tokens)
         assert words_of(passages) == read_text(document)
         assert all(one.end <= two.start for one, two in pairwise(passages))
-
-
-@given(TEXTS, st.sampled_from(sorted(TOKENIZERS)), st.integers(1, 12))
-@settings(max_examples=60, deadline=None)
-def test_overlap_loses_nothing_either(text: str, name: str, overlap: int) -> None:
-    document = plain(text)
-    cutter = Cutter(TOKENIZERS[name], max_tokens=40, passage_tokens=13, overlap=overlap)
-    passages = cutter.cut(document)
-    check(document, passages, TOKENIZERS[name], 40)
-    covered = {at for p in passages for at in range(p.start, p.end)}
-    covered |= {at for span in markup(document) for at in range(*span)}
-    assert [c for at, c in enumerate(text) if at not in covered and not c.isspace()] == []
-
-
-def test_overlap_repeats_words() -> None:
-    cutter = Cutter(
-        TOKENIZERS["word_piece"], max_tokens=32, passage_tokens=8, overlap=4, heading_context=False
-    )
-    assert [p.text for p in cutter.cut(plain("abcd efgh ijkl mnop"))] == [
-        "abcd efgh",
-        "efgh ijkl",
-        "ijkl mnop",
-    ]
 
 
 def test_neighbours_are_joined_along_the_tree_of_headings(tmp_path: Path) -> None:

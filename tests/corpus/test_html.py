@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.errors import ReadError
-
 from .conftest import outline, parsed, parsed_text
 
 PAGE = """\
@@ -86,17 +84,6 @@ def test_title_for_want_of_a_title_element(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tag", ["div", "b", "ul", "table"])
 def test_nesting_without_limit(tmp_path: Path, tag: str) -> None:
     assert parsed(tmp_path, "a.html", f"<{tag}>" * 20_000 + "word").text == "word"
-
-
-def test_a_declared_charset_beats_the_guess(tmp_path: Path) -> None:
-    source = "<meta charset=cp866><p>При"
-    document = parsed(tmp_path, "a.html", source.encode("cp866"))
-    assert (document.text, document.encoding) == ("При", "cp866")
-
-
-def test_nothing_to_see(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"a\.html: no text"):
-        parsed(tmp_path, "a.html", "<title>Only a title</title><script>code()</script>")
 
 
 def test_instructions_for_programs_are_no_text(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -22,17 +21,6 @@ def test_the_layout_of_beir() -> None:
     assert (document.name, document.title, document.text) == ("r.jsonl#1", "Wings", "Lift\nand drag")
     assert document.metadata == {"_id": "d1", "metadata": {"url": "x"}}
     assert document.lines.span(0, 8) == (1, 1)
-
-
-def test_a_title_is_the_text_of_a_record_without_one() -> None:
-    found = records(
-        '{"title": "Wings ", "text": ""}\n{"title": " ", "text": " "}\n{"title": "a", "text": "b"}\n'
-    )
-    assert [(item.title, item.text) for item in found if isinstance(item, Document)] == [
-        ("Wings", "Wings"),
-        ("a", "b"),
-    ]
-    assert [item.path for item in found if isinstance(item, Skipped)] == ["r.jsonl#2"]
 
 
 def test_lines_are_counted_as_editors_do() -> None:
@@ -84,12 +72,6 @@ def test_half_a_surrogate_pair_becomes_a_character() -> None:
     assert (document.text, document.metadata) == ("a\ufffdb", {"k": "\ufffd"})
 
 
-def test_nesting_without_limit_is_damage() -> None:
-    (found,) = records("[" * 100_000)
-    assert isinstance(found, Skipped)
-    assert found.reason == "damaged"
-
-
 @pytest.mark.parametrize("depth", [300, 900])
 def test_deep_lists_do_not_keep_the_others_from_being_read(depth: int) -> None:
     deep = '{"a": ' + "[" * depth + "]" * depth + "}\n"
@@ -98,12 +80,6 @@ def test_deep_lists_do_not_keep_the_others_from_being_read(depth: int) -> None:
         "text",
         "",
     ]
-
-
-def test_a_file_that_is_no_jsonl_at_all(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("plain\nwords\n", encoding="utf-8")
-    with pytest.raises(ReadError, match=r"a\.jsonl: no text \(none of its 2 records holds text\)"):
-        list(read(source_file(tmp_path / "a.jsonl")))
 
 
 def test_cranfield() -> None:

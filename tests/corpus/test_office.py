@@ -54,15 +54,6 @@ def test_word_headings_lists_and_tables(document: Read) -> None:
     assert found.lines.span(0, 5) == (1, 1)
 
 
-def test_words_own_title_comes_first(document: Read) -> None:
-    def write(document: Any) -> None:
-        document.core_properties.title = "Given"
-        document.add_heading("Heading", 1)
-
-    assert document("a.docx", docx(write)).title == "Given"
-    assert document("a.docx", docx(lambda document: document.add_paragraph("Text."))).title == "a"
-
-
 def test_word_changes_and_notes(document: Read) -> None:
     """What was inserted is read, what was deleted is not; a note is named and stands at the end."""
     notes = (

@@ -7,7 +7,7 @@ import pytest
 
 from search.errors import ReadError
 
-from .conftest import Document, Skipped, items, outline, shared
+from .conftest import Document, Skipped, items, outline
 from .making import pdf
 
 Read = Callable[[str, bytes], Document]
@@ -136,9 +136,3 @@ def test_scans(tmp_path: Path, failure: Callable[[str, bytes], ReadError]) -> No
 )
 def test_what_cannot_be_read(failure: Callable[[str, bytes], ReadError], raw: bytes, reason: str) -> None:
     assert failure("a.pdf", raw).reason == reason
-
-
-def test_a_pdf_of_the_outside_world(document: Read) -> None:
-    found = document("document.pdf", (shared("folders", "formats") / "document.pdf").read_bytes())
-    assert found.text.startswith("Lorem ipsum dolor sit amet, consetetur sadipscing elitr,")
-    assert len(found.pages) == 2

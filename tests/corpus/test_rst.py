@@ -94,11 +94,6 @@ def test_overline_right_below_another_title(tmp_path: Path) -> None:
     ]
 
 
-def test_a_very_long_line_does_not_cost_the_sections(tmp_path: Path) -> None:
-    source = "One\n===\n" + "word " * 10_000 + "\n\nTwo\n===\ntext\n"
-    assert [section.trail for section in parsed(tmp_path, "a.rst", source).sections] == [("One",), ("Two",)]
-
-
 def test_title_of_the_file_for_want_of_another(tmp_path: Path) -> None:
     assert parsed(tmp_path, "plain.rst", "Just text.\n").title == "plain"
 

@@ -20,9 +20,7 @@ from search.corpus.text import (
     json_values,
     kept_lines,
     line_map,
-    line_starts,
     sections,
-    unix_lines,
     whole_characters,
 )
 from search.errors import ReadError
@@ -54,24 +52,6 @@ def test_every_offset_is_on_the_line_that_holds_it(text: str) -> None:
             offset += 1
 
 
-@given(TEXTS)
-def test_unix_lines_keeps_the_number_of_lines(text: str) -> None:
-    assert len(line_starts(unix_lines(text))) == len(line_starts(text))
-    assert "\r" not in unix_lines(text)
-
-
-def test_a_span_over_lines() -> None:
-    lines = line_map("one\r\ntwo\rthree\n\ffour")
-    assert lines.span(1, 7) == (1, 2)  # "ne\r\ntw"
-    assert lines.span(9, 20) == (3, 4)
-    assert lines.span(0, 3) == (1, 1)
-
-
-def test_an_empty_text_has_one_line() -> None:
-    assert line_starts("") == [0]
-    assert kept_lines("") == []
-
-
 def test_levels_close_what_is_not_above_them() -> None:
     headings = [
         Heading(5, 1, "A"),
@@ -88,11 +68,6 @@ def test_levels_close_what_is_not_above_them() -> None:
         Section(30, 40, ("A", "A.b")),
         Section(40, 50, ("B",)),
     )
-
-
-def test_no_text_before_the_first_heading_is_no_section() -> None:
-    assert sections([Heading(0, 2, "A")], 0, 9) == (Section(0, 9, ("A",)),)
-    assert sections([], 4, 4) == ()
 
 
 @given(
@@ -185,12 +160,6 @@ def test_a_declared_encoding(encoding: str) -> None:
         assert decode("a", (declaration + words).encode(encoding)).text == declaration + words
 
 
-def test_a_declaration_does_not_beat_utf8_or_a_mark() -> None:
-    text = "<meta charset=windows-1252>é"
-    assert decode("a", text.encode()) == Decoded(text, "utf-8")
-    assert decode("a", codecs.BOM_UTF16_LE + text.encode("utf-16-le")).encoding == "utf-16-le"
-
-
 @pytest.mark.parametrize("codec", ["utf-7", "unicode_escape", "rot13", "hex", "no-such-codec"])
 def test_a_declaration_cannot_name_any_codec(codec: str) -> None:
     french = "Les élèves ont été très étonnés : la forêt, l'été, n'est guère fréquentée après le dîner."
@@ -213,13 +182,6 @@ def test_binary() -> None:
     assert refused(random.Random(1).randbytes(5000)) == "binary"
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_random_bytes_are_never_taken_for_utf16(seed: int) -> None:
-    chance = random.Random(seed)
-    raw = chance.randbytes(2 * chance.randint(20, 400)) + b"\0\0"
-    assert refused(raw) == "binary"
-
-
 @pytest.mark.parametrize(
     "raw", [b"", b" \r\n\t", codecs.BOM_UTF8, codecs.BOM_UTF16_LE + b"\n\0", "\u00a0\u2003".encode()]
 )
@@ -240,19 +202,6 @@ def test_empty(raw: bytes) -> None:
 )
 def test_private_keys(first_line: bytes) -> None:
     assert refused(first_line + b"\nMIIEpAIBAAKCAQEA\n") == "secret"
-
-
-def test_public_keys_and_text_about_keys_are_no_secret() -> None:
-    for text in ("-----BEGIN PUBLIC KEY-----\nMII", "It begins with -----BEGIN PRIVATE KEY-----, then"):
-        assert decode("a", text.encode()).text == text
-
-
-def test_nothing_is_replaced_silently() -> None:
-    raw = b"plain words " * 30_000 + b"\xff\xfe\xfd"
-    try:
-        assert "\ufffd" not in decode("a", raw).text
-    except ReadError as error:
-        assert error.reason == "undecodable"
 
 
 # The folder's name is the encoding; Python has no codec for EUC-TW, and one "ascii" file holds a NUL.

@@ -9,7 +9,7 @@ import pytest
 
 from search.errors import InputError
 
-from .conftest import Skipped, SourceFile, walk
+from .conftest import Skipped, walk
 
 Tree = Callable[[Mapping[str, "str | bytes"]], Path]
 
@@ -35,21 +35,6 @@ def test_order_is_by_name_bytes_with_folders_in_their_place(tree: Tree) -> None:
     )
     found = [item.path for item in walk(root)]
     assert found == ["B.txt", "a/x/1.txt", "b/a.txt", "b/z.txt", "b.txt", "c.txt", "é.txt"]
-
-
-def test_what_is_known_of_a_file(tree: Tree) -> None:
-    root = tree({"a/b.txt": b"12345"})
-    status = (root / "a" / "b.txt").stat()
-    (found,) = walk(root)
-    assert found == SourceFile("a/b.txt", str(root / "a" / "b.txt"), 5, status.st_mtime_ns, status.st_ino)
-
-
-def test_a_relative_root_gives_absolute_files(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = tree({"docs/a.txt": "x"})
-    monkeypatch.chdir(root)
-    (found,) = walk(Path("docs"))
-    assert isinstance(found, SourceFile)
-    assert found.absolute == root / "docs" / "a.txt"
 
 
 def test_every_reason_that_a_name_gives(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,24 +113,6 @@ def test_links_pipes_and_names_that_are_no_utf8(tree: Tree) -> None:
     assert verdicts(root) == expected
 
 
-@posix_only
-def test_a_root_that_is_a_link_is_followed(tree: Tree) -> None:
-    root = tree({"real/a.txt": "x"})
-    (root / "link").symlink_to("real")
-    assert verdicts(root / "link") == {"a.txt": "found"}
-
-
-@posix_only
-@not_root
-def test_an_unreadable_folder_is_reported_as_one(tree: Tree) -> None:
-    root = tree({"locked/a.txt": "x", "z.txt": "x"})
-    (root / "locked").chmod(0)
-    try:
-        assert verdicts(root) == {"locked/": "unreadable folder", "z.txt": "found"}
-    finally:
-        (root / "locked").chmod(0o700)
-
-
 def failing(monkeypatch: pytest.MonkeyPatch, function: str, name: str, error: OSError) -> None:
     """Make one function of `os` fail for paths that end in `name`, as a disk or another user would."""
     real = getattr(os, function)
@@ -180,17 +147,6 @@ def test_a_file_that_vanishes_or_is_out_of_reach(tree: Tree, monkeypatch: pytest
         assert verdicts(root) == {"a.txt": "vanished", "b.txt": "found"}
     failing(monkeypatch, "lstat", "a.txt", PermissionError(13, "Permission denied"))
     assert verdicts(root) == {"a.txt": "permission denied", "b.txt": "found"}
-
-
-def test_a_folder_tree_deeper_than_the_recursion_limit_is_walked_iteratively(tree: Tree) -> None:
-    depth = 60
-    root = tree({"/".join(["d"] * depth) + "/a.txt": "x"})
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(len(__import__("inspect").stack()) + 50)
-    try:
-        assert [item.path.count("/") for item in walk(root)] == [depth]
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def test_a_root_that_is_no_folder(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import threading
@@ -117,15 +116,6 @@ def test_what_cannot_be_one_index(built: Index, two: tuple[Path, Path], tmp_path
         Index.build(notes, index=built.path.name)
 
 
-def test_drives_that_have_nothing_in_common(two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(_paths: object) -> str:
-        raise ValueError("Paths don't have the same drive")  # as on Windows
-
-    monkeypatch.setattr("os.path.commonpath", none)
-    with pytest.raises(InputError, match="lie on different drives.*--index NAME --index NAME"):
-        Index.build(two)
-
-
 def test_which_index_a_folder_means(
     built: Index, two: tuple[Path, Path], tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,25 +128,6 @@ def test_which_index_a_folder_means(
     alone = Index.build(notes, model=str(tiny_model)).path
     monkeypatch.chdir(notes)
     assert Index.open().path == Index.open(notes).path == alone  # rather than what has others, too
-
-
-def test_the_command(
-    run: Run, two: tuple[Path, Path], tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    notes, papers = two
-    monkeypatch.chdir(notes.parent)
-    code, out, _ = run("index", "notes", "deep/papers", "--model", tiny_model)
-    assert code == 0
-    assert "Indexed deep/papers, notes: 3 files added." in out
-    status = "".join(run("status")[1].split())  # without the breaks in long paths
-    assert f"folder{papers}" in status and f"folder{notes}" in status
-    assert json.loads(run("status", "--json")[1])["folders"] == [str(papers), str(notes)]
-    (papers / "time.md").write_text("time is short", encoding="utf-8")
-    assert "1 file changed" in run("index", "-i", "papers+notes")[1]
-    assert "1 file changed" not in run("index", "-i", "papers+notes", "--dry-run")[1]
-    code, _, err = run("why-not", "time", "between/other.md")
-    assert (code, err) == (0, "")
-    assert "outside the folder" in run("why-not", "time", "between/other.md")[1]
 
 
 def test_without_a_folder_an_index_has_to_be_named(

@@ -1,7 +1,6 @@
 """Bringing an index up to date: what is encoded, kept, forgotten, and what is refused."""
 
 import os
-import shutil
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
@@ -54,33 +53,6 @@ def test_first_run_and_second_run(notes: Path, tiny_model: Path) -> None:
     second = build(notes, tiny_model)
     assert second.nothing_changed
     assert (second.unchanged, second.encoded, second.documents, second.passages) == (3, 0, 4, 5)
-
-
-def test_one_changed_record_of_a_table_is_encoded_alone(
-    notes: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    index = Path(build(notes, tiny_model).index)
-    (notes / "table.csv").write_text(
-        "name,text\nfirst,the first side of the door\nsecond,a new sound\nthird,word\n", encoding="utf-8"
-    )
-    report = build(notes, tiny_model)
-    assert (report.changed, report.encoded, report.documents) == (1, 2, 5)
-    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "fresh")
-
-
-def test_a_new_time_stamp_alone_changes_nothing(notes: Path, tiny_model: Path) -> None:
-    build(notes, tiny_model)
-    os.utime(notes / "keys.md", ns=(1, 1))
-    assert build(notes, tiny_model).nothing_changed
-    assert build(notes, tiny_model).unchanged == 3
-
-
-def test_a_file_that_becomes_ignored_is_forgotten(notes: Path, tiny_model: Path) -> None:
-    build(notes, tiny_model)
-    (notes / ".gitignore").write_text("deep/\n", encoding="utf-8")
-    report = build(notes, tiny_model)
-    assert (report.removed, report.documents) == (1, 3)
-    assert {group.reason for group in report.skipped} == {"ignored", "hidden"}
 
 
 def test_another_model_or_pooling_is_refused_with_both_named(
@@ -237,44 +209,6 @@ def test_naming_the_same_model_is_no_mismatch(notes: Path, tiny_model: Path) -> 
     assert Index.open(notes, model=str(tiny_model)).encoder.max_tokens == 32
 
 
-def test_a_rebuild_keeps_what_the_index_was_made_with(notes: Path, tiny_model: Path) -> None:
-    build(notes, tiny_model, pooling="max", include=["*.md"])
-    again = Index.build(notes, rebuild=True)
-    assert (again.encoder.pooling, again.encoder.model) == ("max", str(tiny_model))
-    assert again.status().documents == 1
-
-
-def test_a_new_name_that_changes_the_kind_is_read_anew(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
-    index = Path(build(notes, tiny_model).index)
-    (notes / "keys.md").rename(notes / "keys.txt")
-    report = build(notes, tiny_model)
-    assert (report.renamed, report.added, report.removed) == (1, 0, 0)
-    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
-
-
-def test_of_two_equal_files_one_is_renamed_and_one_removed(
-    notes: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    shutil.copy(notes / "keys.md", notes / "copy.md")
-    index = Path(build(notes, tiny_model).index)
-    (notes / "keys.md").rename(notes / "a.md")
-    (notes / "copy.md").unlink()
-    report = build(notes, tiny_model)
-    assert (report.renamed, report.added, report.removed) == (1, 0, 1)
-    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
-
-
-def test_a_swap_of_names(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
-    (notes / "other.md").write_text("# Other\n\nMore words come.\n", encoding="utf-8")
-    index = Path(build(notes, tiny_model).index)
-    (notes / "keys.md").rename(notes / "x.md")
-    (notes / "other.md").rename(notes / "keys.md")
-    (notes / "x.md").rename(notes / "other.md")
-    report = build(notes, tiny_model)
-    assert (report.changed, report.encoded) == (2, 0)
-    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
-
-
 def same_stat(path: Path, text: str) -> None:
     """Change a file without a trace in its size, time stamp and inode."""
     before = path.stat()
@@ -306,20 +240,3 @@ def test_a_file_that_changes_twice_within_one_tick_of_the_clock_is_not_missed(
     same_stat(file, "The time had come.")
     assert build(notes, tiny_model).changed == 1
     assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
-
-
-def test_without_the_extra_what_it_once_read_is_kept(
-    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("openpyxl")
-    from openpyxl import Workbook
-
-    book = Workbook()
-    book.active.append(["the water is over the door"])
-    book.save(notes / "table.xlsx")
-    index = Path(build(notes, tiny_model).index)
-    monkeypatch.setattr("search.corpus.files.find_spec", lambda _: None)
-    report = build(notes, tiny_model)
-    assert (report.removed, report.changed) == (0, 0)
-    assert {group.reason for group in report.skipped} == {"needs seewhy[documents]"}
-    assert b"table.xlsx" in {row[0] for row in content(index)}
