@@ -13,7 +13,6 @@ import pytest
 from search import (
     FingerprintMismatch,
     Index,
-    IndexDamaged,
     InputError,
     Report,
 )
@@ -153,25 +152,6 @@ def test_progress_counts_parts_of_a_file(
     done = [state.done for state in seen]
     assert done == sorted(done) and done[-1] == seen[-1].total
     assert max(b - a for a, b in pairwise(done)) < 0.3 * done[-1]
-
-
-def test_a_damaged_file_of_a_segment_is_mended_by_the_next_run(notes: Path, tiny_model: Path) -> None:
-    index = Path(build(notes, tiny_model).index)
-    for kind in ("faiss", "words"):
-        (file,) = (index / "ann").glob(f"*.{kind}")
-        file.write_bytes(b"x")
-        opened = Index.open(notes)
-        if kind == "words":
-            with pytest.raises(
-                IndexDamaged, match=r"\.words' of the index is damaged or missing.*check --repair"
-            ):
-                opened.query("key")
-        assert len(opened.query("key", mode="dense")) == 5
-        assert build(notes, tiny_model).nothing_changed
-        again = Index.open(notes)
-        assert len(again.query("key")) == 5
-        assert again.notes == ()
-        assert again.check().ok
 
 
 def test_another_text_field_reads_the_records_again(notes: Path, tiny_model: Path) -> None:
