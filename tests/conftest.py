@@ -6,7 +6,6 @@ import importlib.util
 import itertools
 import json
 import locale
-import math
 import os
 import shutil
 import sys
@@ -101,14 +100,6 @@ def _made_once(shared_cache: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         patch.setattr(openvino_engine, "_load", loaded)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_lines_of_progress() -> Iterator[None]:
-    """What a command prints does not depend on how slow the machine is."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("search.cli.output._SECONDS_BETWEEN_LINES", math.inf)
         yield
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import math
 import os
 import re
 import shlex
@@ -115,7 +114,6 @@ def _printed(command: str, home: str) -> list[str]:
     screen = io.StringIO()
     with (
         patch("sys.argv", shlex.split(command)),
-        patch("search.cli.output._SECONDS_BETWEEN_LINES", math.inf),
         patch("search.encoding.engines._may_have_gpu", lambda: False),
         redirect_stdout(screen),
         redirect_stderr(screen),

@@ -131,14 +131,6 @@ def top_k(help_: str) -> Any:
     return typer.Option("--top-k", "-k", min=1, help=help_)
 
 
-def index_names(incomplete: str) -> list[str]:
-    """The indexes of one's own whose names begin like this, for a shell that completes a word."""
-    from search.store.layout import all_indexes
-
-    names = [index.name for index in all_indexes()]
-    return [name for name in [*names, *(["milvus://"] if incomplete else [])] if name.startswith(incomplete)]
-
-
 def _or_stdin(typed: Any) -> Any:
     """What was typed, or what stands in standard input for "-"."""
     if typed not in ("-", ["-"], ("-",)):
@@ -164,7 +156,7 @@ WordsArgument = Annotated[
 
 def index_option(help_: str, **more: Any) -> Any:
     """-i of a command."""
-    return typer.Option("--index", "-i", metavar="NAME|PATH", autocompletion=index_names, help=help_, **more)
+    return typer.Option("--index", "-i", metavar="NAME|PATH", help=help_, **more)
 
 
 if TYPE_CHECKING:
@@ -188,7 +180,7 @@ ServedIndexes = Annotated[
 ]
 IndexArgument = Annotated[
     str,
-    typer.Argument(metavar="INDEX", autocompletion=index_names, help="Its name, as listed, or its path."),
+    typer.Argument(metavar="INDEX", help="Its name, as listed, or its path."),
 ]
 ModelOption = Annotated[str | None, declared_option(options.ModelOptions, "model")]
 PoolingOption = Annotated[str | None, declared_option(options.ModelOptions, "pooling")]

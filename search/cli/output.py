@@ -1,7 +1,6 @@
 """What a command prints, draws, writes and reads.
 
-Results go to stdout, everything else to stderr. There progress is a bar on a terminal; elsewhere (a log file, a pipe) a
-line now and then.
+Results go to stdout, everything else to stderr, where progress is a bar on a terminal.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -256,14 +254,13 @@ def lines_of(name: str) -> list[str]:
     return lines
 
 
-_SECONDS_BETWEEN_LINES = 15.0
 _SECONDS_OF_SPEED = 300.0  # by which the time that is left is estimated, as batches differ
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     """A progress callback for the library, whose bar begins with the first report; None if quiet."""
-    if quiet:
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     with ExitStack() as stack:
@@ -276,26 +273,12 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    noted = time.monotonic()
-    with Bar(
-        *Bar.get_default_columns(),
-        console=Console(stderr=True),
-        transient=True,
-        speed_estimate_period=_SECONDS_OF_SPEED,
-        disable=not sys.stderr.isatty(),
-    ) as bar:
+    console = Console(stderr=True)
+    with Bar(console=console, transient=True, speed_estimate_period=_SECONDS_OF_SPEED) as bar:
         task = bar.add_task("")
-
-        def show(state: Progress) -> None:
-            nonlocal noted
-            total = max(state.total, 1)
-            bar.update(task, description=_described(state), completed=state.done, total=total)
-            now = time.monotonic()
-            if bar.disable and now - noted >= _SECONDS_BETWEEN_LINES:
-                noted = now
-                note(f"{state.done / total:4.0%}  {_described(state)}")
-
-        yield show
+        yield lambda state: bar.update(
+            task, description=_described(state), completed=state.done, total=max(state.total, 1)
+        )
 
 
 def _described(state: Progress) -> str:

