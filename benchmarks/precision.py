@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from search import Encoder
 from search.encoding.engine import PRECISIONS
-from search.evaluating.asking import Plan
+from search.evaluating.evaluation import evaluate_pairs, evaluate_whole
 from search.evaluating.formats import Retrieval, SentencePairs, read_dataset
-from search.evaluating.retrieval import evaluate_pairs, evaluate_whole
+from search.evaluating.metrics import Plan
 
 K = 10
 REFERENCE = "sentence-transformers"

@@ -1,9 +1,7 @@
 """Judged queries -> metrics with intervals. The door is `search.evaluate`, in evaluation.py.
 
-evaluation.py  `evaluate`, and `tune`, which finds the weight that answers best
-formats.py     files and folders -> judged data, examples with labels
-asking.py      settings -> what is found for each query, and how settings compare
-retrieval.py   documents and spans in an index; without one, whole documents and pairs of sentences
+evaluation.py  `evaluate` of documents in an index, of whole documents, of pairs of sentences; `tune`
 readers.py     `evaluate_answers` of a reader, `evaluate_entities` of a tagger
-metrics.py     rankings -> nDCG, MRR, MAP, recall, success, precision; spans, answers and entities
+formats.py     files and folders -> judged data, examples with labels
+metrics.py     settings -> figures of each query, and how settings compare; rankings, answers, entities -> metrics
 """

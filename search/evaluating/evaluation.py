@@ -1,5 +1,12 @@
 """Judged data -> how well it is answered (`evaluate`), and the weight that answers it best (`tune`).
 
+A document is as good as its best passage. A collection is ranked in an index of its own, which is kept apart from the
+user's: `home()/evaluations/NAME-HASH/` holds `index/` and, for a collection in a form that is not indexed as it is,
+`corpus/corpus.jsonl`.
+
+Documents ranked whole, and pairs of sentences, need no index. A whole document is title and text as one, cut at what
+the model reads, compared in memory, as BEIR and most published figures have it.
+
 Whatever is best of several settings on some queries is better there than it will be on others. So a choice is
 cross-validated: the queries are dealt into five parts, for each part the best setting of the other four is taken, and
 what it reaches on the part counts. That is compared with the default, by query.
@@ -7,7 +14,12 @@ what it reaches on the part counts. That is compared with the default, by query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +27,257 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.encoding import Encoder
+from search.encoding.encoder import Role
 from search.encoding.models import DEFAULT_MODEL
-from search.errors import InputError
-from search.evaluating.asking import Plan, settings_of, values_of
-from search.evaluating.formats import SentencePairs, read_dataset
-from search.evaluating.retrieval import (
-    evaluate_pairs,
-    evaluate_retrieval,
-    evaluate_whole,
-    index_of_collection,
+from search.encoding.tokenizer import encode_ids
+from search.errors import FingerprintMismatch, IndexDamaged, IndexOutdated, InputError
+from search.evaluating.formats import CORPUS, Query, Retrieval, SentencePairs, read_dataset
+from search.evaluating.metrics import (
+    DEPTH,
+    Plan,
+    about_few,
+    comparisons,
+    measure,
+    named,
+    ranking_values,
+    settings_of,
+    values_of,
 )
+from search.files import write_whole
 from search.index import Index
-from search.records.evaluations import Evaluation, Setting, Tuning
+from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting, Tuning
+from search.records.hits import Hit
 from search.records.options import WEIGHT
 from search.records.reports import Progress
-from search.statistics import compared
+from search.statistics import compared, estimated, pearson, spearman
+from search.store.layout import home
+from search.store.opening import opened
 from search.store.writer import put_choice
+
+Judgements = Mapping[str, Mapping[str, int]]
+Found = tuple[Mapping[str, float], Sequence[str]]
+
+
+def index_of_collection(data: Retrieval, index: str | Path | None, **options: Any) -> Index:
+    """The index of a collection, up to date, made with options of `Index.build`."""
+    root = data.source.resolve()
+    key = json.dumps([str(root), options.get("model") or DEFAULT_MODEL, options.get("pooling")])
+    name = re.sub(r"[^\w.+-]+", "-", root.stem if root.is_file() else root.name).strip("-.")
+    digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:8]
+    place = home() / "evaluations" / f"{name}-{digest}"
+    folder = root if (root / CORPUS).is_file() else _written_corpus(data, place / "corpus")
+    options |= {"index": str(index or place / "index"), "include": [f"/{CORPUS}"], "text_field": "text"}
+    try:
+        return Index.build(folder, **options)
+    except (FingerprintMismatch, IndexDamaged, IndexOutdated):
+        if index:
+            raise
+        return Index.build(folder, rebuild=True, **options)
+
+
+def _written_corpus(data: Retrieval, folder: Path) -> Path:
+    """The folder with the collection as `corpus.jsonl`; the file is left alone where it is right already."""
+    records = ({"_id": name, "title": one.title, "text": one.text} for name, one in data.entries.items())
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    path = folder / CORPUS
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
+    return folder
+
+
+def evaluate_retrieval(data: Retrieval, index: Index, settings: Sequence[Setting], plan: Plan) -> Evaluation:
+    """Judged documents of an index: of a collection, or the user's own.
+
+    Raises:
+        InputError: the index is empty or holds no relevant document, or no query has a hit.
+    """
+    status = index.status()
+    if not status.passages:
+        raise InputError(f"the index '{index.name}' holds no passages. Fill it with: seewhy index FOLDER")
+    if data.entries:
+        judgements, held = data.judgements, {name for name, entry in data.entries.items() if entry.whole}
+        name: Callable[[Hit], str] = id_of_record
+    else:
+        judgements, held = _resolved(data, index)
+        name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
+    notes = [*_about_judgements(data.unjudged, judgements, held), *index.notes]
+    if not status.complete:
+        notes.append("the last run of indexing was stopped, so the index is not whole")
+
+    def find(query: Query, setting: Setting) -> Found:
+        ranked = list(ranked_documents(index, query.text, setting.options, name, plan.k, max(DEPTH, plan.k)))
+        return ranking_values(ranked, judgements[query.id], plan.k), ranked
+
+    about = {"model": status.model, "pooling": status.pooling, "index": index.name}
+    sizes = {"documents": status.documents, "passages": status.passages}
+    return _evaluated(data, settings, find, plan, notes, **about, **sizes)
+
+
+def _evaluated(
+    data: Retrieval,
+    settings: Sequence[Setting],
+    find: Callable[[Query, Setting], Found],
+    plan: Plan,
+    notes: Sequence[str],
+    **about: Any,
+) -> Evaluation:
+    measured = measure(data.queries, settings, find, plan)
+    remarks = list(notes)
+    for one in measured:
+        without = [query.id for query in one.queries if not query.found]
+        if len(without) == len(data.queries):
+            name = one.setting.name
+            raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
+        remarks += named(without, f"queries have no hit in '{one.setting.name}', and so 0")
+    if len(settings) > 2:
+        remarks.append("the p-values are not corrected for the number of comparisons")
+    return Evaluation(
+        dataset=data.name,
+        source=str(data.source),
+        task="retrieval",
+        split=data.split,
+        judgements=sum(map(len, data.judgements.values())),
+        primary=f"ndcg@{plan.k}",
+        settings=measured,
+        comparisons=comparisons(measured, plan.seed),
+        notes=(*remarks, *about_few(len(data.queries), "queries")),
+        **about,
+    )
+
+
+def id_of_record(hit: Hit) -> str:
+    """The name that a document of a collection has there."""
+    return str(hit.metadata["_id"])
+
+
+def ranked_documents(
+    index: Index, text: str, options: Mapping[str, Any], name: Callable[[Hit], str], k: int, depth: int
+) -> dict[str, float]:
+    """The `depth` best documents by their names, best first, each with the score of its best passage.
+
+    Args:
+        options: as of `Index.query`.
+        k: how many documents a user sees: a rerank is of these.
+    """
+    ask = partial(index.query, text, **{"per_document": 1, "all_copies": True, **options})
+    if not options.get("rerank"):
+        return _best(ask, depth, name)
+    ranked = _best(ask, k, name)
+    rest = _best(partial(ask, rerank=None), depth, name)
+    return dict(islice({**ranked, **rest, **ranked}.items(), depth))
+
+
+def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], str]) -> dict[str, float]:
+    """More and more hits are asked for until there are so many documents, or no further hits."""
+    wanted = depth
+    while True:
+        hits = ask(k=wanted)
+        scores: dict[str, float] = {}
+        for hit in hits:
+            scores.setdefault(name(hit), hit.score)
+        if len(scores) >= depth or len(hits) < wanted:
+            return dict(islice(scores.items(), depth))
+        wanted *= 2
+
+
+def _about_judgements(unjudged: Sequence[str], judgements: Judgements, held: set[str]) -> list[str]:
+    """What has to be said of queries that count for nothing, and of relevant documents that nothing can find.
+
+    Raises:
+        InputError: nothing is relevant, or nothing that is relevant is held.
+    """
+    hopeless = [query for query, grades in judgements.items() if max(grades.values()) < 1]
+    relevant = {name for grades in judgements.values() for name, grade in grades.items() if grade > 0}
+    if not relevant & held:
+        raise InputError(
+            f"none of the {len(relevant):,} relevant documents is in the index. Do the judgements belong to it?"
+        )
+    return [
+        *named(unjudged, "queries have no judgement; left out"),
+        *named(hopeless, "queries have no relevant document, and so 0, as in trec_eval"),
+        *named(
+            sorted(relevant - held),
+            f"of {len(relevant):,} relevant documents are not in the index or have no text, and count as not found",
+        ),
+    ]
+
+
+def _judged_name(hit: Hit, judged: set[str]) -> str:
+    """What a hit counts for: its record if that was judged, its file if that was, else itself."""
+    file, _, record = hit.document.rpartition("#")
+    return file if hit.document not in judged and record.isdecimal() and file in judged else hit.document
+
+
+def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]], set[str]]:
+    """The judgements by the names that documents have in the index, and those of them that it holds."""
+    held, judgements = set(), {}
+    with opened(index.name).reading() as snapshot:
+        for query, grades in data.judgements.items():
+            places = [(snapshot.place(path), grade) for path, grade in grades.items()]
+            judgements[query] = {place.document: grade for place, grade in places}
+            held |= {place.document for place, _ in places if place.passages}
+    return judgements, held
+
+
+def evaluate_whole(data: Retrieval, encoder: Encoder, plan: Plan) -> Evaluation:
+    """The documents of a collection with one embedding each, ranked by cosine; of equals the earlier one first."""
+    names = list(data.entries)
+    texts = [entry.whole for entry in data.entries.values()]
+    vectors = encoder.encode(texts, role="document", truncate=True, progress=partial(plan.told, "encoding"))
+
+    def find(query: Query, setting: Setting) -> Found:
+        scores = vectors @ encoder.encode([query.text], role="query", truncate=True)[0]
+        order = np.argsort(-scores, kind="stable")[: max(DEPTH, plan.k)]
+        ranked = [names[i] for i in order.tolist()]
+        return ranking_values(ranked, data.judgements[query.id], plan.k), ranked
+
+    notes = [
+        *_about_cut(encoder, texts, "documents", "document"),
+        *_about_cut(encoder, [query.text for query in data.queries], "queries", "query"),
+        *_about_judgements(data.unjudged, data.judgements, set(data.entries)),
+    ]
+    about = {"model": encoder.model, "pooling": encoder.pooling}
+    sizes = {"documents": len(names), "passages": len(names)}
+    return _evaluated(data, [Setting("whole documents")], find, plan, notes, **about, **sizes)
+
+
+def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluation:
+    """Spearman's and Pearson's correlation of cosines and scores, as the STS benchmark has it (Cer et al. 2017)."""
+    sentences = list(dict.fromkeys(text for pair in data.pairs for text in (pair.first, pair.second)))
+    vectors = dict(zip(sentences, encoder.encode(sentences, truncate=True).astype(np.float64), strict=True))
+    cosines = np.array([vectors[pair.first] @ vectors[pair.second] for pair in data.pairs])
+    scores = np.array([pair.score for pair in data.pairs])
+    queries = tuple(
+        JudgedQuery(str(number), f"{pair.first}\t{pair.second}", {"cosine": cosine, "score": pair.score})
+        for number, (pair, cosine) in enumerate(zip(data.pairs, cosines.tolist(), strict=True), 1)
+    )
+    figures = {"spearman": spearman, "pearson": pearson}
+    metrics = {name: estimated(of, cosines, scores, seed=plan.seed) for name, of in figures.items()}
+    return Evaluation(
+        dataset=data.name,
+        source=str(data.source),
+        task="sts",
+        model=encoder.model,
+        pooling=encoder.pooling,
+        judgements=len(queries),
+        primary="spearman",
+        settings=(Measured(Setting("cosine"), metrics, queries),),
+        notes=(*_about_cut(encoder, sentences, "sentences"), *about_few(len(queries), "pairs")),
+    )
+
+
+def _about_cut(encoder: Encoder, texts: Sequence[str], what: str, role: Role | None = None) -> list[str]:
+    cut = too_long(encoder, texts, role)
+    return [f"{cut:,} of {len(texts):,} {what} were cut at {encoder.max_tokens} tokens"] if cut else []
+
+
+def too_long(encoder: Encoder, texts: Sequence[str], role: Role | None = None) -> int:
+    """How many of the texts have more tokens than the model reads."""
+    prompt = encoder.prompt(role)
+    encoded = encode_ids(encoder.tokenizer, [prompt + text for text in texts], encoder.max_tokens)
+    return sum(text.dropped > 0 for text in encoded)
+
 
 # The default first: of equals the earlier is taken.
 _WEIGHTS = (WEIGHT, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)

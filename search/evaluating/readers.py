@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from search.bert.answering import answer, required
 from search.bert.tagging import NO_ENTITY, Tagger, chunks, load_tagger, parsed
 from search.errors import InputError
-from search.evaluating.asking import Plan, about_few, measure, spread
 from search.evaluating.formats import Question, Sentence, read_conll, read_questions
-from search.evaluating.metrics import answer_values, entity_f1, share
+from search.evaluating.metrics import Plan, about_few, answer_values, entity_f1, measure, share, spread
 from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
 from search.records.predictions import Answers
 from search.records.reports import Progress

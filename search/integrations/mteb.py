@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from search.encoding.encoder import Encoder, Role
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
+from search.evaluating.evaluation import id_of_record, index_of_collection, ranked_documents
 from search.evaluating.formats import Entry, Retrieval
-from search.evaluating.retrieval import id_of_record, index_of_collection, ranked_documents
 from search.index import Index
 from search.integrations import extra
 from search.store.layout import home

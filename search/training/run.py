@@ -25,8 +25,8 @@ from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError, OptionalDependency, quoted
-from search.evaluating.asking import about_few
-from search.evaluating.retrieval import too_long
+from search.evaluating.evaluation import too_long
+from search.evaluating.metrics import about_few
 from search.files import sha256_of
 from search.records.evaluations import CurvePoint, TrainingFile, TrainingReport
 from search.records.options import TrainOptions
