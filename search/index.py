@@ -718,7 +718,7 @@ class Index:
             no_answer_margin: by how much a span's score has to reach that of no answer.
             max_answer: most tokens of an answer.
             device: "cpu", "cuda", ...; None takes a GPU where there is one.
-            progress: called after every window that was read.
+            progress: called after every passage that was read.
             mode, weight, phrases, without, where, rerank, per_document, ...: as for `query`; the index's own encoder
                 retrieves.
 

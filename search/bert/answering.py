@@ -75,7 +75,7 @@ def answer(
         no_answer_margin: by how much a span's score has to reach that of no answer.
         max_answer: most tokens of an answer.
         offline, device: as for `load_head`.
-        progress: called after every window.
+        progress: called after every passage.
 
     Raises:
         InputError: the question or the text is empty, the question leaves no room for the text, or a number is out of
@@ -124,26 +124,18 @@ def answer_from(
         )
     logits = reader.run(inputs)
     found: list[Answer] = []
-    unanswered = done = 0
-    for passage, some in zip(passages, windows, strict=True):
-        best = -math.inf
-        for number, window in enumerate(some, 1):
-            spans = list(_of_window(passage, window, (number, len(some)), next(logits), how, reader.name))
-            best = max([best, *(one.margin for one in spans)])
-            found += spans
-            done += 1
-            if progress:
-                progress(Progress("reading", done, len(inputs), passages=len(passages)))
-        unanswered += best < how.no_answer_margin
+    for number, (passage, some) in enumerate(zip(passages, windows, strict=True), 1):
+        for window in some:
+            found += _of_window(passage, window, next(logits), how, reader.name)
+        if progress:
+            progress(Progress("reading", number, len(passages), passages=number))
 
-    def placed(one: Answer, rank: int = 0, also: int = 0) -> Answer:
+    def placed(one: Answer, rank: int = 0) -> Answer:
         first, last, page = place(one.hit, one.start, one.end)
-        return replace(one, line_start=first, line_end=last, page=page, rank=rank, also=also)
+        return replace(one, line_start=first, line_end=last, page=page, rank=rank)
 
-    groups = _merged([one for one in found if one.margin >= how.no_answer_margin])
-    answers = [
-        placed(best, rank, len(others)) for rank, (best, *others) in enumerate(groups[: how.answers], 1)
-    ]
+    distinct = _distinct([one for one in found if one.margin >= how.no_answer_margin])
+    answers = [placed(one, rank) for rank, one in enumerate(distinct[: how.answers], 1)]
     nearest = None if answers else max(found, key=lambda one: one.margin, default=None)
     return Answers(
         question=question,
@@ -151,12 +143,10 @@ def answer_from(
         device=reader.device,
         answers=tuple(answers),
         nearest=placed(nearest) if nearest else None,
-        more=len(groups) - len(answers),
+        more=len(distinct) - len(answers),
         passages=len(passages),
         windows=len(inputs),
-        unanswered=unanswered,
         no_answer_margin=how.no_answer_margin,
-        max_answer=how.max_answer,
     )
 
 
@@ -173,7 +163,6 @@ def required(model: str | None) -> str:
 def _of_window(
     passage: Hit | str,
     window: tokenizers.Encoding,
-    which: tuple[int, int],
     logits: dict[str, NDArray[np.float32]],
     how: SpanOptions,
     model: str,
@@ -208,7 +197,6 @@ def _of_window(
             start_logit=float(start[first]),
             end_logit=float(end[last]),
             null_score=null,
-            window=which,
         )
 
 
@@ -242,23 +230,18 @@ def _best_spans(
             return
 
 
-def _merged(found: Sequence[Answer]) -> list[list[Answer]]:
-    """Rank candidates by their scores, equal ones by margin; group each with a better one that it repeats.
+def _distinct(found: Sequence[Answer]) -> list[Answer]:
+    """Candidates by their scores, equal ones by margin, without those that repeat a better one.
 
-    It repeats one if it shares characters with it (read in another window, or in a passage that overlaps; the same
-    span counts once), or if it is the same text elsewhere, whatever its case and white space.
+    One repeats another if it shares characters with it (read in another window, or in a passage that overlaps), or is
+    the same text elsewhere, whatever its case and white space.
     """
-    groups: dict[str, list[Answer]] = {}  # by text
+    kept: dict[str, Answer] = {}  # by text
     for one in sorted(found, key=lambda one: (-one.score, -one.margin, one.document, one.start, one.end)):
-        shared = next((group for group in groups.values() if _share(one, group[0])), None)
         same = " ".join(one.text.casefold().split())
-        group = groups.setdefault(same, []) if shared is None else shared
-        if not any(
-            (one.path, one.document, one.start, one.end) == (e.path, e.document, e.start, e.end)
-            for e in group
-        ):
-            group.append(one)
-    return list(groups.values())
+        if same not in kept and not any(_share(one, other) for other in kept.values()):
+            kept[same] = one
+    return list(kept.values())
 
 
 def _share(one: Answer, other: Answer) -> bool:

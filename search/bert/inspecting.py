@@ -17,6 +17,7 @@ and hands on the sum of the values v_j, each times its weight (Vaswani et al. 20
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -325,6 +326,8 @@ def _embedding(checkpoint: Checkpoint, made: Tokenization, output: NDArray[np.fl
     Args:
         output: (n, d) the model's own input of its first layer.
     """
+    import torch
+
     model = checkpoint.model
     positions = checkpoint.positions(made)
     rows = {"word": [token.id for token in made.tokens], "position": positions}
@@ -335,29 +338,14 @@ def _embedding(checkpoint: Checkpoint, made: Tokenization, output: NDArray[np.fl
         for name, numbers in rows.items()
     }
     parts["sum"] = np.sum(list(parts.values()), axis=0)
-    norm = model.embeddings.LayerNorm
-    own = parts["LayerNorm"] = layer_norm(
-        parts["sum"], _array(norm.weight), _array(norm.bias), float(norm.eps)
-    )
+    norm = copy.deepcopy(model.embeddings.LayerNorm).double()
+    own = parts["LayerNorm"] = _array(norm(torch.from_numpy(parts["sum"])))
     narrow = getattr(getattr(model, "encoder", None), "embedding_hidden_mapping_in", None)  # ALBERT
     narrow = getattr(model, "embeddings_project", narrow)  # ELECTRA
     if narrow is not None:
         own = parts["projection"] = _linear(narrow, own)
     difference = np.abs(own - output) / np.maximum(np.abs(output), 1)
     return EmbeddingLayer(tuple(positions), parts, float(difference.max()))
-
-
-def layer_norm(
-    rows: NDArray[np.float64], weight: NDArray[np.float64], bias: NDArray[np.float64], eps: float
-) -> NDArray[np.float64]:
-    """Each of (n, h) rows less its mean, divided by its standard deviation, scaled and shifted (Ba et al. 2016).
-
-    Args:
-        eps: added to the variance, against division by zero.
-    """
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    deviation = np.sqrt((centred**2).mean(axis=1, keepdims=True) + eps)
-    return centred / deviation * weight + bias
 
 
 def _linear(module: Any, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -368,8 +368,6 @@ class Answer(Location):
         hit: the passage as the index returned it; None where a text was given.
         start_logit, end_logit: of the first and the last token.
         null_score: start and end logit of [CLS] in the same window: the score of "no answer".
-        window: which of the windows of its passage it was read in, from 1, and how many there are.
-        also: at how many other places it was found: the same text, or a span that shares characters with it.
     """
 
     rank: int
@@ -379,8 +377,6 @@ class Answer(Location):
     start_logit: float
     end_logit: float
     null_score: float
-    window: tuple[int, int] = (1, 1)
-    also: int = 0
 
     @property
     def passage_id(self) -> int | None:
@@ -404,9 +400,7 @@ class Answer(Location):
     @property
     def probability(self) -> float:
         """Of this span against no answer, in [0, 1]: `1 / (1 + exp(-margin))`; one half at a margin of 0."""
-        if self.margin >= 0:
-            return 1 / (1 + math.exp(-self.margin))
-        return math.exp(max(self.margin, -700.0)) / (1 + math.exp(max(self.margin, -700.0)))
+        return 1 / (1 + math.exp(-max(self.margin, -700.0)))
 
     @property
     def score(self) -> float:
@@ -424,9 +418,7 @@ class Answers:
         nearest: without an answer, the best of the spans that scored too little; None where no passage was read.
         more: how many further answers there are, which were not asked for.
         passages, windows: that were read.
-        unanswered: in how many of the passages no span reaches the margin.
         no_answer_margin: by how much a span's score has to reach that of no answer.
-        max_answer: most tokens of an answer.
     """
 
     question: str
@@ -437,6 +429,4 @@ class Answers:
     more: int
     passages: int
     windows: int
-    unanswered: int
     no_answer_margin: float
-    max_answer: int

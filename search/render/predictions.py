@@ -253,9 +253,8 @@ def answers(canvas: Canvas, reply: Answers) -> None:
             _draw_answer(canvas, reply.nearest)
     if reply.passages:
         passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
-        without = f"; {reply.unanswered:,} without an answer" if reply.answers and reply.unanswered else ""
         more = f"; {counted(reply.more, 'further answer')} not shown" if reply.more else ""
-        canvas.dim(f"{passages} in {windows} read by {one_line(reply.model)}{without}{more}.")
+        canvas.dim(f"{passages} in {windows} read by {one_line(reply.model)}{more}.")
 
 
 def _draw_answer(canvas: Canvas, answer: Answer) -> None:
@@ -297,10 +296,6 @@ def _sum_line(answer: Answer) -> str:
     parts = [f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"]
     if answer.hit:
         parts.append(f"its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}")
-    if answer.window[1] > 1:
-        parts.append(f"window {answer.window[0]} of {answer.window[1]}")
-    if answer.also:
-        parts.append(f"found at {counted(answer.also, 'other place')}, too")
     return "; ".join(parts)
 
 

@@ -41,7 +41,6 @@ def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
         assert one["score"] == one["probability"]
         assert f"    {one['score']:.3f}  {one['path']}:{one['line_start']}" in out
         assert f"«{' '.join(one['text'].split())}»" in " ".join(out.split())
-        assert 1 <= one["window"][0] <= one["window"][1]
     assert f"{found['more']:,} further answers not shown" in " ".join(out.split())
     assert "its passage ranks" in " ".join(out.split())
     coloured = run(
@@ -67,7 +66,6 @@ def test_no_answer_is_an_answer(run: Run, indexed: Path, reader: Path) -> None:
     assert "The nearest:" in out
     found = json.loads(run("lab", "ask", QUESTION, "--model", reader, "--no-answer-margin", 99, "--json")[1])
     assert found["answers"] == [] and found["nearest"]["rank"] == 0
-    assert found["unanswered"] == found["passages"]
     code, out, _ = run("lab", "ask", QUESTION, "--model", reader, "--where", "path:gone.md")
     assert (code, out) == (0, "No answer: there is no passage to read.\n")
 

@@ -65,14 +65,14 @@ START = PASSAGE.index("in the water")
 ANSWER = Answer(
     rank=1, text="in the water", start=100 + START, end=100 + START + 12, path="/texts/a.md", document="a.md",
     line_start=4, line_end=4, page=None, passage=PASSAGE, passage_start=100, hit=replace(HIT, rank=7, score=0.25),
-    start_logit=3.5, end_logit=1.0, null_score=2.0, window=(2, 3), also=1,
+    start_logit=3.5, end_logit=1.0, null_score=2.0,
 )  # fmt: skip
 
 
-FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 2, 0.0, 30)
+FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 0.0)
 
 
-NONE = replace(FOUND, answers=(), nearest=replace(ANSWER, rank=0), unanswered=4, more=0)
+NONE = replace(FOUND, answers=(), nearest=replace(ANSWER, rank=0), more=0)
 
 
 def sentences(n: int = 3) -> Similarities:
@@ -442,11 +442,10 @@ def test_the_spread_of_random_pairs() -> None:
 def test_answers_with_the_numbers_of_their_sum(found: Answers) -> None:
     shown = " ".join(predictions.answers(found, width=80).split())
     assert (
-        "margin +2.50 over no answer (+3.50 start, +1.00 end, less +2.00); its passage ranks 7 with 0.250; "
-        "window 2 of 3; found at 1 other place, too"
+        "margin +2.50 over no answer (+3.50 start, +1.00 end, less +2.00); its passage ranks 7 with 0.250"
     ) in shown
     assert "is «in the water». " in shown and "0.924" in shown
-    assert ("2 without an answer; 3 further answers not shown." in shown) == bool(found.answers)
+    assert ("; 3 further answers not shown." in shown) == bool(found.answers)
     assert ("No answer: no span in any of the 4 passages has a margin of 0" in shown) == (not found.answers)
 
 
