@@ -18,7 +18,7 @@ from search.render.format import CONTROL
 
 # What comes after the fields of a record: properties, methods, and fields that have their place there.
 _DERIVED: dict[str, tuple[str, ...]] = {
-    "Answer": ("score", "probability", "margin", "span_score", "passage_id", "window"),
+    "Answer": ("score", "probability", "margin", "span_score", "passage_id"),
     "Answers": ("answers", "nearest"),
     "Audit": ("residual", "drift"),
     "Contrast": ("gap", "residual", "words"),
