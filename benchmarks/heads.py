@@ -87,7 +87,7 @@ def trained(out: Path, train: Callable[..., TrainingReport], *data: Path, **give
         done = train(data[0], out, dev=data[1], **given)
         before, after = (figures[done.primary] for figures in (done.before, done.after))
         print(
-            f"{out.name}: {done.counts['train']:,} {done.learned}, step {done.kept} of {done.steps} kept, "
+            f"{out.name}: {done.counts['train']:,} examples, step {done.kept} of {done.steps} kept, "
             f"{done.primary} {interval(before)} before and {interval(after)} after; "
             f"{time.process_time() - started:.0f} s of processor time",
             flush=True,

@@ -183,14 +183,6 @@ class ClassReport:
 
 
 Objective = Literal["pairs", "triplets", "graded", "classify", "tag", "read"]
-_LEARNED = {
-    "pairs": "queries and passages that answer them",
-    "triplets": "queries, passages that answer them and passages that do not",
-    "graded": "pairs of sentences with scores",
-    "classify": "texts with labels",
-    "tag": "sentences with labelled words",
-    "read": "questions with answers",
-}
 
 
 @dataclass(frozen=True)
@@ -271,11 +263,6 @@ class TrainingReport:
     classes: ClassReport | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @property
-    def learned(self) -> str:
-        """What the objective says in words."""
-        return _LEARNED[self.objective]
 
     @property
     def improved(self) -> bool:

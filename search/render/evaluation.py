@@ -202,7 +202,7 @@ def figures_line(done: TrainingReport) -> str:
     """What was learned, and what the figures are of."""
     counts = done.counts
     return (
-        f"{counts['train']:,} {done.learned}; {counts['held_out']:,} to measure with, {counts['chosen_by']:,} to "
+        f"{counts['train']:,} examples; {counts['held_out']:,} to measure with, {counts['chosen_by']:,} to "
         "choose a checkpoint by"
     )
 

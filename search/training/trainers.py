@@ -117,7 +117,7 @@ def fit(
         checkpoint: the one to go on from.
 
     Raises:
-        ModelError: the loss became NaN or infinity, or no checkpoint could be measured.
+        ModelError: no checkpoint could be measured.
     """
     given: dict[str, Any] = {"callbacks": [_Watcher(progress), _Patience(_PATIENCE)]}
     if isinstance(model, Head):
@@ -178,7 +178,6 @@ def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dic
         "metric_for_best_model": "eval_score",
         "greater_is_better": True,
         "logging_steps": max(1, steps // _POINTS),
-        "logging_nan_inf_filter": False,
         "report_to": "none",
         "disable_tqdm": True,
         "log_level": "error",
@@ -240,7 +239,7 @@ class _Patience(EarlyStoppingCallback):
 
 
 class _Watcher(TrainerCallback):
-    """Reports progress, and ends a training that has gone astray."""
+    """Reports progress."""
 
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
         self._progress = progress
@@ -248,14 +247,6 @@ class _Watcher(TrainerCallback):
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
         if self._progress:
             self._progress(Progress("training", state.global_step, state.max_steps))
-
-    def on_log(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
-        loss = given["logs"].get("loss", 0.0)
-        if not math.isfinite(loss):
-            raise ModelError(
-                f"the loss is {loss} at step {state.global_step}: the training has gone astray. "
-                "Begin anew with a lower learning rate: --lr"
-            )
 
 
 def save(model: Any, files: ModelFiles, folder: Path) -> str:

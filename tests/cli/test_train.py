@@ -69,7 +69,7 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
     assert code == 0, err
     said = " ".join(out.split())
     for expected in (
-        "48 texts with labels; 6 to measure with, 6 to choose",
+        "48 examples; 6 to measure with, 6 to choose",
         "freeze 1",
         "calibration error",
         "label precision recall F1 examples",
