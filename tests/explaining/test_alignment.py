@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from search.records.explanations import Explanation
-from search.records.tokens import Token
+from search import Explanation, Token
 
 
 def tokens(text: str) -> tuple[Token, ...]:

@@ -1,16 +1,11 @@
 """Why one passage stands above another: the gap of two scores, split by query word."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import search
 from search.errors import InputError
-from search.explaining.explainer import contrast_of
-from search.records.explanations import Term
-from tests.explaining.test_explanation import by_hand
-from tests.render.test_render import HIT
 
 QUERY = "find the key, turn the lock"
 
@@ -18,23 +13,6 @@ QUERY = "find the key, turn the lock"
 @pytest.fixture
 def index(notes: Path, tiny_model: Path) -> search.Index:
     return search.Index.build(notes, model=str(tiny_model))
-
-
-def test_the_gap_by_hand() -> None:
-    """A's addends are those of by_hand(), 1 in all; B's are half of them, and B has a term of its own."""
-    a = by_hand()
-    b = replace(a, contributions=a.contributions / 2, terms=(Term("door", 0.2),), score=0.75)
-    found = contrast_of(replace(HIT, score=1.25), a, replace(HIT, score=0.75), b)
-    assert [(word.text, word.kind) for word in found.words] == [
-        ("Keys", "word"),
-        ("[CLS] and [SEP]", "special"),
-        ("door", "term"),
-    ]
-    assert [word.gap for word in found.words] == pytest.approx([0.25, 0.25, -0.2])
-    assert (found.words[2].in_a, found.words[2].in_b) == (0, 0.2)
-    assert [partner.text for partner in found.words[0].found_in_a] == ["key", "lock", "door"]
-    assert found.gap == pytest.approx(0.5)
-    assert found.residual == pytest.approx(0.5 - 0.3)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "max"])

@@ -1,4 +1,7 @@
-"""The two matrices, against examples worked by hand and against NumPy."""
+"""The two matrices: by hand, against NumPy, and at any layer beside what transformers computes."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import search
+from search.encoding import Encoder
 from search.errors import InputError
-from search.explaining.explanation import contribution_matrix, similarity_matrix
+from search.explaining.explanation import contribution_matrix, similarity_layers, similarity_matrix
 
 # Query tokens (1, 0) and (0, 2); passage tokens (3, 4), (0, 1) and (-1, 0).
 QUERY = np.array([[1, 0], [0, 2]], dtype=np.float32)
@@ -54,3 +59,109 @@ def test_zero_vectors() -> None:
     assert similarity_matrix(np.zeros((1, 2)), PASSAGE).tolist() == [[0, 0, 0]]
     with pytest.raises(InputError, match="cancel out"):
         contribution_matrix(np.array([[1.0, 0.0], [-1.0, 0.0]]), PASSAGE)
+
+
+A, B = "The cat sat on the mat.", "A kitten was sitting on the rug."
+
+
+def by_transformers(folder: Path, *texts: str) -> list[np.ndarray]:
+    """The cosines of the tokens of two texts, layer by layer."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        states = [
+            model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+            for text in texts
+        ]
+    unit = [[layer[0].double().numpy() for layer in text] for text in states]
+    unit = [[layer / np.linalg.norm(layer, axis=1, keepdims=True) for layer in text] for text in unit]
+    return [first @ second.T for first, second in zip(*unit, strict=True)]
+
+
+@pytest.mark.parametrize("which", ["tiny", "real"])
+def test_every_layer_is_that_of_transformers(which: str, request: pytest.FixtureRequest) -> None:
+    encoder: Encoder = request.getfixturevalue(which)
+    expected = by_transformers(encoder.files.folder, A, B)
+    assert len(expected) == encoder.n_layers + 1
+    several = search.explain(A, B, layer=range(len(expected)), model=encoder)
+    assert sorted(several.similarities) == list(range(len(expected)))
+    for layer, cosines in enumerate(expected):
+        why = search.explain(A, B, layer=layer, model=encoder)
+        np.testing.assert_allclose(why.similarity, cosines, atol=1e-6)
+        assert (why.similarity_layer, why.n_layers) == (layer, encoder.n_layers)
+        np.testing.assert_array_equal(several.at(layer).similarity, why.similarity)
+        np.testing.assert_array_equal(why.contributions, several.contributions)
+    assert several.at("last").similarity_layer == several.at(-1).similarity_layer == encoder.n_layers
+    assert several.at("middle").similarity_layer == search.explain(A, B, model=encoder).similarity_layer
+    for layer in (0, "first", 1.0):
+        with pytest.raises(InputError, match=r"was not computed; there are: \d+\. Ask for several"):
+            search.explain(A, B, layer="last", model=encoder).at(layer)  # type: ignore[arg-type]
+
+
+def test_layers_have_numbers_and_names() -> None:
+    assert similarity_layers(None, 6) == similarity_layers("middle", 6) == [3]
+    assert similarity_layers("last", 6) == similarity_layers(-1, 6) == [6]
+    assert similarity_layers(0, 6) == [0]
+    assert similarity_layers(["last", 0, -1, "middle"], 6) == [6, 0, 3]
+    assert similarity_layers(np.arange(7), 6) == list(range(7))  # type: ignore[arg-type]
+    for number in (1.5, True, [0, 1.5]):
+        with pytest.raises(InputError, match=r"there is no layer (1\.5|True)\. Give its number"):
+            similarity_layers(number, 6)  # type: ignore[arg-type]
+    for wrong, said in ((7, "layer 7 does not exist"), ("first", "no layer 'first'"), ([], "no layer named")):
+        with pytest.raises(InputError, match=said):
+            similarity_layers(wrong, 6)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def index(notes: Path, tiny_model: Path, tmp_path: Path) -> Iterator[search.Index]:
+    return search.Index.build(notes, index=str(tmp_path / "index"), model=str(tiny_model))
+
+
+def test_an_index_takes_layers_too(index: search.Index) -> None:
+    with pytest.raises(InputError, match="layer is of the matrices that explain=True makes"):
+        index.query("key", layer=1)
+    (hit,) = index.query("find the key", k=1)
+    middle = index.explain("find the key", hit)
+    both = index.explain("find the key", hit, layer=["last", 0])
+    assert (middle.similarity_layer, both.similarity_layer, sorted(both.similarities)) == (1, 3, [0, 3])
+    (asked,) = index.encoder.tokens(["find the key"])
+    (found,) = index.encoder.tokens([hit.text], contexts=[hit.context], hidden=[hit.hidden])
+    expected = similarity_matrix(asked.vectors, found.vectors)
+    np.testing.assert_allclose(both.similarity, expected, atol=1e-6)
+    assert not np.allclose(middle.similarity, expected, atol=1e-3)
+    parts = index.explain(search.Question.of("find", ("the key", 0.5)), hit, layer="last")
+    assert parts.similarity.shape == parts.contributions.shape
+    assert list(parts.similarities) == [3]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "dense"}, {"mode": "lexical"}, {"rerank": "late"}, {"weight": 0.5}]
+)
+def test_hits_come_with_their_explanations(index: search.Index, options: dict[str, object]) -> None:
+    plain = index.query("find the key", k=3, **options)  # type: ignore[arg-type]
+    hits = index.query("find the key", k=3, explain=True, layer="last", **options)  # type: ignore[arg-type]
+    assert hits == plain
+    assert isinstance(hits, list)
+    assert all(hit.explanation is None for hit in plain)
+    whys = index.explain_all("find the key", plain, layer="last")
+    for hit, why in zip(hits, whys, strict=True):
+        found = hit.explanation
+        assert found is not None
+        assert abs(found.residual) < 1e-5
+        assert found.score == hit.score
+        np.testing.assert_allclose(found.contributions, why.contributions, atol=1e-6)
+        np.testing.assert_allclose(found.similarity, why.similarity, atol=1e-6)
+        assert found.similarity_layer == 3
+
+
+def test_several_indexes_explain_their_hits(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        search.Index.build(notes, index=str(tmp_path / name), model=str(tiny_model))
+    both = search.Indexes.open([tmp_path / "a", tmp_path / "b"])
+    hits = both.query("find the key", k=4, explain=True)
+    assert {hit.index for hit in hits} == {str(tmp_path / "a"), str(tmp_path / "b")}
+    for hit in hits:
+        assert hit.explanation is not None
+        assert (hit.explanation.passage, hit.explanation.score) == (hit.text, hit.score)

@@ -1,5 +1,7 @@
 """What is drawn for a terminal and written as JSON, CSV and Markdown: whole, harmless, readable without colour."""
 
+from __future__ import annotations
+
 import csv as standard_csv
 import io
 import json as standard_json
@@ -11,11 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.text import Text
 
+from search.explaining.explainer import contrast_of
 from search.ranking.where import parse
-from search.records.comparisons import Similarities
+from search.records.comparisons import Similarities, WhyNot
+from search.records.contents import StoredFile
 from search.records.documents import filter_argument, in_filter
-from search.records.explanations import Term
+from search.records.explanations import Highlight, Term
 from search.records.hits import Hit, Surroundings
 from search.records.options import Ranking
 from search.records.predictions import Answer, Answers
@@ -32,6 +37,7 @@ from search.render.format import (
     where,
 )
 from search.render.heatmap import COSINES, Ends, largest_addend, left_out, part, units
+from search.render.hits import pointed
 from tests.explaining.test_explanation import by_hand
 
 EVIL = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
@@ -470,3 +476,192 @@ def test_a_filter_that_is_printed_is_read_as_what_was_meant(name: str) -> None:
         found = parse(f"{written} and kind=text").condition.parts[0]  # type: ignore[union-attr]
         assert (found.field.name, found.operator, found.values[0].text) == (name, "=", value)  # type: ignore[union-attr]
     assert in_filter("topic", "water") == "topic=water"
+
+
+def test_the_sum_and_the_stored_score() -> None:
+    drawn = why.explanation(replace(by_hand(), recomputed=1.5))
+    assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawn
+    assert "      1.500000 - 2.5e-01 by the embedding that is stored" in drawn
+    assert "mean pooling)" in drawn
+    assert "stored" not in why.explanation(by_hand())
+
+
+def test_a_score_of_two_parts() -> None:
+    hybrid = replace(
+        by_hand(), weight=0.8, terms=(Term("keys", 0.25), Term("lock", 0.125)), score=1.175, mode="hybrid"
+    )
+    drawn = why.explanation(hybrid)
+    assert "score 1.175000 = 0.8 x 1.000000 (24 token pairs) + 0.375000 (2 words found)" in drawn
+    assert "words found" not in why.explanation(by_hand())
+    assert "lock" in drawn
+    assert "+1.1750" in drawn
+
+
+def test_integrated_gradients_say_so() -> None:
+    drawn = " ".join(why.explanation(replace(by_hand(), pooling="cls", steps=32)).split())
+    assert "cls pooling; by integrated gradients in 32 steps, so the residual is their error" in drawn
+
+
+def test_json_of_an_audit() -> None:
+    found = standard_json.loads(json.explanation(replace(by_hand(), recomputed=1.5)))
+    assert found["audit"] == {
+        "returned": 1.25,
+        "recomputed": 1.5,
+        "addends": pytest.approx(1.0),
+        "residual": pytest.approx(0.25),
+        "drift": -0.25,
+    }
+    assert [share["text"] for share in found["shares"]] == ["Keys", "[CLS] and [SEP]"]
+    assert sum(share["contribution"] for share in found["shares"]) == pytest.approx(1.0)
+    assert (found["steps"], found["weight"], found["terms"]) == (0, 1.0, [])
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_nothing_from_a_file_reaches_a_comparison_raw(colour: bool) -> None:
+    evil = "\x1b[31mred\x07\x9b2J \u202egnirts \udcff"
+    hit = replace(HIT, text=evil, title=evil, heading=evil, path=f"/{evil}")
+    made = replace(by_hand(), query=evil, passage=evil)
+    found = contrast_of(hit, made, hit, replace(made, score=1.0))
+    answer = WhyNot(evil, evil, 10, 0, 99, "lower", hit=hit, last=hit, contrast=found, shares=made.shares())
+    missing = WhyNot(evil, evil, 10, 0, 99, "not indexed", "ignored", evil)
+    for drawn in (
+        why.contrast(found, colour=colour),
+        why.why_not(answer, colour=colour),
+        why.why_not(missing, colour=colour),
+    ):
+        assert "\x07" not in drawn
+        assert "\x9b" not in drawn
+        assert "\u202e" not in drawn
+        assert "\x1b[31mred" not in drawn
+        assert "\\x1b[31mred" in drawn
+        drawn.encode()
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        ("found", "among the first 10 hits: p12 ranks 1 of 99"),
+        ("filtered", "A filter leaves it out"),
+    ],
+)
+def test_every_cause_has_its_sentence(cause: str, said: str) -> None:
+    answer = WhyNot("key", "keys.md", 10, 0, 99, cause, hit=HIT, shares=by_hand().shares())  # type: ignore[arg-type]
+    assert said in why.why_not(answer)
+    assert "What it was matched on" in why.why_not(answer)
+    assert standard_json.loads(json.document(answer))["matched_on"][0]["text"] == "Keys"
+
+
+PROSE = "\n".join(f"line {number} says this and that" for number in range(1, 21))
+
+
+def hit(text: str, kind: str = "text", **more: object) -> Hit:
+    lines = text.count("\n")
+    made = replace(
+        HIT,
+        text=text,
+        end=len(text),
+        file=StoredFile(kind),
+        heading="",
+        line_start=7,
+        line_end=7 + lines,
+        path="/notes/a.txt",
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def marks_of(text: str, **weights: float) -> list[Highlight]:
+    return [
+        Highlight(*found.span(), weight)
+        for word, weight in weights.items()
+        for found in re.finditer(rf"\b{word}\b", text)
+    ]
+
+
+def drawn(shown: Hit, marks: list[Highlight] | None = None, width: int = 60, **options: object) -> list[str]:
+    """The lines of the passage, without what stands above."""
+    lines = hits.hits([shown], marks=[marks or []], width=width, **options).splitlines()  # type: ignore[arg-type]
+    return lines[1 + bool(shown.title or shown.heading) :]
+
+
+def test_lines_are_numbered_as_in_the_file_and_keep_their_indentation() -> None:
+    text = "def turn(key):\n    if key:\n\n\treturn 1"
+    assert drawn(hit(text, "code")) == [
+        "   7  def turn(key):",
+        "   8      if key:",
+        "   9",
+        "  10      return 1",
+    ]
+    assert drawn(hit("a\r\nb", line_end=8)) == ["   7  a", "   8  b"]
+
+
+def test_the_rows_whose_words_add_most_are_shown() -> None:
+    shown = drawn(hit(PROSE), marks_of(PROSE, **{"12": 0.2, "14": 0.1, "3": 0.25}))
+    lines = [f"{number + 6:>4}  line {number} says this and that" for number in range(9, 15)]
+    assert shown == [*lines[:5], f"{lines[5]} …"]
+    assert [line.strip() for line in drawn(hit(PROSE))] == [
+        *(f"{n + 6}  line {n} says this and that" for n in range(1, 6)),
+        "12  line 6 says this and that …",
+    ]
+    whole = "\n".join(PROSE.split("\n")[:8])
+    assert len(drawn(hit(whole), marks_of(whole, **{"8": 1}))) == 8
+
+
+def test_a_long_line_is_wrapped_below_its_first_word_and_cut_around_the_match() -> None:
+    text = "- item " + "of words and more " * 40 + "the key is here " + "and so on " * 20
+    shown = drawn(hit(text), marks_of(text, key=1.0))
+    assert len(shown) == 6
+    assert shown[0].startswith("   7  … ")
+    assert {line[:6] for line in shown[1:]} == {" " * 6}
+    assert any("key" in line for line in shown)
+    assert shown[-1].endswith(" …")
+    assert all(len(line) <= 60 for line in shown)
+
+
+def test_its_own_heading_is_not_said_twice() -> None:
+    text = "## Find\n\nThe key.\n"
+    assert drawn(hit(text, "markdown", heading="Keys > Find", title="Keys", line_end=9)) == ["   9  The key."]
+    text = "Find\n====\n\nThe key."
+    assert drawn(hit(text, "rst", heading="Find", title="")) == ["  10  The key."]
+    assert drawn(hit("## Find", "markdown", heading="Find", title="")) == ["   7  ## Find"]
+
+
+def test_words_are_marked_in_colour_alone() -> None:
+    text = "Open \x1b[31m the key \u202e of it, the lock"
+    marks = marks_of(text, key=1.0, lock=0.1)
+    (plain,) = drawn(hit(text), marks)
+    assert plain == "   7  Open \\x1b[31m the key \\u202e of it, the lock"
+    (coloured,) = drawn(hit(text), marks, colour=True)
+    line = Text.from_ansi(coloured)
+    assert line.plain == plain
+    styles = {line.plain[span.start : span.end]: span.style for span in line.spans}
+    assert (styles["key"].bold, styles["key"].color.number) == (True, 2)
+    assert (styles["lock"].bold, styles["lock"].color.number) == (None, 2)
+
+
+def test_code_has_the_colours_of_its_language() -> None:
+    text = "def turn(key):\n    return 'door'  # of it"
+    code = hits.hits([hit(text, "code", path="/notes/a.py")], colour=True)
+    assert code != hits.hits([hit(text, "text", path="/notes/a.py")], colour=True)
+    assert [line.plain for line in map(Text.from_ansi, code.splitlines()[2:])] == drawn(hit(text, "code"))
+    unknown = hits.hits([hit(text, "code", path="/notes/a.unknown")], colour=True)
+    assert "\x1b[35mdef" in code and "\x1b[35m" not in unknown
+
+
+def test_what_stands_around_is_numbered_alike_and_nothing_is_cut() -> None:
+    beside = Surroundings(((5, "\x07before"), (6, "")), ((27, "after"),))
+    shown = drawn(hit(PROSE), around=[beside])
+    assert shown[:3] == ["   5  \\x07before", "   6", "   7  line 1 says this and that"]
+    assert shown[-1] == "  27  after"
+    assert len(shown) == 23
+
+
+def test_lines_and_places_for_other_programs() -> None:
+    shown = hit(PROSE)
+    marks = marks_of(PROSE, **{"12": 0.2})
+    assert pointed(shown, marks, Surroundings()) == (18, 6, "line 12 says this and that")
+    assert pointed(hit("## Find\n\nThe key.", heading="Find"), [], Surroundings()) == (9, 1, "The key.")
+    first = marks_of(PROSE, **{"1": 0.2})
+    assert pointed(shown, first, Surroundings(start="More: ")) == (7, 12, "More: line 1 says this and that")
+    assert pointed(hit("a\nb", "csv", line_end=7), [], Surroundings(start="1,")) == (7, 1, "a")
+    assert pointed(hit("a\nb", "docx"), [], Surroundings()) == (1, 1, "a")
+    assert pointed(hit(""), [], Surroundings()) == (7, 1, "")
