@@ -26,9 +26,7 @@ _MODEL_ALONE = ("--parameters", "--modules")
 
 def inspect(
     output: DrawnOutput,
-    text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="The text to read; with --passages a file.")
-    ] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to read.")] = None,
     text2: Annotated[
         str | None, typer.Argument(metavar="TEXT2", help="The second text of a pair, or to compare with.")
     ] = None,
@@ -66,10 +64,6 @@ def inspect(
         bool, _itself("--parameters", help="Its tensors by name, with shape and count.")
     ] = False,
     modules: Annotated[bool, _itself("--modules", help="Its modules as a tree.")] = False,
-    passages: Annotated[
-        bool,
-        typer.Option("--passages", help="Show each passage of the file TEXT, and what of it is encoded."),
-    ] = False,
     values: Annotated[
         int, output_option(metavar="N", min=0, help="Show the first N numbers of vectors, too.")
     ] = 0,
@@ -87,7 +81,6 @@ def inspect(
     attention with all heads to choose from. Without a text: --parameters, --modules.
     """
     modes = {
-        "--passages": passages,
         "--parameters": parameters,
         "--modules": modules,
         "--word": bool(word),
@@ -95,10 +88,7 @@ def inspect(
         "--token": token is not None,
         "--attention": (attention or layer is not None or rollout) and token is None,
     }
-    named = [mode for mode, given in modes.items() if given]
-    mode = named[0] if named else ""
-    if len(named) > 1:
-        raise typer.BadParameter(f"{named[0]} and {named[1]} exclude each other")
+    mode = _the_only(modes)
     if (text is None) != (mode in _MODEL_ALONE):
         raise typer.BadParameter("give a text, or --parameters or --modules alone", param_hint="TEXT")
     if mode == "--equal-rows" and text2 is None:
@@ -117,12 +107,7 @@ def inspect(
     from search.render import inspection as draw
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
-    if mode == "--passages":
-        from search.indexing.plan import passages_of
-
-        cut = passages_of(str(text), model=model, offline=offline)
-        shown = _Shown(cut, draw.passages, lambda: draw.passages_json(cut))
-    elif mode == "--parameters":
+    if mode == "--parameters":
         tensors = bert.parameters(**which)
         shown = _Shown(tensors, draw.parameters, lambda: draw.parameters_json(tensors))
     elif mode == "--modules":
@@ -145,6 +130,18 @@ def inspect(
         output.note(_saved(save, shown.arrays or shown.record))
     else:
         output.result(shown.record, shown.text, data=shown.data, png=shown.png, html=shown.html)
+
+
+def _the_only(given: dict[str, bool]) -> str:
+    """The option that is given; "" for none.
+
+    Raises:
+        typer.BadParameter: there are two.
+    """
+    named = [name for name, is_given in given.items() if is_given]
+    if len(named) > 1:
+        raise typer.BadParameter(f"{named[0]} and {named[1]} exclude each other")
+    return named[0] if named else ""
 
 
 @dataclass(frozen=True)
@@ -237,9 +234,7 @@ def vocabulary(
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
     given = {"TEXT": text, "--ids": ids, "--token": token, "--near": near}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) > 1:
-        raise typer.BadParameter(f"{named[0]} and {named[1]} exclude each other")
+    _the_only({name: value is not None for name, value in given.items()})
     if near is not None:
         output.show(bert.neighbours(near, k=k, **which), draw.neighbours)
     elif text is not None:

@@ -19,8 +19,7 @@ from pathlib import Path
 from search.corpus import Cutter, Skipped, SourceFile, documents, load, walk
 from search.corpus.files import Reason
 from search.encoding.encoder import Encoder
-from search.errors import InputError, ReadError
-from search.records.documents import Passage
+from search.errors import ReadError
 from search.records.reports import Changes
 from search.store.database import connect_to_read, reading
 from search.store.layout import DATABASE, is_index, own_part
@@ -302,32 +301,3 @@ def cutter_for(
     return Cutter(
         encoder.tokenizer, max_tokens=room_for(encoder), boilerplate=boilerplate, **asdict(settings)
     )
-
-
-def passages_of(
-    file: str | Path, *, model: str | None = None, offline: bool = False
-) -> list[tuple[str, list[Passage]]]:
-    """The passages of each document in a file, by the document's name, as a new index of its folder would have them.
-
-    But for boilerplate, which only a folder tells.
-
-    Args:
-        model: whose tokens are counted; None for the default model.
-
-    Raises:
-        InputError: there is no such file.
-        ReadError: it cannot be read.
-    """
-    path = Path(file).expanduser()
-    if not path.is_file():
-        raise InputError(f"there is no file '{file}'. Name one whose passages are to be shown.")
-    facts = path.stat()
-    source = SourceFile(path.name, path, facts.st_size, facts.st_mtime_ns, facts.st_ino)
-    cutter = cutter_for(
-        Encoder(model, offline=offline) if model else Encoder(offline=offline), PassageSettings()
-    )
-    return [
-        (document.name, cutter.cut(document))
-        for document in documents(source, load(source))
-        if not isinstance(document, Skipped)
-    ]

@@ -14,7 +14,6 @@ import numpy as np
 from rich.table import Column, Table
 from rich.text import Text
 
-from search.records.documents import Passage
 from search.records.inspections import (
     ContextualCosines,
     Decoded,
@@ -27,7 +26,7 @@ from search.records.inspections import (
     Vocabulary,
 )
 from search.render import json
-from search.render.format import escape, first_values, fixed, letters, one_line
+from search.render.format import first_values, fixed, letters, one_line
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
 _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosine_of_two_tokens")  # as JSON
@@ -400,37 +399,3 @@ def _entry(entry: Entry) -> tuple[str, Text]:
     if entry.word not in (entry.piece, entry.piece.removeprefix("##")):
         text.append(f"  {one_line(entry.word)}", style="dim")
     return str(entry.id), text
-
-
-@as_text
-def passages(canvas: Canvas, found: Sequence[tuple[str, Sequence[Passage]]]) -> None:
-    """Each passage of a file as it is and, where that differs, as it is encoded."""
-    for name, cut in found:
-        canvas.line((f"{escape(name)}: {len(cut):,} passages", "bold"))
-        for place, passage in enumerate(cut, start=1):
-            canvas.gap()
-            page = f", page {passage.page}" if passage.page else ""
-            canvas.line(
-                (f"{place}  lines {passage.line_start}-{passage.line_end}{page}", "cyan"),
-                (f"  {passage.n_tokens} tokens  {escape(passage.heading)}", "dim"),
-            )
-            _draw_text(canvas, passage.text, "")
-            if passage.encoded != passage.text:
-                canvas.dim("encoded:", indent=3)
-                _draw_text(canvas, passage.encoded, "green")
-
-
-def _draw_text(canvas: Canvas, text: str, style: str) -> None:
-    for line in text.splitlines():
-        if line.strip():
-            canvas.line(escape(line.rstrip()), style=style, indent=3)
-
-
-def passages_json(found: Sequence[tuple[str, Sequence[Passage]]]) -> str:
-    """One JSON document: each document with its passages and what of them is encoded."""
-    return json.document(
-        [
-            {"document": name, "passages": [{**json.plain(one), "encoded": one.encoded} for one in cut]}
-            for name, cut in found
-        ]
-    )

@@ -277,15 +277,3 @@ def test_nothing_from_a_text_reaches_the_terminal_raw(run: Run) -> None:
             assert (code, err) == (0, "")
             assert not {"\x00", "\u202e"} & set(out) and "\x1b[31m\x00" not in out
             assert ("\x1b[" in out) == (colour == "always")
-
-
-def test_passages_of_a_file(tmp_path: Path, run: Run) -> None:
-    source = "# Keys\n\nTurn the **lock** with [the key](https://example.org/k).\n\n```\nopen()\n```\n"
-    (tmp_path / "a.md").write_text(source, encoding="utf-8")
-    out = run(tmp_path / "a.md", "--passages")[1]
-    assert "a.md: 1 passages" in out and "Turn the **lock** with [the key](https://example.org/k)." in out
-    (document,) = json.loads(run(tmp_path / "a.md", "--passages", "--json")[1])
-    (passage,) = document["passages"]
-    assert (document["document"], source[passage["start"] : passage["end"]]) == ("a.md", passage["text"])
-    assert " ".join(passage["encoded"].split()).endswith("Turn the lock with the key. open()")
-    assert run(tmp_path / "none.md", "--passages")[0] == 1
