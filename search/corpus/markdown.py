@@ -162,14 +162,11 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     if match is None or match.end() > _LONGEST_FRONT_MATTER:
         return {}, 0
     try:
-        values = _values(match["fence"], unix_lines(match["block"]))
+        block = unix_lines(match["block"])
+        values = _from_yaml(block) if match["fence"] == "---" else toml(block, "the front matter")
         return (json_values(values), match.end()) if isinstance(values, dict) else ({}, 0)
     except Exception:  # for a malformed number, date or tag PyYAML raises whatever comes
         return {}, 0
-
-
-def _values(fence: str, block: str) -> Any:
-    return _from_yaml(block) if fence == "---" else toml(block, "the front matter")
 
 
 def _from_yaml(block: str) -> Any:

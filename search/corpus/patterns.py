@@ -153,9 +153,8 @@ def ignores(rules: Rules, path: str) -> bool:
     return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
-def built_in_rules() -> Rules:
-    """The rules that hold before any ignore file has spoken."""
-    return (("", Patterns(_NEVER_WANTED.split())),)
+# The rules that hold before any ignore file has spoken.
+BUILT_IN: Rules = (("", Patterns(_NEVER_WANTED.split())),)
 
 
 def with_file(outer: Rules, folder: str, ignore_file: Path) -> Rules:

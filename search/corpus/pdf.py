@@ -72,13 +72,9 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
         if error.err_code == _PASSWORD:
             raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only") from None
         raise ReadError(path, Reason.DAMAGED, f"it is no whole PDF ({error})") from None
-    pages: list[list[Line]] = []
-    pictures = []
-    for number in range(1, len(document) + 1):
-        lines, is_picture = _page(document, number - 1)
-        pages.append(lines)
-        if is_picture:
-            pictures.append(number)
+    read = [_page(document, index) for index in range(len(document))]
+    pages = [lines for lines, _ in read]
+    pictures = [number for number, (_, is_picture) in enumerate(read, 1) if is_picture]
     if not any(pages):
         raise ReadError(path, Reason.NO_TEXT, "a scan can be read once OCR has added the text")
     writing = Writing(path, "pdf")

@@ -197,9 +197,7 @@ class Reader:
             child.stdin.flush()
             answer: Items | tuple[str, str] = pickle.load(child.stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
-            if time.monotonic() >= deadline:
-                raise ReadError(path, Reason.TOO_SLOW, f"longer than {SECONDS:g} seconds") from None
-            raise _failure(path, child) from None
+            raise _failure(path, child, time.monotonic() >= deadline) from None
         except BaseException:
             self.close()
             raise
@@ -233,10 +231,12 @@ class Reader:
             self._child = None
 
 
-def _failure(path: str, child: subprocess.Popen[bytes]) -> ReadError:
+def _failure(path: str, child: subprocess.Popen[bytes], is_late: bool) -> ReadError:
     """The error for a child that gave no answer."""
     child.kill()
     code = child.wait()
+    if is_late:
+        return ReadError(path, Reason.TOO_SLOW, f"longer than {SECONDS:g} seconds")
     if code == _NO_MEMORY:
         return ReadError(path, Reason.OUT_OF_MEMORY)
     return ReadError(path, Reason.CRASHED, f"exit code {code}")

@@ -18,7 +18,7 @@ from search.corpus.files import (
     refusal,
     unreadable,
 )
-from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, ignores, with_file
+from search.corpus.patterns import BUILT_IN, IGNORE_FILES, Patterns, Rules, ignores, with_file
 from search.errors import InputError
 
 
@@ -72,7 +72,7 @@ def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
 
 def _first_level(root: Path) -> _Level:
     try:
-        return _Level("", str(root), built_in_rules())
+        return _Level("", str(root), BUILT_IN)
     except FileNotFoundError:
         problem = "does not exist; check the spelling, or mount the drive it is on"
     except NotADirectoryError:
