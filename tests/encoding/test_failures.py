@@ -1,17 +1,15 @@
 """A conversion that fails: PyTorch takes over, it is said and remembered, and can be forgotten."""
 
 import importlib.metadata
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from search import Encoder
-from search.cli.app import main
-from search.encoding import cache
 from search.errors import ModelError
-from tests.conftest import save_tiny_bert
+from tests.conftest import Run, save_tiny_bert
+from tests.encoding.test_cache import listed
 
 
 @pytest.fixture
@@ -61,39 +59,31 @@ def test_an_update_of_a_package_tries_again(
     assert len(tries) == 2
 
 
-def test_seewhy_models_lists_and_removes_it(
-    tries: list[str], model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def seewhy(*args: str) -> tuple[str, str]:
-        monkeypatch.setattr("sys.argv", ["seewhy", *args])
-        with pytest.raises(SystemExit):
-            main()
-        return capsys.readouterr()
-
+def test_seewhy_models_lists_and_removes_it(tries: list[str], model: str, run: Run) -> None:
     Encoder(model).encode(["key"])
-    assert "no such operation" in seewhy("lab", "models")[0]
-    (row,) = json.loads(seewhy("lab", "models", "--json")[0])
+    assert "no such operation" in run("lab", "models")[1]
+    (row,) = listed(run)
     assert row["name"] == model
     assert "no such operation" in row["problem"]
-    assert "could not be converted" in seewhy("lab", "models", "--remove", model)[1]
-    assert not any(model.problem for model in cache.listed())
+    assert "could not be converted" in run("lab", "models", "--remove", model)[2]
+    assert listed(run) == []
     Encoder(model).encode(["key"])
     assert len(tries) == 2
 
 
 def test_a_later_success_takes_its_place(
-    tries: list[str], model: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    tries: list[str], model: str, own_cache: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Encoder(model).encode(["key"])
-    assert [bool(model.problem) for model in cache.listed()] == [True]
+    assert [bool(model["problem"]) for model in listed(run)] == [True]
     monkeypatch.undo()
     monkeypatch.setenv("SEEWHY_CACHE", str(own_cache))
     assert Encoder(model, engine="openvino").encode(["key"]).shape == (1, 32)
-    assert not any(model.problem for model in cache.listed())
+    assert not any(model["problem"] for model in listed(run))
 
 
 def test_a_model_that_torch_cannot_load_either_is_not_remembered(
-    tries: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tries: list[str], tmp_path: Path, run: Run
 ) -> None:
     from safetensors.numpy import load_file, save_file
 
@@ -103,4 +93,4 @@ def test_a_model_that_torch_cannot_load_either_is_not_remembered(
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match="incomplete"):
         Encoder(str(folder)).encode(["key"])
-    assert not any(model.problem for model in cache.listed())
+    assert not any(model["problem"] for model in listed(run))

@@ -194,13 +194,6 @@ def test_a_damaged_file_of_a_model_is_one_plain_error(tmp_path: Path, file: str,
     assert "\n" not in str(caught.value)
 
 
-def test_pickled_weights_of_a_module_are_refused(tmp_path: Path) -> None:
-    folder = save_tiny_bert(tmp_path / "model")
-    (folder / "1_Pooling" / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(ModelError, match="pickle files only"):
-        Encoder(str(folder))
-
-
 def test_an_adapter_is_refused(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "adapter_config.json").write_text("{}", encoding="utf-8")

@@ -152,9 +152,7 @@ def test_workers_with_other_arithmetic(tiny: Encoder) -> None:
         worker.kill()
 
 
-@pytest.mark.parametrize(
-    "bad", [0, -1, True, "", "two", "-1", "ray:/", "rays", "9" * 5000], ids=lambda bad: repr(bad)[:9]
-)
+@pytest.mark.parametrize("bad", [0, True, "two", "9" * 5000], ids=lambda bad: repr(bad)[:9])
 def test_bad_numbers_of_workers(notes: Path, bad: int | str) -> None:
     with pytest.raises(InputError, match="workers is .* number of processes"):
         Index.build(notes, workers=bad)

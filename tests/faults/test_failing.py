@@ -8,13 +8,13 @@ SEED = 4
 
 
 def test_calls_from_python_that_fail(place: Path) -> None:
-    outcome = every_failure(place, seed=SEED, most=7)
+    outcome = every_failure(place, seed=SEED, most=4)
     outcome.require_clean()
-    assert outcome.runs == 21
+    assert outcome.runs == 12
     assert outcome.figures["raised"]
 
 
 def test_a_database_without_room_to_grow(place: Path) -> None:
-    outcome = no_room(place, seed=SEED, most=4)
+    outcome = no_room(place, seed=SEED, most=2)
     outcome.require_clean()
-    assert outcome.runs >= 6
+    assert outcome.runs >= 4

@@ -17,7 +17,6 @@ import pytest
 
 from search import Index
 from search.cli.app import main
-from tests.conftest import DATA
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX names, pipes or links")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs a file system that takes any bytes")
@@ -114,34 +113,8 @@ def test_contents_that_are_no_text(folder: Folder) -> None:
     assert report["documents"] == 1 + 9 - sum(group["count"] for group in report["skipped"])
 
 
-def test_unicode_in_every_width_is_found(folder: Folder) -> None:
-    text = "search the model and turn the door"
-    for encoding in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
-        folder.write(f"{encoding}.txt", text.encode(encoding))
-    assert folder.index()["skipped"] == []
-    assert len(folder.found(text)) == 8
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the files of shared/data")
-def test_one_real_file_of_each_encoding(folder: Folder) -> None:
-    names = []
-    for place in sorted((DATA / "folders" / "encodings").iterdir()):
-        if place.is_dir():
-            file = min(place.iterdir(), key=lambda file: (file.stat().st_size, file.name))
-            if file.stat().st_size > 20_000:
-                continue
-            folder.write(f"{place.name}/{file.name}", file.read_bytes())
-            names.append(f"{place.name}/{file.name}")
-    assert len(names) > 45
-    report = folder.index()
-    assert report["documents"] + sum(group["count"] for group in report["skipped"]) == len(names) + 1
-    assert set(reasons(report)) <= {"undecodable", "no text"}
-    assert report["documents"] > 45
-
-
-@pytest.mark.parametrize("suffix", ["txt", "md", "csv"])
-def test_a_single_long_line(folder: Folder, suffix: str) -> None:
-    folder.write(f"long.{suffix}", "text\n" * (suffix == "csv") + "the door and the lock " * 5_000)
+def test_a_single_long_line(folder: Folder) -> None:
+    folder.write("long.csv", "text\n" + "the door and the lock " * 5_000)
     report = folder.index()
     assert (report["skipped"], report["truncated_tokens"]) == ([], 0)
     assert report["passages"] > 250
@@ -252,23 +225,6 @@ def test_a_file_that_the_system_does_not_give(
     assert stored(folder, "closed.txt") == ["the door is shut now"]
 
 
-def test_a_folder_that_the_system_does_not_list(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder.write("shut/a.txt", "the door is open")
-    folder.index()
-    real = os.scandir
-
-    def denied(path: Any = ".") -> Any:
-        if Path(os.fsdecode(path)).name == "shut":
-            raise PermissionError(13, "Permission denied")
-        return real(path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", denied)
-        report = folder.index()
-    assert (report["removed"], reasons(report)) == (0, {"unreadable folder": ["shut"]})
-    assert stored(folder, "a.txt") == ["the door is open"]
-
-
 # Names.
 
 
@@ -308,7 +264,7 @@ def test_names_of_every_kind(folder: Folder) -> None:
 
 
 @linux_only
-@pytest.mark.parametrize("name", [b"caf\xe9", b"new\nline", b"\x1b[31mred", b"-o", b"a 'quote\""])
+@pytest.mark.parametrize("name", [b"caf\xe9", b"new\n\x1b[31mline"])
 def test_a_root_with_a_strange_name(folder: Folder, name: bytes) -> None:
     root = folder.path.parent / os.fsdecode(name)
     folder.path.rename(root)

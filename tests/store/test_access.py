@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from search import Index
-from search.store import files
 from tests.cli.test_surroundings import shell
 from tests.conftest import Run, skip_or_fail
 
@@ -39,7 +38,7 @@ def test_files_that_are_truncated_while_they_are_open_end_no_process(indexed: Pa
 
 def test_files_of_a_large_index_are_mapped(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Index.open(indexed).query("turn the key")
-    monkeypatch.setattr(files, "_MOST_READ", 0)
+    monkeypatch.setattr("search.store.files._MOST_READ", 0)
     assert Index.open(indexed).query("turn the key") == read
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from search import Index, IndexDamaged, Progress
-from search.store.files import writer_lock
 from tests.conftest import Run
 from tests.store import damage
 from tests.store.damage import flip, segment_file, truncate
@@ -87,7 +87,7 @@ def test_damaged_files_are_made_again(run: Run, index: Index, name: str) -> None
     code, bad, _ = checked(run)
     assert (code, bad[check]) == (1, ("damaged", 1, REPAIR))
     assert REPAIR in run("check")[1]
-    with writer_lock(index.path):
+    with FileLock(index.path / "writer.lock"):
         assert "is writing to the index" in run("check", "--repair")[2]
     code, bad, report = checked(run, "--repair")
     assert (code, bad) == (0, {})
@@ -101,7 +101,7 @@ def test_stray_files_are_deleted_and_those_of_others_stay(run: Run, index: Index
     stray.write_bytes(b"x")
     (index.path / "ann" / "letter.txt").write_text("Dear", encoding="utf-8")
     assert checked(run)[:2] == (0, {"leftovers": ("stale", 1, REPAIR)})
-    with writer_lock(index.path):  # a run under way may be about to name it
+    with FileLock(index.path / "writer.lock"):  # a run under way may be about to name it
         assert checked(run)[:2] == checked(run, "--repair")[:2] == (0, {})
     assert checked(run, "--repair")[:2] == (0, {})
     assert (stray.exists(), (index.path / "ann" / "letter.txt").exists()) == (False, True)
@@ -178,3 +178,20 @@ def test_there_is_no_index(run: Run) -> None:
     code, out, err = run("check", "-i", "nope")
     assert (code, out) == (1, "")
     assert "no index 'nope'" in err
+
+
+def test_a_damaged_vector_file_is_mentioned_once(tmp_path: Path, tiny_model: Path) -> None:
+    """In the second search of a process, and of enough passages, the codes are looked at."""
+    lines = (json.dumps({"text": f"{choice} number {n}"}) for n, choice in enumerate(["key", "door"] * 300))
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    built = Index.build(tmp_path / "notes", model=str(tiny_model))
+    before = built.query("a key", mode="dense")
+    segment_file(built.path, ".faiss").write_bytes(b"x")
+    opened = Index.open(built.path)
+    assert opened.query("a key", mode="dense") == before
+    assert opened.notes == ()
+    for _ in range(2):
+        assert opened.query("a key", mode="dense") == before
+        (note,) = opened.notes
+        assert "damaged" in note and note.endswith("seewhy check --repair")

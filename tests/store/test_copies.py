@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from search import Index
-from search.corpus.boilerplate import repeatable, text_key
 
 LICENCE = (
     "many people may use their own key to open the door and turn the lock as they like if they call the "
@@ -27,34 +26,6 @@ def licensed(tmp_path: Path, tiny_model: Path) -> Index:
         rows = "".join(f"{line}\n" for line in lines)
         (folder / f"{number}.csv").write_text(f"text\n{rows}", encoding="utf-8")
     return Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
-
-
-def test_texts_are_the_same_but_for_what_says_nothing() -> None:
-    assert text_key("Copyright (c) 2019 Ada, all rights!") == text_key("copyright c 2024  ADA\nall rights")
-    assert text_key("version 3 of it") != text_key("version 4 of it")
-    assert text_key("...") == text_key("2019") == 0
-
-
-@pytest.mark.parametrize("unit", ["<", "_", "# ", "a", "a b\n", " \r", "-\n"])
-def test_what_repeats_is_looked_for_in_linear_time(unit: str) -> None:
-    """300,000 characters; in the square of them it would not end."""
-    text = unit * (300_000 // len(unit))
-    keys = {key for *_, key in repeatable(text, 0, len(text))}
-    assert len(keys) == 2 * (unit == "a b\n")
-
-
-def test_the_shortest_runs_of_lines_cover_what_repeats() -> None:
-    """Whatever stands before and behind, the first line and the last one are in a run that is always there."""
-    repeated = ["one", "two " * 30, "three " * 12, "four " * 12, "five"]
-
-    def keys(before: str, behind: str) -> dict[int, tuple[int, int]]:
-        text = "\n".join((before, *repeated, behind))
-        shift = len(before)
-        return {key: (start - shift, end - shift) for start, end, key in repeatable(text, 0, len(text))}
-
-    here, there = keys("a b c", "d e f"), keys("something else that is longer", "g")
-    common = [here[key] for key in here.keys() & there.keys()]
-    assert (min(common)[0], max(end for _, end in common)) == (1, len("\n".join(("", *repeated, ""))))
 
 
 @pytest.mark.parametrize(
@@ -104,36 +75,33 @@ def test_changed_files_are_counted_anew(licensed: Index) -> None:
     assert {hit.copies for hit in index.query("open the door", k=20)} == {0}
 
 
-@pytest.mark.parametrize("between", ["\n\n", "\n"])
-def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model: Path, between: str) -> None:
-    """500 files with the same head and foot, which would share passages with each file's own text."""
+def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:
+    """120 files with the same head and foot, which would share passages with each file's own text."""
     folder = tmp_path / "notes"
     folder.mkdir()
     head = "".join(f"# {line}\n" for line in LICENCE.split(" and "))
     foot = "write to the people of the other side if you look for more of this,\n" * 2
-    for number in range(500):
+    for number in range(120):
         own = f"{OWN.format(number)}, it is part {number + 10_000} of the whole"
         year = 2000 + number % 10
-        text = f"{head}{between}{own}{between}{foot}in ({year})\n"
+        text = f"{head}\n{own}\n{foot}in ({year})\n"
         (folder / f"{number}.txt").write_text(text, encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
-    assert index.status().copied_texts == index.status().copies / 500
+    assert index.status().copied_texts == index.status().copies / 120
     for asked in (LICENCE[:60], foot):
         hits = index.query(asked, k=10, mode="lexical")
         copied = [hit for hit in hits if hit.copies]
         assert len(copied) == len({hit.text for hit in copied}) <= index.status().copied_texts
-        assert hits[0].copies == 499
+        assert hits[0].copies == 119
         assert not any("water" in hit.text for hit in copied)
     own = index.query(OWN.format(77), k=1, mode="lexical")[0]
     assert (own.document, own.copies) == ("77.txt", 0)
     assert "other side" not in own.text
     assert "door" not in own.text
     # What is known stays known: a file that comes later is cut in the same way.
-    (folder / "new.txt").write_text(
-        f"{head}{between}another text of its own{between}{foot}in", encoding="utf-8"
-    )
+    (folder / "new.txt").write_text(f"{head}\nanother text of its own\n{foot}in", encoding="utf-8")
     index = Index.build(folder, index=str(index.path))
-    assert index.query(foot, k=1, mode="lexical")[0].copies == 500
+    assert index.query(foot, k=1, mode="lexical")[0].copies == 120
 
 
 def test_what_surrounds_the_text_of_pages_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:

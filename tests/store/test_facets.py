@@ -137,7 +137,7 @@ PATHS = st.lists(st.text("ab*[]\\!'#? é\u0301", min_size=1, max_size=3), max_si
 
 
 @settings(
-    max_examples=60,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

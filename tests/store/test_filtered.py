@@ -158,16 +158,9 @@ class Corpus:
 
 State = str
 STATES: dict[State, Callable[[Corpus], None]] = {
-    "file": Corpus.save_vectors,
     "no file": lambda corpus: None,
     "file, deleted, tail": lambda corpus: (corpus.save_vectors(), corpus.delete(15), corpus.add(15)),  # type: ignore[func-returns-value]
-    "damaged file": lambda corpus: (corpus.save_vectors(), corpus.delete(5), damage(corpus.folder)),  # type: ignore[func-returns-value]
 }
-
-
-def damage(folder: Path) -> None:
-    (file,) = (folder / "ann").glob("*.faiss")
-    file.write_bytes(file.read_bytes()[:-1])
 
 
 @pytest.fixture(params=STATES)
@@ -268,11 +261,11 @@ def some(chance: random.Random, depth: int = 0) -> Filter:
 def test_random_filters_and_queries_equal_brute_force(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """250 for each state, so 1,000: the same ids in the same order, and always min(k, matches) of them."""
+    """150 for each state: the same ids in the same order, and always min(k, matches) of them."""
     chance = random.Random(12)
     store = [Store(corpus.folder), Store(corpus.folder)]
     sizes, by_faiss = set(), 0
-    for turn in range(250):
+    for turn in range(150):
         # One of them never loads the file for so few passages, the other one does when it is first asked.
         monkeypatch.setattr(module, "_ALWAYS_READ", 2000 * (turn % 2))
         text, passes = some(chance)
@@ -287,38 +280,4 @@ def test_random_filters_and_queries_equal_brute_force(
         sizes.add(min(len(only), 2) + (len(only) == len(corpus.rows)))
         by_faiss += bool(store[turn % 2]._codes)
     assert sizes == {0, 1, 2, 3}  # nothing, one, some, all
-    assert (by_faiss > 100) == ((corpus.folder / "ann").is_dir() and not store[0].problem)
-
-
-def test_without_a_filter_and_with_one_that_lets_all_through(corpus: Corpus) -> None:
-    store = Store(corpus.folder)
-    everything = np.array([row.id for row in corpus.rows], dtype=np.int64)
-    for k in (1, 2, 5, 20, 1000):
-        query = corpus.vector()
-        best = nearest(corpus.connection, store, query, k)
-        assert [id_ for id_, _ in best] == corpus.expected(query, k, lambda _: True)
-        assert nearest(corpus.connection, store, query, k, everything) == best
-        assert nearest(corpus.connection, Store(corpus.folder), query, k, everything) == best
-
-
-def test_equal_vectors_at_the_last_place(tmp_path: Path) -> None:
-    """Of passages that are equally near, those with the lowest ids come back, however many there are."""
-    with closing(empty(tmp_path)) as connection:
-        vectors = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        connection.execute("BEGIN")
-        ids = add_document(connection, b"a", passages=(("", None),) * 700)
-        for id_ in ids:
-            add_embedding(connection, id_, vectors[int(id_ % 7 == 0)])
-        connection.execute("COMMIT")
-        for state in ("no file", "file"):
-            if state == "file":
-                seal(Writer(connection), tmp_path, 384)
-            store = Store(tmp_path)
-            for k in (1, 99, 100, 101, 350):
-                order = sorted(ids, key=lambda id_: (id_ % 7 != 0, id_))
-                assert [id_ for id_, _ in nearest(connection, store, vectors[1], k)] == order[:k], state
-                odd = np.array(ids[::2], dtype=np.int64)
-                best = nearest(connection, store, vectors[1], k, odd)
-                assert [id_ for id_, _ in best] == [id_ for id_ in order if id_ % 2][:k], state
-                assert len({cosine for _, cosine in best}) == (2 if k > 50 else 1)
+    assert (by_faiss > 50) == ((corpus.folder / "ann").is_dir() and not store[0].problem)

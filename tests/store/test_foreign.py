@@ -5,20 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
 import shutil
+import sqlite3
 import stat
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from search import Index, IndexDamaged, ModelError
-from search.cli.output import write_file
-from search.errors import quoted
-from search.store.database import read_meta
-from search.store.layout import is_own
 from tests.conftest import Run
 from tests.store import damage
 
@@ -34,7 +29,11 @@ def meta(index: Path, key: str, value: Any) -> None:
 
 
 def fingerprint(index: Path, **changes: Any) -> None:
-    meta(index, "fingerprint", read_meta(index / "index.db")["fingerprint"] | changes)
+    with contextlib.closing(sqlite3.connect(index / "index.db")) as connection:
+        stored = json.loads(
+            connection.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()[0]
+        )
+    meta(index, "fingerprint", stored | changes)
 
 
 @pytest.fixture
@@ -79,12 +78,13 @@ def test_a_model_that_the_user_names_is_remembered(foreign: Path, tiny_model: Pa
 
 def test_an_index_of_ones_own_names_its_model(index: Path, own_cache: Path, tmp_path: Path) -> None:
     assert Index.open(index).query("the key")
-    (tmp_path / "home" / "indexes").mkdir(parents=True)
-    assert is_own(index)
+    fingerprint(index, model="somebody/model")
     link = index.with_name("link")
     link.symlink_to(tmp_path / "elsewhere")
     shutil.copytree(index, tmp_path / "elsewhere")
-    assert not is_own(link)
+    own_cache.rename(tmp_path / "emptied")
+    with pytest.raises(ModelError, match="names the model 'somebody/model', which you have not used here"):
+        Index.open(link).query("the key")
 
 
 def test_a_path_that_leads_out_of_the_folder_is_no_hit(index: Path) -> None:
@@ -108,18 +108,8 @@ def test_no_control_code_of_an_index_reaches_the_terminal(index: Path, run: Run)
         assert not set(out + err) & {"\x1b", "\x9b", "\u202e"}, command
 
 
-@pytest.mark.skipif(os.name == "nt", reason="what is said to be typed there is no text of a POSIX shell")
-@pytest.mark.parametrize("text", ["/a$(touch x)", "/a`touch x`", "/a;touch x", '/a"b', "/a|b c", "/it's"])
-def test_a_command_that_a_message_tells_to_run_is_one_command(text: str) -> None:
-    assert shlex.split(f"seewhy index {quoted(text)} --rebuild") == ["seewhy", "index", text, "--rebuild"]
-    assert (
-        "touch"
-        not in subprocess.run(["sh", "-c", f"printf %s {quoted(text)}"], capture_output=True).stderr.decode()
-    )
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps rights in another way")
-@pytest.mark.parametrize("umask", [0, 0o022, 0o077])
+@pytest.mark.parametrize("umask", [0])
 def test_nobody_else_can_read_what_an_index_or_the_cache_holds(
     notes: Path, tiny_model: Path, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch, umask: int
 ) -> None:
@@ -140,8 +130,6 @@ def test_nobody_else_can_read_what_an_index_or_the_cache_holds(
         look(None)
         Index.build(notes, rebuild=True, progress=look)
         look(None)
-        page = tmp_path / "page.html"
-        write_file(page, "a page")
     finally:
         os.umask(before)
     private = {name for name, mode in seen if not mode & 0o077}
@@ -154,7 +142,6 @@ def test_nobody_else_can_read_what_an_index_or_the_cache_holds(
         "encoder.bin",
         "entry.json",
     }
-    assert stat.S_IMODE(page.stat().st_mode) == 0o666 & ~umask
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps rights in another way")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from search import Index, IndexDamaged, IndexNotFound, IndexOutdated, InputError
-from search.store.layout import find_index
 from tests.store import damage
 
 
@@ -24,31 +23,31 @@ def test_by_name_path_folder_and_place(
     index = Index.build(one, model=str(tiny_model)).path
     assert index == own_home / "indexes" / "notes"
     for what in ("notes", str(index), index, one, f"{one}/"):
-        assert find_index(what) == index
-    assert find_index(None) == index  # the only one
+        assert Index.open(what).path == index
+    assert Index.open(None).path == index  # the only one
 
     two = folder(tmp_path / "two" / "notes")  # another folder of the same name
     other = Index.build(two, model=str(tiny_model)).path
     assert other.name.startswith("notes-")
-    assert (find_index(one), find_index(two)) == (index, other)
+    assert (Index.open(one).path, Index.open(two).path) == (index, other)
     with pytest.raises(
         IndexNotFound, match=rf"which index\? Choose with --index one of: notes \({one}\), {other.name}"
     ):
-        find_index(None)
+        Index.open(None)
     (two / "deep").mkdir()
     monkeypatch.chdir(two / "deep")
-    assert find_index(None) == other
+    assert Index.open(None).path == other
     monkeypatch.setenv("SEEWHY_INDEX", "notes")
-    assert find_index(None) == index
+    assert Index.open(None).path == index
 
 
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(IndexNotFound, match="there is no index yet"):
-        find_index(None)
+        Index.open(None)
     with pytest.raises(IndexNotFound, match="there is no index 'nope'. No index has been made yet"):
-        find_index("nope")
+        Index.open("nope")
     with pytest.raises(IndexNotFound, match="has no index yet. Make one with: seewhy index"):
-        find_index(folder(tmp_path / "notes"))
+        Index.open(folder(tmp_path / "notes"))
 
 
 def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:

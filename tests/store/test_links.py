@@ -16,13 +16,14 @@ from pathlib import Path
 import pytest
 
 from search import Index, IndexDamaged, SearchError
-from search.store import files, segments
-from search.store.files import DATABASE, HOLDER, JOURNAL, LOCK, OWN_NAMES, VECTORS, WORK, remove_index
 
 pytestmark = pytest.mark.skipif(
     os.name == "nt", reason="Windows lets only administrators make symbolic links"
 )
 
+DATABASE, JOURNAL, LOCK, HOLDER = "index.db", "index.db-journal", "writer.lock", "writer.json"
+VECTORS, WORK = "ann", "tmp"
+OWN_NAMES = {DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK}
 FAISS = "g7-0123456789abcdef.faiss"
 PLACES = [
     *sorted(OWN_NAMES),
@@ -89,7 +90,7 @@ def writers(notes: Path, index: Path) -> dict[str, Callable[[], object]]:
         "repair": lambda: Index.open(index).check(repair=True),
         "rebuild": lambda: Index.build(notes, index=str(index), rebuild=True),
         "move": lambda: Index.open(index).move(notes),
-        "remove": lambda: remove_index(index),
+        "remove": lambda: Index.open(index).remove(),
     }
 
 
@@ -146,8 +147,8 @@ def test_the_decoys_would_show_it(
     notes, index = own
     target = link(index / place, index.with_name("outside"))
     before = tree(target)
-    for module in (files, segments, segments):
-        monkeypatch.setattr(module, "require_no_link", lambda path: None)
+    for module in ("files", "segments"):
+        monkeypatch.setattr(f"search.store.{module}.require_no_link", lambda path: None)
     with suppress(SearchError, OSError):
         writers(notes, index)[command]()
     assert tree(target) != before

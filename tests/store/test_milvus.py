@@ -16,7 +16,6 @@ import pytest
 
 from search import Hit, Index, InputError
 from search.errors import ChangedMeanwhile, IndexNotFound, StoreUnavailable
-from search.store.milvus import client
 from tests.conftest import WORDS, Run
 from tests.milvus_server import MilvusServer
 
@@ -92,8 +91,7 @@ def same_answers(near: Index, far: Index) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {}, {"mode": "dense"}, {"mode": "lexical"}, {"weight": 0.2}, {"k": 30, "per_document": 1},
-        {"without": ["key"]}, {"phrases": True}, {"offset": 5}, {"min_score": 0.1},
+        {}, {"mode": "dense"}, {"mode": "lexical"}, {"k": 30, "per_document": 1}, {"without": ["key"]},
     ],
 )  # fmt: skip
 def test_the_hits_are_those_of_the_folder_and_labelled(
@@ -222,14 +220,14 @@ def test_a_rebuild_answers_when_it_is_whole(
 ) -> None:
     near, far = both
     before = places(far.query("rotate the key"))
-    put, looks = client.Client.put, Counter[str]()
+    put, looks = pymilvus.MilvusClient.upsert, Counter[str]()
 
-    def looking(self: client.Client, *args: Any) -> None:
-        put(self, *args)
+    def looking(*args: Any, **options: Any) -> None:
+        put(*args, **options)
         looks["same"] += places(far.query("rotate the key")) == before
 
     with monkeypatch.context() as patch:
-        patch.setattr(client.Client, "put", looking)
+        patch.setattr(pymilvus.MilvusClient, "upsert", looking)
         Index.build(folder, index="far", rebuild=True, model=str(other_model))
     assert looks["same"] > 1
     with pytest.raises(ChangedMeanwhile, match="rebuilt with other settings"):
@@ -242,8 +240,9 @@ class Killed(BaseException):
     """What a run dies of, in its middle."""
 
 
-@pytest.mark.parametrize("rebuild", [False, True])
-@pytest.mark.parametrize("name", ["upsert", "create_alias", "alter_alias"])
+@pytest.mark.parametrize(
+    ("name", "rebuild"), [("upsert", False), ("create_alias", False), ("alter_alias", True)]
+)
 def test_a_run_that_was_killed_is_gone_on_with(
     folder: Path, tiny_model: Path, milvus: str, monkeypatch: pytest.MonkeyPatch, rebuild: bool, name: str
 ) -> None:
@@ -288,16 +287,16 @@ def test_a_server_that_is_killed_keeps_what_it_has_and_the_next_run_goes_on(
     monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 20)
     server = MilvusServer(tmp_path / "data")
     server.start()
-    address, put, calls = f"{server.uri}/texts", client.Client.put, iter(range(100))
+    address, put, calls = f"{server.uri}/texts", pymilvus.MilvusClient.upsert, iter(range(100))
 
-    def killing(self: client.Client, *args: Any) -> None:
-        put(self, *args)
+    def killing(*args: Any, **options: Any) -> None:
+        put(*args, **options)
         if next(calls) == 2:
             server.kill()
 
     with monkeypatch.context() as patch:
-        patch.setattr(client, "_FIRST_PAUSE", 0.01)
-        patch.setattr(client.Client, "put", killing)
+        patch.setattr("search.store.milvus.client._FIRST_PAUSE", 0.01)
+        patch.setattr(pymilvus.MilvusClient, "upsert", killing)
         with pytest.raises(StoreUnavailable, match="does not answer"):
             Index.build(folder, index="far", model=str(tiny_model), store=address)
     server.start()
@@ -313,7 +312,7 @@ def test_workers_stream_too(folder: Path, tiny_model: Path, milvus: str) -> None
     same_answers(Index.build(folder, index="near", model=str(tiny_model)), Index.open(milvus))
 
 
-@pytest.mark.parametrize("kind", ["HNSW", "IVF_FLAT"])
+@pytest.mark.parametrize("kind", ["HNSW"])
 def test_other_kinds_of_indexes_answer(folder: Path, tiny_model: Path, milvus: str, kind: str) -> None:
     far = Index.build(folder, index="far", model=str(tiny_model), store=milvus, store_index=kind)
     assert far.status().vectors == f"on the server, {kind}"

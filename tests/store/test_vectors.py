@@ -1,6 +1,5 @@
 """Segments and exact search, against brute force."""
 
-import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +13,7 @@ import pytest
 from search.store import segments, sqlite
 from search.store.codes import RoughQuery, Scale
 from search.store.database import connect_to_write
-from search.store.segments import named_files, read_segments
+from search.store.segments import read_segments
 from search.store.sqlite import Store
 from search.store.writer import Writer
 from tests.ranking.stored import add_document, add_embedding, bury, count, empty, nearest
@@ -71,11 +70,6 @@ def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors:
     return store
 
 
-def test_without_a_file(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
-    folder, connection, vectors = filled
-    check(folder, connection, list(range(1, 301)), vectors)
-
-
 def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
     folder, connection, vectors = filled
     segments.seal(Writer(connection), folder, D)
@@ -103,7 +97,7 @@ def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Con
     check(folder, connection, ids[256 // 5 :], np.concatenate([vectors, more]))
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "header"])
+@pytest.mark.parametrize("damage", ["missing", "header"])
 def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
     filled: tuple[Path, sqlite3.Connection, np.ndarray], damage: str
 ) -> None:
@@ -114,8 +108,6 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
     data = bytearray(file.read_bytes())
     if damage == "missing":
         file.unlink()
-    elif damage == "truncated":
-        file.write_bytes(data[:-5])
     else:
         data[9] ^= 1
         file.write_bytes(data)
@@ -145,19 +137,6 @@ def test_a_query_is_looked_for_by_one_thread(
         faiss.omp_set_num_threads(before)
 
 
-def test_file_names_are_never_given_twice(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
-    folder, connection, _ = filled
-    names: set[str] = set()
-    for _ in range(2):
-        segments.seal_anew(Writer(connection), folder, D)
-        new = named_files(connection)
-        assert len(new) == 4 and not new & names
-        assert all(re.fullmatch(r"ann/g\d-[0-9a-f]{16}\.(faiss|words)", name) for name in new)
-        names |= new
-    assert names == {f"ann/{path.name}" for path in (folder / "ann").iterdir()}
-    assert list((folder / "tmp").iterdir()) == []
-
-
 KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
     "random": lambda chance, n, d: chance.normal(size=(n, d)),
     "equal": lambda chance, n, d: np.tile(chance.normal(size=(1, d)), (n, 1)),
@@ -173,7 +152,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("d", [1, 3, 384, 1100])
+@pytest.mark.parametrize("d", [3, 1100])
 def test_what_codes_choose_is_what_brute_force_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, d: int
 ) -> None:
@@ -201,7 +180,7 @@ def test_what_codes_choose_is_what_brute_force_finds(
         assert store.problem == "" and store._codes
 
 
-@pytest.mark.parametrize("d", [1, 8, 384, 1100, 4096])
+@pytest.mark.parametrize("d", [1, 384, 4096])
 def test_a_rough_cosine_is_no_farther_off_than_its_slack(d: int) -> None:
     """The bound of search/store/codes.py, against sums in float64; and that it is no empty promise."""
     chance = np.random.default_rng(d)
