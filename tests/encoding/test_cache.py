@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,25 +147,6 @@ def test_a_sound_entry_stays_whatever_openvino_says(
     left[0] = 0
     assert sound(whole).engine.name == "openvino"
     assert (entry / "encoder.bin").stat().st_ino == before
-
-
-def test_processes_that_start_together_leave_it_alone(
-    whole: tuple[Path, Fingerprint, np.ndarray], entry: Path
-) -> None:
-    code = (
-        "import json, sys\nfrom search import Encoder, Fingerprint\n"
-        "e = Encoder.of(Fingerprint.from_dict(json.loads(sys.argv[1]))); e.encode(['key'])\n"
-        "print(e.engine.name, e.remarks, 'torch' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code, json.dumps(whole[1].as_dict())]
-    before = (entry / "encoder.bin").stat().st_ino
-    for _ in range(2):
-        for blob in entry.rglob("*.blob"):
-            blob.unlink()
-        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-        assert [process.communicate()[0].strip() for process in running] == ["openvino () False"] * 3
-        assert (entry / "encoder.bin").stat().st_ino == before
-        assert not list(entry.rglob("*.part"))
 
 
 def test_a_full_disk_is_not_remembered(

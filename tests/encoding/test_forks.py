@@ -96,30 +96,6 @@ busy.join()
     assert out.count("exit code 0") == 5
 
 
-def test_workers_that_are_spawned_work(tiny_model: Path, tmp_path: Path) -> None:
-    script = tmp_path / "workers.py"
-    script.write_text(
-        "import multiprocessing, sys\n"
-        "from search import Encoder\n"
-        "def shape(model):\n    return Encoder(model, offline=True).encode(['key']).shape\n"
-        "if __name__ == '__main__':\n"
-        "    shape(sys.argv[1])\n"
-        "    with multiprocessing.get_context('spawn').Pool(2) as pool:\n"
-        "        print(pool.map(shape, [sys.argv[1]] * 2))\n",
-        encoding="utf-8",
-    )
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(
-        [sys.executable, script, tiny_model],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-        encoding="utf-8",
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, "[(1, 32), (1, 32)]"), done.stderr
-
-
 @pytest.mark.parametrize("engine", ["openvino", "torch"])
 def test_eight_threads_share_one_encoder(tiny_model: Path, engine: str) -> None:
     """Each with texts of its own, from the moment at which nothing is loaded."""

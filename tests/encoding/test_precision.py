@@ -44,13 +44,6 @@ def test_lower_precision_is_near_and_not_equal(
     assert off(found, alone) < LOSS[precision]  # padding and company change it by rounding only
 
 
-@pytest.mark.parametrize(("engine", "precision"), ENGINES)
-def test_of_the_real_model(real: Encoder, engine: str, precision: str) -> None:
-    texts = [*TEXTS, "Passages are half-open spans of characters. " * 20]
-    found = lower(real.model, precision, engine=engine).encode(texts)
-    assert off(found, real.encode(texts)) < LOSS[precision]
-
-
 def test_pooling_is_computed_in_float32(tiny: Encoder) -> None:
     (vectors,) = lower(tiny.model, "bf16").tokens([TEXTS[2]])
     states = vectors.layers[3]

@@ -42,13 +42,6 @@ def test_a_copied_text_takes_one_place(licensed: Index, options: dict[str, Any])
     assert len(hits) == len(everything) - 39
 
 
-def test_a_rank_means_the_same_passage_on_every_page(licensed: Index) -> None:
-    whole = [hit.passage_id for hit in licensed.query("the door of the water", k=30)]
-    pages = [licensed.query("the door of the water", k=7, offset=offset) for offset in range(0, 28, 7)]
-    assert [hit.passage_id for page in pages for hit in page] == whole[:28]
-    assert [hit.rank for page in pages for hit in page] == list(range(1, 29))
-
-
 def test_a_filter_shows_the_best_that_passes(licensed: Index) -> None:
     (hit,) = [hit for hit in licensed.query("open the door", k=5, where="path:7.csv") if hit.copies]
     assert (hit.document, hit.copies) == ("7.csv#1", 39)

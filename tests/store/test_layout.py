@@ -105,11 +105,3 @@ def test_an_unreadable_index_of_a_folder_is_named_and_not_passed_over(
         Index.open(root)
     with pytest.raises(IndexDamaged, match="cannot be read"):
         Index.build(root, model=str(tiny_model))
-
-
-def test_strange_files_among_the_faiss_files_do_no_harm(tmp_path: Path, tiny_model: Path) -> None:
-    root = folder(tmp_path / "notes")
-    index = Index.build(root, model=str(tiny_model)).path
-    (index / "ann" / "gfoo-x.faiss").write_bytes(b"")
-    (root / "b.txt").write_text("one more word", encoding="utf-8")
-    assert len(Index.build(root, model=str(tiny_model)).query("word", k=5)) == 2

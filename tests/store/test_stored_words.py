@@ -72,21 +72,6 @@ def test_what_is_found(lines: search.Index, query: str, expected: set[str]) -> N
     assert found(lines, query) == expected
 
 
-def test_phrases_are_an_option(lines: search.Index) -> None:
-    both = {"boundary of a layer", "the boundary layer"}
-    assert found(lines, '"boundary layer"') == both
-    assert found(lines, '"boundary layer"', phrases=True) == {"the boundary layer"}
-    assert found(lines, '"boundary layer', phrases=True) == both  # never closed, so no quote
-    assert found(lines, '"boundary layer" café', phrases=True) == {
-        "the boundary layer",
-        "a café in the STRASSE",
-    }
-    (hit,) = lines.query('"boundary layer"', mode="lexical", phrases=True)
-    (term,) = lines.explain('"boundary layer"', hit).terms
-    (place,) = term.places
-    assert hit.text[place.start : place.end] == "boundary layer"
-
-
 def hostile(rng: random.Random) -> Iterator[str]:
     """Texts that mean something to FTS5, to SQL or to a careless reader of characters, and random ones."""
     pieces = [

@@ -4,9 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import faiss
 import numpy as np
 import pytest
 
@@ -114,27 +112,6 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
     store = check(folder, connection, list(range(1, 301)), vectors)
     assert segment.faiss in store.problem
     assert "check --repair" in store.problem
-
-
-def test_a_query_is_looked_for_by_one_thread(
-    filled: tuple[Path, sqlite3.Connection, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """FAISS shares out queries: others would only wait."""
-    folder, connection, vectors = filled
-    segments.seal(Writer(connection), folder, D)
-    threads, search, before = set(), faiss.IndexScalarQuantizer.search, faiss.omp_get_max_threads()
-
-    def counted(*args: Any, **options: Any) -> Any:
-        threads.add(faiss.omp_get_max_threads())
-        return search(*args, **options)
-
-    monkeypatch.setattr(faiss.IndexScalarQuantizer, "search", counted)
-    faiss.omp_set_num_threads(3)
-    try:
-        nearest(connection, Store(folder), vectors[3], 1)
-        assert (threads, faiss.omp_get_max_threads()) == ({1}, 3)
-    finally:
-        faiss.omp_set_num_threads(before)
 
 
 KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
