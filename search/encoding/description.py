@@ -64,14 +64,15 @@ class Description:
 
     def notes(self, name: str, pooling: str) -> tuple[str, ...]:
         """Sentences about what was assumed of the model `name` with a pooling, for people to read."""
+        if pooling != self.pooling:
+            return ()
         notes = []
-        own = pooling == self.pooling
-        if self.says_nothing and own:
+        if self.says_nothing:
             notes.append(
                 f"{name} is no sentence model: nothing in it says how tokens become an embedding, so mean pooling is "
                 "used, as a guess (--pooling chooses). It was not trained to have texts of one meaning close together."
             )
-        if self.similarity != "cosine" and own:
+        if self.similarity != "cosine":
             notes.append(f"{name} was made for similarity by '{self.similarity}'; seewhy compares by cosine.")
         return tuple(notes)
 

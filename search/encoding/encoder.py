@@ -189,9 +189,8 @@ class Encoder:
     @cached_property
     def dense(self) -> tuple[Dense, ...]:
         """The model's Dense modules, applied after pooling; usually none."""
-        return tuple(
-            poolings.load_dense(self.files.folder / module, name) for module, name in self.description.dense
-        )
+        dense = self.description.dense
+        return tuple(poolings.load_dense(self.files.folder / module, name) for module, name in dense)
 
     @property
     def n_layers(self) -> int:
@@ -304,9 +303,8 @@ class Encoder:
         hidden = [()] * len(texts) if hidden is None else hidden
         read = [Shown(text, spans) for text, spans in zip(texts, hidden, strict=True)]
         prompt = self.prompt(role)
-        encoded = self._encoded(
-            [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)], False
-        )
+        whole = [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)]
+        encoded = self._encoded(whole, False)
         pooled = pooled_layers(self.layer, self.n_layers)
         wanted = sorted({layer_number(layer, self.n_layers) for layer in layers} | {self.n_layers, *pooled})
         found: dict[int, TokenVectors] = {}

@@ -42,18 +42,13 @@ def open_engine(
     claim_process()
     if engine == "torch" or precision not in OF_OPENVINO or (device or "cpu") != "cpu":
         return TorchEngine(known.whole(), device, precision)
-    lacking = (
-        ""
-        if precision == "fp32" or computes_in(precision)
-        else f"this processor has no units for {precision}"
-    )
+    units = precision == "fp32" or computes_in(precision)
+    lacking = "" if units else f"this processor has no units for {precision}"
     may_pay = engine == "auto" and device is None and (many or lacking)
     if may_pay and _may_have_gpu() and best_device() != "cpu":
         return TorchEngine(known.whole(), precision=precision)
-    reason = (
-        known.description.only_torch or lacking or (known_failure(known.files) if engine == "auto" else "")
-    )
-    failed = False
+    remembered = known_failure(known.files) if engine == "auto" else ""
+    reason, failed = known.description.only_torch or lacking or remembered, False
     if not reason:
         try:
             return _openvino(known, precision)

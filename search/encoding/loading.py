@@ -74,11 +74,6 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
             f"'{files.name}' is a model of type '{kind}', which is no BERT-like encoder. "
             "Choose a BERT-like encoder or a sentence-transformers model."
         )
-    if (files.folder / "adapter_config.json").is_file():
-        raise ModelError(
-            f"'{files.name}' is an adapter to another model. Merge the two with PEFT's merge_and_unload, "
-            "save the whole and name that."
-        )
     with loading(files):
         model = SentenceTransformer(
             str(files.folder),

@@ -152,13 +152,9 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
     except (LookupError, TypeError) as error:
         raise ModelError(f"the model '{name}' is damaged: a module in modules.json lacks {error}.") from None
     kinds = [kind.rpartition(".")[2] for kind, _ in modules]
-    for kind, (whole, path) in zip(kinds, modules, strict=True):
+    for kind, (whole, _) in zip(kinds, modules, strict=True):
         if kind not in _MODULES or not whole.startswith("sentence_transformers."):
             raise ModelError(f"the model '{name}' has a module '{kind}', which is not supported.")
-        if path.is_absolute() or ".." in path.parts:
-            raise ModelError(
-                f"the model '{name}' is damaged: modules.json names the folder {str(path)!r:.80}."
-            )
     if kinds.count("Transformer") != 1 or kinds[0] != "Transformer" or modules[0][1].parts:
         raise ModelError(f"the model '{name}' has modules in an order that is not supported: {kinds}.")
     return [(kind, str(path)) for kind, (_, path) in list(zip(kinds, modules, strict=True))[1:]]
@@ -188,9 +184,8 @@ def _tokenizer_files(folder: Path, name: str) -> list[Path]:
 
 
 def _config_sha256(folder: Path, config: dict[str, Any], modules: list[tuple[str, str]], name: str) -> str:
-    said = {
-        key: value for key, value in config.items() if key not in _NOT_COMPUTATION and "dropout" not in key
-    }
+    keys = (key for key in config if key not in _NOT_COMPUTATION and "dropout" not in key)
+    said = {key: config[key] for key in keys}
     own = optional_json(folder / "sentence_bert_config.json", name)
     said |= {f"sentence_transformers.{key}": own[key] for key in _COMPUTATION if own.get(key)}
     computing = [(kind, path) for kind, path in modules if kind not in ("Pooling", "Dropout")]

@@ -97,15 +97,10 @@ def tokens(tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: Sho
     """
     before_text = prompt + (f"{context}\n" if context else "")
     encoding = tokenizer.encode(before_text + text.text)
+    of_tokens = encoding.tokens, encoding.ids, encoding.offsets
+    of_words = encoding.special_tokens_mask, encoding.word_ids
     found = []
-    for piece, id_, (start, end), special, word in zip(
-        encoding.tokens,
-        encoding.ids,
-        encoding.offsets,
-        encoding.special_tokens_mask,
-        encoding.word_ids,
-        strict=True,
-    ):
+    for piece, id_, (start, end), special, word in zip(*of_tokens, *of_words, strict=True):
         part: Part
         if special:
             found.append(Token(piece, id_, 0, 0, True, None, "special"))

@@ -55,12 +55,7 @@ class Annotating:
         replaced: the annotator whose annotations were dropped for this run; None if there was none.
     """
 
-    def __init__(
-        self,
-        writer: Writer,
-        annotator: str,
-        replaced: Annotator | None,
-    ) -> None:
+    def __init__(self, writer: Writer, annotator: str, replaced: Annotator | None) -> None:
         self.connection = connection = writer.connection
         self.replaced = replaced
         self.rows = Rows(connection)
@@ -127,15 +122,13 @@ def annotating(
     with _writing(index) as (writer, known):
         _check_fields(annotator, fields, known)
         before, made = known.get(annotator), as_json(dict(made_with))
-        replaced = None
-        if before and not _same(before, json.loads(made), fields):
-            if not replace:
-                raise InputError(
-                    f"the index '{index.name}' has annotations '{before.name}' that were made otherwise "
-                    f"({before.progress}). Put the new ones in their place with --replace, or give these another "
-                    "name with --name."
-                )
-            replaced = before
+        replaced = before if before and not _same(before, json.loads(made), fields) else None
+        if replaced and not replace:
+            raise InputError(
+                f"the index '{index.name}' has annotations '{replaced.name}' that were made otherwise "
+                f"({replaced.progress}). Put the new ones in their place with --replace, or give these another "
+                "name with --name."
+            )
         if before is None or replaced:
             with writer.transaction():
                 writer.delete("annotators", "name = ?", annotator)

@@ -69,13 +69,9 @@ def telling(terms: Sequence[Term], counts: Sequence[int], passages: int) -> list
 
     BM25 gives a term in more than half of all passages next to nothing. Where the query has no other, these are taken.
     """
-    there, rare = [], []
-    for term, count in zip(terms, counts, strict=True):
-        if count:
-            there.append(term)
-            if count <= passages / 2:
-                rare.append(term)
-    return rare or there
+    each = list(zip(terms, counts, strict=True))
+    rare = [term for term, count in each if 0 < count <= passages / 2]
+    return rare or [term for term, count in each if count]
 
 
 def norms(lengths: Scores, mean: float) -> Scores:
@@ -130,11 +126,8 @@ class Words:
         self._stemmer, self._blocks, self._alive = stemmer, blocks, alive
         self._starts = np.cumsum([0, *map(len, blocks)]).tolist()
         self.ids: Ids = np.concatenate([np.empty(0, dtype=np.int64), *(block.ids for block in blocks)])
-        gone = [
-            start + np.flatnonzero(~there)
-            for start, there in zip(self._starts, alive, strict=False)
-            if there is not None
-        ]
+        each = zip(self._starts, alive, strict=False)
+        gone = [start + np.flatnonzero(~there) for start, there in each if there is not None]
         self._gone = np.concatenate([np.empty(0, dtype=np.int64), *gone])
         self.passages = len(self.ids) - len(self._gone)
         self._kept: dict[tuple[str, ...], Found] = {}
@@ -170,9 +163,7 @@ class Words:
         numbers = np.searchsorted(self._starts, places, side="right") - 1
         for number, (rows, often) in term.places.items():
             here = np.flatnonzero(numbers == number)
-            wanted = (places[here] - self._starts[number]).astype(
-                np.uint16
-            )  # as the rows: else these are copied
+            wanted = (places[here] - self._starts[number]).astype(np.uint16)  # else the rows are copied
             at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
             there = rows[at] == wanted
             here, at = here[there], at[there]

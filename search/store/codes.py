@@ -76,9 +76,8 @@ class Scale:
         codes = np.empty(vectors.shape, dtype=np.int8)
         for start in range(0, len(vectors), _AT_ONCE):
             block = vectors[start : start + _AT_ONCE]
-            codes[start : start + _AT_ONCE] = chosen = np.rint(block.astype(np.float64) / step).astype(
-                np.int8
-            )
+            chosen = np.rint(block.astype(np.float64) / step).astype(np.int8)
+            codes[start : start + _AT_ONCE] = chosen
             error = max(error, float(np.linalg.norm(block - chosen * step, axis=1).max()))
         return cls(peak, math.ceil(error * _ERROR) + 1), codes
 
@@ -116,9 +115,8 @@ def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> t
     faiss = load_faiss()
     scale, codes = Scale.of(vectors)
     kind = faiss.ScalarQuantizer.QT_8bit_direct_signed
-    numbered = faiss.IndexIDMap(
-        faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
-    )
+    quantizer = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+    numbered = faiss.IndexIDMap(quantizer)
     for start in range(0, len(ids), _AT_ONCE):
         end = start + _AT_ONCE
         numbered.add_with_ids(codes[start:end].astype(np.float32), ids[start:end])

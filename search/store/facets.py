@@ -34,7 +34,6 @@ Said: TypeAlias = tuple[str, str, dict[str, Any], Iterable[tuple[str, Scalar]]]
 
 _SHOWN = 12  # values of a field
 _MOST_FIELDS, _MOST_VALUES, _LONGEST = 24, 20_000, 60
-_LANGUAGE = ("lang", "language")
 _GLOB = str.maketrans({mark: f"\\{mark}" for mark in "\\*?[!#"})
 
 
@@ -62,12 +61,11 @@ def counted(documents: Iterable[Said]) -> tuple[Facet, ...]:
                 fields[key] = _Values(name)
         for key, values in here.items():
             fields[key].add(values)
+    of_kinds = ((kind, n, f"kind={kind}") for kind, n in kinds.items() if kind.isidentifier())
     said = [
-        _facet(
-            "kind", total, ((kind, n, f"kind={kind}") for kind, n in kinds.items() if kind.isidentifier())
-        ),
+        _facet("kind", total, of_kinds),
         _of_folders(folders),
-        *(one.facet() for one in _in_order(fields.values())),
+        *(one.facet() for one in sorted(fields.values(), key=lambda one: (-one.documents, folded(one.name)))),
     ]
     useful = (one for one in said if one and [value.documents for value in one.values] != [total])
     return tuple(islice(useful, _MOST_FIELDS))
@@ -167,9 +165,8 @@ class _Values:
             latest_first = sorted(found.values, key=lambda one: one.value, reverse=True) if found else ()
             return found and replace(found, values=tuple(latest_first))
         texts = ((self.shown[key], n) for key, n in self.by_text.items())
-        found = _facet(
-            name, self.documents, ((text, n, f"{clause}={field_in_filter(text)}") for text, n in texts)
-        )
+        values = ((text, n, f"{clause}={field_in_filter(text)}") for text, n in texts)
+        found = _facet(name, self.documents, values)
         return found if found and found.values[0].documents > 1 else None
 
 
@@ -228,15 +225,6 @@ def _facet(name: str, documents: int, values: Iterable[tuple[str, int, str]]) ->
     ordered = sorted(values, key=lambda one: (-one[1], one[0]))
     shown = tuple(FacetValue(*one) for one in ordered[:_SHOWN])
     return Facet(name, documents, shown, len(ordered) - len(shown)) if shown else None
-
-
-def _in_order(fields: Iterable[_Values]) -> list[_Values]:
-    """Languages first, then dates, then what most documents have."""
-
-    def place(one: _Values) -> tuple[bool, bool, int, str]:
-        return folded(one.name) not in _LANGUAGE, not one.is_of_dates, -one.documents, folded(one.name)
-
-    return sorted(fields, key=place)
 
 
 def _name_in_filter(name: str) -> str:

@@ -90,17 +90,6 @@ def damaged(path: Path) -> IndexDamaged:
     )
 
 
-@contextmanager
-def permitted(index: Path) -> Iterator[None]:
-    """Raise AccessDenied where the system refuses to open or write a file of the index."""
-    try:
-        yield
-    except OSError as error:
-        if (said := denied(error, index)) is error:
-            raise
-        raise said from None
-
-
 def denied(error: OSError, index: Path) -> Exception:
     """AccessDenied where the system refuses to open or write a file of the index; any other error as it is."""
     if error.errno not in _DENIED or not Path(str(error.filename)).is_relative_to(index):
@@ -201,17 +190,20 @@ def writer_lock(index: Path) -> Iterator[None]:
 
     lock = FileLock(index / LOCK, timeout=_PROBED, mode=PRIVATE_FILE)
     try:
-        with permitted(index):
-            lock.acquire()
+        lock.acquire()
     except Timeout:
         raise IndexLocked(
             f"{_holder(index)} is writing to the index in '{index}'. Try again when it is done."
         ) from None
+    except OSError as error:
+        raise denied(error, index) from None
     try:
         note = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-        with permitted(index):
+        try:
             (index / HOLDER).unlink(missing_ok=True)
             create(index / HOLDER, json.dumps(note).encode())
+        except OSError as error:
+            raise denied(error, index) from None
         yield
     finally:
         with suppress(OSError):  # left behind it does no harm

@@ -217,15 +217,10 @@ def flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
 
 def annotators_asked(known: Iterable[Annotator], where: Where) -> dict[str, Annotator]:
     """Those that a filter asks, by the names of their fields."""
-    wanted = {
-        folded(leaf.field.name) for leaf in comparisons(where.condition) if leaf.field.column == "metadata"
-    }
-    return {
-        folded(field): annotator
-        for annotator in known
-        for field in annotator.fields
-        if folded(field) in wanted
-    }
+    leaves = comparisons(where.condition)
+    wanted = {folded(leaf.field.name) for leaf in leaves if leaf.field.column == "metadata"}
+    fields = {folded(field): annotator for annotator in known for field in annotator.fields}
+    return {name: fields[name] for name in wanted & fields.keys()}
 
 
 def without_annotations(known: Iterable[Annotator], where: Where) -> Iterator[str]:
@@ -294,18 +289,16 @@ def unknown(
     Args:
         of_documents: all names of fields in their metadata.
     """
-    names: dict[str, str] = {name: name for name in BUILT_IN_FIELDS}
-    for name in of_documents:
-        names.setdefault(folded(name), name)
     given = [field for annotator in known for field in annotator.fields]
-    names |= {folded(name): name for name in given}
+    others = {folded(name): name for name in (*of_documents, *given)}
+    names = dict.fromkeys(BUILT_IN_FIELDS, "") | {name: others[name] for name in sorted(others)}
     near = difflib.get_close_matches(folded(field.name), names, n=3)
+    listed = [_short(names[name] or name) for name in near or sorted(BUILT_IN_FIELDS) + sorted(others)]
     if near:
-        hint = "did you mean " + " or ".join(f"'{names[name]}'" for name in near) + "?"
+        hint = "did you mean " + " or ".join(f"'{name}'" for name in listed) + "?"
     else:
-        listed = sorted(names.values(), key=lambda name: (name not in BUILT_IN_FIELDS, folded(name)))
         more = f" and {len(listed) - _LISTED:,} more" if len(listed) > _LISTED else ""
-        hint = "there are " + ", ".join(_short(name) for name in listed[:_LISTED]) + more
+        hint = "there are " + ", ".join(listed[:_LISTED]) + more
     problem = f"no document{' and no annotator' if given else ''} has a field '{_short(field.name)}'; {hint}"
     return wrong(where.text, field.at, problem, FieldMissing)
 

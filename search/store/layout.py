@@ -21,10 +21,8 @@ from search.store.files import DATABASE as DATABASE
 from search.store.files import OWN_NAMES
 from search.store.settings import Folders
 
-SCHEMES = {
-    "milvus": "http",
-    "milvus+tls": "https",
-}  # of an address of an index on a server, and its server's own
+SCHEMES = {"milvus": "http", "milvus+tls": "https"}
+"""Of an address of an index on a server, and its server's own."""
 
 _LONGEST_NAME = 100  # of an index; a file system takes 255 bytes
 

@@ -41,9 +41,7 @@ NOT_COMPARED = (COMMAND, CALLED)
 # A stored path that leads out of the indexed folder, or is none.
 _OUTSIDE = re.compile(r"^/|^$|\0|(^|/)\.\.(/|$)" + (r"|\\|^.:" if os.name == "nt" else ""))
 
-_PASSAGE = (
-    "id", "context", "heading", "text", "start", "end", "line_start", "line_end", "page",
-)  # fmt: skip
+_PASSAGE = ("id", "context", "heading", "text", "start", "end", "line_start", "line_end", "page")
 _COLUMNS = ("passage_id", *_PASSAGE[1:])
 _STORED = f"""SELECT {", ".join(f'passages."{column}"' for column in _PASSAGE)}, hidden, documents.id, record, title,
                      metadata, kind, path, size, mtime_ns, inode, files.sha256
@@ -190,10 +188,7 @@ class Rows:
                SELECT passage, text_key, documents FROM mine JOIN copied USING (text_key)""",
             (json.dumps(list(passages)), FEWEST_DOCUMENTS),
         )
-        found = {}
-        for passage, key, documents in rows:
-            found[passage] = Copied(key, documents)
-        return found
+        return {passage: Copied(key, documents) for passage, key, documents in rows}
 
     def place(self, what: str | Path) -> Place:
         """What a path means, with the ids of its passages; see `search.store.places.placed`."""

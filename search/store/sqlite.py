@@ -30,7 +30,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,12 +166,9 @@ class Store:
         except OSError:
             now = None
         if os.name != "nt" and now is not None and getattr(mine, "of", None) == now:
-            try:
+            with suppress(sqlite3.OperationalError):
                 mine.connection.execute("BEGIN")
                 mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-            except sqlite3.OperationalError:
-                pass
-            else:
                 return mine.connection
         if getattr(mine, "process", None) == os.getpid():
             # Python closes it only when it next looks for garbage, and in a transaction it would keep a writer waiting.

