@@ -177,8 +177,6 @@ def test_a_folder_that_is_gone_is_no_damage(run: Run, index: Index, notes: Path)
     assert checked(run)[:2] == (0, {"sources": ("stale", 1, "")})
 
 
-
-
 def test_a_damaged_vector_file_is_mentioned_once(tmp_path: Path, tiny_model: Path) -> None:
     """In the second search of a process, and of enough passages, the codes are looked at."""
     lines = (json.dumps({"text": f"{choice} number {n}"}) for n, choice in enumerate(["key", "door"] * 300))
