@@ -14,10 +14,8 @@ its score is no sum over their tokens: it is shown as one addend (Nogueira and C
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -132,79 +130,10 @@ class LateInteraction:
         return weights / weights.sum() if len(weights) else weights
 
 
-class CrossEncoder:
-    """A cross-encoder that gives one number for two texts. It is loaded at its first use, in PyTorch.
-
-    Args:
-        name: on the Hugging Face hub, NAME@REVISION to pin one, or a folder.
-
-    Raises:
-        ModelError: it cannot be found.
-    """
-
-    def __init__(self, name: str, offline: bool) -> None:
-        self.name = name
-        folder = Path(name).expanduser()
-        self._folder = folder if folder.is_dir() else from_hub(name, offline)
-        self._lock = threading.Lock()
-
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """How well each second text answers the first, from 0 to 1.
-
-        Raises:
-            ModelError: it is no cross-encoder with one output.
-        """
-        if not pairs:
-            return []
-        from torch.nn import Sigmoid
-
-        with self._lock:
-            model = self._model
-        scores = model.predict(list(pairs), activation_fn=Sigmoid(), show_progress_bar=False)
-        return [float(score) for score in scores]
-
-    def _require_a_head(self) -> None:
-        """A model without a head for classification would get a random one."""
-        try:
-            config = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))
-            kinds = [str(kind) for kind in config.get("architectures") or ()]
-        except (OSError, ValueError, AttributeError) as error:
-            raise ModelError(f"the cross-encoder '{self.name}' cannot be loaded: {error}") from None
-        if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
-            raise ModelError(
-                f"'{self.name}' is no cross-encoder, but {' '.join(kinds) or 'of no known kind'}: it has no head that "
-                "scores two texts. Use one such as cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
-            )
-
-    @cached_property
-    @alone
-    def _model(self) -> Any:
-        from sentence_transformers import CrossEncoder as Loaded
-
-        self._require_a_head()
-        try:
-            model = Loaded(
-                str(self._folder),
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True},
-            )
-        except (OSError, ValueError, KeyError) as error:
-            raise ModelError(
-                f"the cross-encoder '{self.name}' cannot be loaded: {first_line(error)}"
-            ) from None
-        if model.config.num_labels != 1:
-            raise ModelError(
-                f"'{self.name}' gives {model.config.num_labels} numbers for two texts; a model to rerank with "
-                "gives one, as cross-encoder/ms-marco-MiniLM-L6-v2 does."
-            )
-        return model
-
-
 class Judge:
     """A cross-encoder and a query."""
 
-    def __init__(self, model: CrossEncoder, query: str) -> None:
+    def __init__(self, model: Any, query: str) -> None:
         self._model, self._query = model, query
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
@@ -213,8 +142,13 @@ class Judge:
     def rerank(
         self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: Any
     ) -> list[Scored]:
-        """The same passages by what the model says of them, a number from 0 to 1, best first."""
-        scores = self._model.scores([(self._query, with_context(p.context, p.shown)) for p in passages])
+        """The same passages by how well they answer, as the model says it, from 0 to 1; best first."""
+        if not passages:
+            return []
+        from torch.nn import Sigmoid
+
+        pairs = [(self._query, with_context(passage.context, passage.shown)) for passage in passages]
+        scores = self._model.predict(pairs, activation_fn=Sigmoid(), show_progress_bar=False).tolist()
         judged = zip(best, scores, strict=True)
         return in_order(
             replace(item, score=score, reranked=score, before=rank)
@@ -226,6 +160,44 @@ Reranker: TypeAlias = LateInteraction | Judge
 
 
 @kept_loaded
-def cross_encoder(name: str, offline: bool) -> CrossEncoder:
-    """The cross-encoder of a name; the last three are kept."""
-    return CrossEncoder(name, offline)
+@alone
+def cross_encoder(name: str, offline: bool) -> Any:
+    """A cross-encoder that gives one number for two texts, in PyTorch; the last three are kept.
+
+    Args:
+        name: on the Hugging Face hub, NAME@REVISION to pin one, or a folder.
+
+    Raises:
+        ModelError: it cannot be found or loaded, or is no cross-encoder with one output.
+    """
+    folder = Path(name).expanduser()
+    folder = folder if folder.is_dir() else from_hub(name, offline)
+    try:
+        _require_a_head(name, folder)
+        from sentence_transformers import CrossEncoder
+
+        model = CrossEncoder(
+            str(folder),
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs={"use_safetensors": True},
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"the cross-encoder '{name}' cannot be loaded: {first_line(error)}") from None
+    if model.config.num_labels != 1:
+        raise ModelError(
+            f"'{name}' gives {model.config.num_labels} numbers for two texts; a model to rerank with "
+            "gives one, as cross-encoder/ms-marco-MiniLM-L6-v2 does."
+        )
+    return model
+
+
+def _require_a_head(name: str, folder: Path) -> None:
+    """A model without a head for classification would get a random one."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    kinds = config.get("architectures") or ["of no known kind"]
+    if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+        raise ModelError(
+            f"'{name}' is no cross-encoder, but {' '.join(kinds)}: it has no head that "
+            "scores two texts. Use one such as cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
+        )
