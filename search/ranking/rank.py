@@ -63,7 +63,12 @@ def listed(
     fusion = Fusion(snapshot, query, ranking, among)
     best, groups = _head(snapshot, fusion, wanted)
     said = verdict(snapshot, query, ranking, fusion, best)
-    return _hits(snapshot, fusion, groups, ranking, wanted, said)
+    if wanted.group and not snapshot.approximate:  # of a server, the candidates alone
+        groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
+    chosen = numbered(groups, wanted)
+    stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
+    scale = Scale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
+    return [scale.hit(rank, stored[item.passage], item, said) for rank, item in chosen]
 
 
 def _head(snapshot: Snapshot, fusion: Fusion, wanted: Selection) -> tuple[list[Scored], list[list[Scored]]]:
@@ -103,23 +108,6 @@ def _reranked(
     groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
     scale = Scale(None, ranking, copies, approximate)
     return as_of_now([scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, wanted)])
-
-
-def _hits(
-    snapshot: Snapshot,
-    fusion: Fusion,
-    groups: list[list[Scored]],
-    ranking: Ranking,
-    wanted: Selection,
-    said: Verdict | None,
-) -> list[Hit]:
-    """What is wanted of the selected passages."""
-    if wanted.group and not snapshot.approximate:  # of a server, the candidates alone
-        groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
-    chosen = numbered(groups, wanted)
-    stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
-    scale = Scale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
-    return [scale.hit(rank, stored[item.passage], item, said) for rank, item in chosen]
 
 
 def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:

@@ -7,9 +7,7 @@ contents.py      DocumentText, PassageText, Gap; Facet
 explanations.py  Explanation and what it is made of
 comparisons.py   Contrast, WhyNot, Faithfulness, Similarities
 predictions.py   what models say of texts: Filled, NextSentence, Labelling, Tagged, Answers
-inspections.py   Tokenization, Inspection           attention.py     Attention, HeadAtWork
-models.py        ModelShape, Parameters, Module, Vocabulary
-contexts.py      ContextualCosines, EqualRows
+inspections.py   a look inside: tokenization, attention, shape of the model, cosines in context
 evaluations.py   Evaluation, EntityEvaluation, TrainingReport
 reports.py       Progress, Changes, Report, Status, CheckReport, RepairReport
 options.py       options that several functions take

@@ -480,11 +480,6 @@ class Ranking:
         """Whether embeddings are compared."""
         return self.weight > 0
 
-    @property
-    def by_words(self) -> bool:
-        """Whether words are looked for."""
-        return self.weight < 1
-
 
 def require_matrices(explain: bool, layer: object) -> None:
     """
