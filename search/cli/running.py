@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from search import __version__
 from search.records.contents import StoredFile
@@ -23,6 +23,8 @@ from search.records.options import Ranking
 
 if TYPE_CHECKING:
     from search.ranking.question import Query
+
+T = TypeVar("T")
 
 _SECONDS = 2.0  # a query without a server does not take much longer
 
@@ -87,20 +89,18 @@ def ask(
             name,
             Hits(map(_hit, found["hits"])),
             [tuple(Highlight(**one) for one in of_hit) for of_hit in found["marks"]],
-            list(map(_surroundings, found["around"])),
+            [_record(Surroundings, values) for values in found["around"]],
         )
     return None
 
 
 def _reply(server: Path, content: bytes) -> Any:
     """The content of an answer; OSError or ValueError where there is none in time."""
-    head = (
-        f"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(content)}\r\n\r\n"
-    )
+    about = f"Host: localhost\r\nConnection: close\r\nContent-Length: {len(content)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_SECONDS)
         connection.connect(str(server))
-        connection.sendall(head.encode("ascii") + content)
+        connection.sendall(f"POST / HTTP/1.1\r\n{about}\r\n\r\n".encode("ascii") + content)
         received = b"".join(iter(partial(connection.recv, 1 << 16), b""))
     first, _, body = received.partition(b"\r\n\r\n")
     if not first.startswith(b"HTTP/1.1 200 "):
@@ -109,16 +109,15 @@ def _reply(server: Path, content: bytes) -> Any:
 
 
 def _hit(values: dict[str, Any]) -> Hit:
-    verdict, hidden = values.pop("verdict"), values.pop("hidden")
-    return Hit(
-        **values | {"ranking": Ranking(**values["ranking"]), "file": StoredFile(**values["file"])},
-        verdict=None if verdict is None else Verdict(**verdict),
-        hidden=tuple((start, end) for start, end in hidden),
-    )
+    made = {
+        "ranking": Ranking(**values["ranking"]),
+        "file": StoredFile(**values["file"]),
+        "verdict": values["verdict"] and Verdict(**values["verdict"]),
+    }
+    return _record(Hit, values | made)
 
 
-def _surroundings(values: dict[str, Any]) -> Surroundings:
-    before, after = (
-        tuple((n, text) for n, text in values.pop(name)) for name in ("lines_before", "lines_after")
-    )
-    return Surroundings(before, after, **values)
+def _record(kind: type[T], values: dict[str, Any]) -> T:
+    """A record of what JSON has of it; lists among its values are of pairs."""
+    lists = {name: tuple(map(tuple, value)) for name, value in values.items() if isinstance(value, list)}
+    return kind(**values | lists)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from search.files import make_private
@@ -26,19 +26,17 @@ def place() -> Path:
 def found_here() -> Iterator[list[socket.socket]]:
     """The socket by which this process is found, until the end; none where there can be none."""
     part = place().with_name(f"{os.getpid()}.part")
-    listening = None
-    try:
-        make_private(home())
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listening.bind(str(part))
-        part.chmod(0o600)
-        listening.listen()
-        part.replace(place())
-    except (OSError, AttributeError):
-        listening = None
-        part.unlink(missing_ok=True)
-    try:
-        yield [listening] if listening else []
-    finally:
-        if listening:
-            place().unlink(missing_ok=True)
+    with ExitStack() as further:
+        try:
+            make_private(home())
+            listening = further.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            listening.bind(str(part))
+            part.chmod(0o600)
+            listening.listen()
+            part.replace(place())
+        except (OSError, AttributeError):
+            part.unlink(missing_ok=True)
+            yield []
+            return
+        further.callback(place().unlink, missing_ok=True)
+        yield [listening]
