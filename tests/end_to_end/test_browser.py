@@ -107,15 +107,7 @@ def detail(browser: webdriver.Chrome) -> str:
     return browser.find_element(By.CLASS_NAME, "detail").text
 
 
-def picture(browser: webdriver.Chrome, path: Path) -> None:
-    assert browser.save_screenshot(str(path))
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert path.stat().st_size > 10_000
-
-
-def test_hostile_text_is_shown_and_does_nothing(
-    browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: Path
-) -> None:
+def test_hostile_text_is_shown_and_does_nothing(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
     opened(browser, pages["why"])
     body = browser.find_element(By.TAG_NAME, "body").text
     assert "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style>" in body
@@ -124,7 +116,6 @@ def test_hostile_text_is_shown_and_does_nothing(
     for element in browser.find_elements(By.CSS_SELECTOR, ".panel .unit"):
         ActionChains(browser).move_to_element(element).perform()
     assert_inert(browser)
-    picture(browser, tmp_path / "hostile.png")
 
 
 def test_a_word_shades_the_other_text_and_back(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
@@ -208,7 +199,7 @@ def test_the_keyboard_reaches_every_word(browser: webdriver.Chrome, pages: dict[
     )
 
 
-def test_light_and_dark(browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: Path) -> None:
+def test_light_and_dark(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
     paper = "return getComputedStyle(document.body).backgroundColor"
     for scheme, other in (("light", "dark"), ("dark", "light")):
         browser.execute_cdp_cmd(
@@ -217,7 +208,6 @@ def test_light_and_dark(browser: webdriver.Chrome, pages: dict[str, Path], tmp_p
         opened(browser, pages["why"])
         by_system = browser.execute_script(paper)
         assert by_system == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 29)"}[scheme]
-        picture(browser, tmp_path / f"{scheme}.png")
         browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
         assert browser.execute_script("return document.documentElement.dataset.theme") == other
         assert browser.execute_script(paper) != by_system
@@ -246,32 +236,19 @@ return worst;
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["why", "sentences"])
-def test_every_text_has_enough_contrast(
-    browser: webdriver.Chrome, pages: dict[str, Path], name: str, scheme: str
+def test_the_deepest_shades_have_enough_contrast(
+    browser: webdriver.Chrome, pages: dict[str, Path], scheme: str
 ) -> None:
-    opened(browser, pages[name])
+    """Of shades as they are, and of all else, axe says so."""
+    opened(browser, pages["why"])
     browser.execute_script("document.documentElement.dataset.theme = arguments[0]", scheme)
+    browser.execute_script(
+        "document.querySelectorAll('.unit').forEach((e, i) => e.className = 'unit l9' + (i % 2 ? ' minus' : ''))"
+    )
     assert browser.execute_script(CONTRAST) >= 4.5  # WCAG 2.2, level AA
-    if name == "why":
-        browser.execute_script(
-            "document.querySelectorAll('.unit').forEach((e, i) => e.className = 'unit l9' + (i % 2 ? ' minus' : ''))"
-        )
-        assert browser.execute_script(CONTRAST) >= 4.5
-        browser.find_element(By.CSS_SELECTOR, "input[value=cosine]").click()
-        assert browser.execute_script(CONTRAST) >= 4.5
 
 
-@pytest.mark.parametrize("name", ["why", "sentences"])
-@pytest.mark.parametrize("width", [320, 400, 1280])
-def test_a_page_is_never_wider_than_its_window(
-    browser: webdriver.Chrome, pages: dict[str, Path], name: str, width: int
-) -> None:
-    opened(browser, pages[name], width)
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-
-
-def test_sentences(browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: Path) -> None:
+def test_sentences(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
     opened(browser, pages["sentences"])
     cells = browser.find_elements(By.CSS_SELECTOR, ".matrix td[data-row]")
     assert len(cells) == 9
@@ -290,4 +267,3 @@ def test_sentences(browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: 
     ActionChains(browser).move_to_element(head).perform()
     assert detail(browser).startswith("2 the key is most like:")
     assert_inert(browser)
-    picture(browser, tmp_path / "sentences.png")

@@ -101,8 +101,8 @@ def outside(browser: webdriver.Chrome, site: str) -> list[str]:
     return [url for url in asked if not url.startswith((site, "data:", "about:", "chrome:"))]
 
 
-def until(condition: Callable[[], Any], seconds: float = 20) -> Any:
-    """What a condition gives as soon as it holds."""
+def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+    """What a condition gives as soon as it holds: on a busy machine the first explanation takes long."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "it never came"
