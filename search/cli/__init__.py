@@ -1,16 +1,16 @@
 """The command `seewhy`: parse, call the library, render, translate errors.
 
-    app.py          the commands, the way out for errors, exit codes
+    app.py          the table of commands, translation of errors, exit codes
     options.py      how a function becomes a command; options that several commands share
-    output.py       options of what is printed and drawn, files that are written and read, the progress bar
-    saving.py       tensors as files
+    output.py       options of what is printed and drawn; files that are written and read; the progress bar
+    hits.py         how hits are printed and opened        running.py     a query that a running server answers
 
-    index.py        index, status, list, check, models
-    query.py        query, similar                      ask.py          ask
-    explain.py      explain, contrast, why-not          label.py        tag; label train, apply, explain, remove
-    similarity.py   similarity, duplicates              train.py        train
-    inspect.py      inspect; looking.py what it shows   eval.py         eval
-    fill.py         fill, next                          vocabulary.py   vocabulary
+    query.py        query, similar, duplicates, search     interactive.py the screens of search
+    explain.py      explain, contrast, why-not, similarity index.py       index, status, list, check, move, remove, models
+    serve.py        serve, mcp                             config.py      config
+    eval.py         eval                                   inspect.py     lab inspect, vocabulary
+    predict.py      lab fill, next, ask                    label.py       lab tag, label
+    train.py        lab train
 
 Only here is anything printed: results to stdout, everything else to stderr.
 """
