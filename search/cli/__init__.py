@@ -6,7 +6,7 @@
     hits.py         how hits are printed and opened        running.py     a query that a running server answers
 
     query.py        query, similar, duplicates, search     interactive.py the screens of search
-    explain.py      explain, contrast, why-not, similarity index.py       index, status, list, check, move, remove, models
+    explain.py      explain, contrast, why-not, similarity index.py       index, status, list, check, move, remove
     serve.py        serve, mcp                             config.py      config
     eval.py         eval                                   inspect.py     lab inspect, vocabulary
     predict.py      lab fill, next, ask                    label.py       lab tag, label
