@@ -140,7 +140,7 @@ HEADS: dict[str, Made] = {
     ],
     "answers": lambda p: ["answers", write_questions(p / "a.json"), *tiny(p)],
 }
-HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact"}
+HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
 SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "agent": answered,

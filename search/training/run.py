@@ -14,6 +14,8 @@ import json
 import math
 import shutil
 import time
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -223,11 +225,14 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
     from sklearn.model_selection import StratifiedGroupKFold
 
     labels = [kind.label(row) for row in rows]
-    few = next((label for label in set(labels) - {""} if labels.count(label) < _PARTS), None)
-    parts = min(_PARTS, len(rows) // _FEWEST)
+    many = Counter(labels)
+    few = next((label for label in many if label and many[label] < _FEWEST), None)
+    parts = min(_PARTS, len(rows) // _FEWEST, max(many.values(), default=0))
     if parts > 1 and few is None:
         division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
-        learned, held = next(division.split(labels, labels, kind.groups(rows)))
+        with warnings.catch_warnings():  # of labels that are rarer than there are parts
+            warnings.simplefilter("ignore")
+            learned, held = next(division.split(labels, labels, kind.groups(rows)))
         if len(learned) and len(held) >= _FEWEST:
             return [rows[i] for i in learned], [rows[i] for i in held]
     of = f" with the label '{few}'" if few else ""
