@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from search.corpus.files import Reason, Skipped, file_stem
-from search.corpus.text import Decoded, json_values, kept_lines, one_line, whole_characters
+from search.corpus.text import KEPT_LINE, Decoded, json_values, one_line, whole_characters
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
@@ -94,7 +94,7 @@ def documents(
     """
     wanted = (text_field, title_field)
     read, nothing = (_tabular, "in column") if kind == "csv" else (_json_lines, "under")
-    columns, records = read(path, kept_lines(decoded.text), wanted)
+    columns, records = read(path, KEPT_LINE.findall(decoded.text), wanted)
     for number, record in enumerate(records, 1):
         name, at = f"{path}#{number}", f"line {record.first}"
         try:

@@ -57,16 +57,6 @@ def unix_lines(text: str) -> str:
     return _LINE_END.sub("\n", text)
 
 
-def kept_lines(text: str) -> list[str]:
-    """The lines of `text` with their ends: joined, they are `text` again. No empty one at the end.
-
-    Example:
-        >>> kept_lines("a\\r\\nb\\x0cc")
-        ['a\\r\\n', 'b\\x0cc']
-    """
-    return KEPT_LINE.findall(text)
-
-
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A heading: where it starts in the text, how deep it is (1 is outermost), and its plain words."""
