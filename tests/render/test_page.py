@@ -37,7 +37,7 @@ from search.render.page import why as draw
 from search.render.page.document import embedded, text
 from search.render.page.hits import Asked, Marked, passage
 from search.render.page.laboratory import in_contexts, inspection
-from search.render.page.reading import index_changed, reading
+from search.render.page.reading import reading
 from search.render.page.search import Found, search, toggled
 from search.render.page.why import why
 from tests.explaining.test_explanation import by_hand
@@ -211,7 +211,6 @@ def evil_pages() -> list[page.Page]:
         laboratory.pair_form(forms, 6, 3, "word", False, inspection(looked)),
         laboratory.inside_form(forms, EVIL, EVIL, EVIL, in_contexts(contexts)),
         reading(state, document, 1, [Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))]),
-        index_changed(state, 3, 1),
         search(
             state, (EVIL, "b"), Found(1, marked=[Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))], words=(EVIL,))
         ),

@@ -14,7 +14,7 @@ from itertools import groupby
 from search.records.contents import DocumentText, Gap, StoredPassage
 from search.records.documents import PLAIN_KINDS
 from search.render.format import escaped_name, fixed
-from search.render.page.document import Page, about, isolated, link, text
+from search.render.page.document import Page, about, isolated, text
 from search.render.page.hits import Asked, Marked, deepest, shade_of
 
 BEFORE, AFTER = 20_000, 40_000  # characters that are shown before and behind the passage
@@ -92,23 +92,6 @@ def reading(
 {_rest(read, before=False)}{_NOT_KEPT if not all(gap.blank for gap in document.gaps) else ""}</document-reading>"""
     title = document.title or document.document
     return Page(title, isolated(title), _about(read), body, ("search.css", "reading.css", "reading.js"))
-
-
-def index_changed(asked: Asked, document: int | None, passage: int | None) -> Page:
-    """What a link to another state of the index shows.
-
-    Args:
-        asked: with the generation of now.
-        document: that the passage is of now; None where it is gone.
-    """
-    again = asked.link("/") if asked.q else link("/", index=asked.index)
-    ways = [f'<a href="{again}">{"Ask again" if asked.q else "Search"}</a>']
-    if document is not None:
-        there = f"{asked.link(f'/documents/{document}', passage=passage)}#p{passage}"
-        ways.insert(0, f'<a href="{there}">Open the passage where it stands now</a>')
-    said = "The index has changed since this link was made, and numbers of documents may have been given to others."
-    body = f'<p role="alert">{said}</p><nav class="ways" aria-label="From here">{" ".join(ways)}</nav>'
-    return Page("The index has changed", "The index has changed", "", body)
 
 
 def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
