@@ -84,12 +84,12 @@ def test_second_run_and_explain(home: Path) -> None:
     assert "Which word is like which" in shown
 
 
-def test_contributions_sum_to_the_cosine_of_every_hit_of_twenty_questions(
+def test_contributions_sum_to_the_cosine_of_every_hit_of_five_questions(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEEWHY_HOME", str(home))
     index = search.Index.open(HANDBOOK, offline=True)
-    for question in QUESTIONS:
+    for question in QUESTIONS[::4]:
         for hit in index.query(question, explain=True):
             why = hit.explanation
             assert why is not None and hit.cosine is not None
@@ -100,7 +100,7 @@ def test_contributions_sum_to_the_cosine_of_every_hit_of_twenty_questions(
 
 
 def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
-    """By OpenVINO on every sixth pair; by PyTorch, which sentence-transformers uses too, on a fifth of these."""
+    """By OpenVINO on every twelfth pair; by PyTorch, which sentence-transformers uses too, on a fifth of these."""
     file = DATA / "sts" / "stsb_dev.tsv"
     if not file.is_file():
         pytest.skip("STS-B is not at hand")
@@ -110,7 +110,7 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
     with file.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
     assert len(rows) == 1500
-    rows = rows[::6]
+    rows = rows[::12]
     first, second = [row["sentence1"] for row in rows], [row["sentence2"] for row in rows]
     model = SentenceTransformer(str(real.files.folder), device="cpu")
     one, two = (model.encode(texts, normalize_embeddings=True) for texts in (first, second))
