@@ -194,9 +194,12 @@ def epub(path: str, raw: bytes) -> list[Document | Skipped]:
     chapters = list(_spine(posixpath.dirname(package), book))
     title, metadata = _book_properties(book)
     writing = Writing(path, "epub")
-    for name in chapters:
-        _write_chapter(writing, archive, name, title)
-    return [writing.done(title, metadata)]
+    unread = [name for name in chapters if not _write_chapter(writing, archive, name, title)]
+    left_out = f"{len(unread)} of {len(chapters)} chapters, the first is '{unread[0]}'" if unread else ""
+    if left_out and len(unread) == len(chapters):
+        raise ReadError(path, Reason.DAMAGED, left_out)
+    document = writing.done(title, metadata)
+    return [document, Skipped(path, Reason.DAMAGED, left_out)] if left_out else [document]
 
 
 def _spine(folder: str, book: ElementTree.Element) -> Iterator[str]:
@@ -221,15 +224,16 @@ def _book_properties(book: ElementTree.Element) -> tuple[str, dict[str, str]]:
     return title, metadata
 
 
-def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_title: str) -> None:
+def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_title: str) -> bool:
+    """Add a chapter. False if it is missing or damaged."""
     try:
         decoded = decode(name, archive.read(name))
         source = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", decoded.text)
         chapter = html.document(name, replace(decoded, text=source))
     except ReadError as error:
-        if error.reason in (Reason.NO_TEXT, Reason.EMPTY):  # a cover, say
-            return
-        raise
+        return error.reason in (Reason.NO_TEXT, Reason.EMPTY)  # a cover, say
+    except (KeyError, zipfile.BadZipFile):
+        return False
     titles = (book_title, posixpath.splitext(posixpath.basename(name))[0])
     has_headings = any(section.trail for section in chapter.sections)
     untitled = () if has_headings or chapter.title in titles else (chapter.title,)
@@ -237,3 +241,4 @@ def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_t
         trail = section.trail or untitled
         writing.section(trail[-1] if trail else "", max(len(trail), 1))
         writing.paragraph(chapter.text[section.start : section.end])
+    return True

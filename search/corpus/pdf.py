@@ -58,8 +58,8 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     """A PDF file. Its bookmarks are its headings, each where its words stand on its page.
 
     Text is taken in the order in which the file draws it; what is filled into its forms comes at the end of
-    the page. Pages that are pictures without text are named in `left_out`. A PDF that opens without a password
-    is read, whatever else it forbids.
+    the page. Pages that are damaged, or pictures without text, are named in `left_out`. A PDF that opens without
+    a password is read, whatever else it forbids.
 
     Raises:
         ReadError: "damaged", "encrypted", "no text" or "too large when unpacked".
@@ -99,14 +99,18 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     if not pictures:
         return [found]
     left_out = f"{len(pictures)} of {len(pages)} pages, the first is page {pictures[0]}"
-    return [found, Skipped(path, Reason.NO_TEXT, f"pictures, which need OCR: {left_out}")]
+    return [found, Skipped(path, Reason.NO_TEXT, f"damaged, or pictures, which need OCR: {left_out}")]
 
 
 def _page(document: Any, index: int) -> tuple[list[Line], bool]:
-    """The lines of a page, and whether it is a picture without text."""
-    from pypdfium2 import raw
+    """The lines of a page, and whether it has none because it is a picture or damaged."""
+    from pypdfium2 import PdfiumError, raw
 
-    with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
+    try:
+        opened = document[index]
+    except PdfiumError:
+        return [], True
+    with closing(opened) as page, closing(page.get_textpage()) as text_page:
         lines = [*_lines(text_page), *_filled_in(page)]
         objects = (raw.FPDFPage_GetObject(page, i) for i in range(raw.FPDFPage_CountObjects(page)))
         kinds = map(raw.FPDFPageObj_GetType, objects)

@@ -183,6 +183,14 @@ def test_the_title_of_a_chapter_without_heading(document: Read) -> None:
     assert outline(document("a.epub", replaced(epub(CHAPTERS), titled)))[-1][0] == ("Second",)
 
 
+def test_a_chapter_that_cannot_be_read_is_left_out_and_named(tmp_path: Any) -> None:
+    raw = replaced(epub({"no.xhtml": "", **CHAPTERS}), {"OEBPS/no.xhtml": "<p>\0</p>\n"})
+    book, left_out = items(tmp_path, "a.epub", raw)
+    assert book.text.startswith("The Door")
+    assert (left_out.path, left_out.reason) == ("a.epub", "damaged")
+    assert left_out.detail == "1 of 4 chapters, the first is 'OEBPS/no.xhtml'"
+
+
 def slide(presentation: Any) -> None:
     presentation.slides.add_slide(presentation.slide_layouts[5]).shapes.title.text = "Text."
 

@@ -121,8 +121,17 @@ def test_scans(tmp_path: Path, failure: Callable[[str, bytes], ReadError]) -> No
     assert (error.reason, error.detail[:6]) == ("no text", "a scan")
     found = items(tmp_path, "a.pdf", pdf([["Text."], [], []], pictures=[1]))
     assert found[1:] == [
-        Skipped("a.pdf", "no text", "pictures, which need OCR: 1 of 3 pages, the first is page 2")
+        Skipped("a.pdf", "no text", "damaged, or pictures, which need OCR: 1 of 3 pages, the first is page 2")
     ]
+
+
+def test_a_damaged_page_is_left_out_and_named(tmp_path: Path) -> None:
+    raw = pdf([["One."], ["Two."], ["Three."]])
+    kids = b"/Kids [7 0 R 9 0 R 11 0 R]"
+    assert kids in raw
+    found, left_out = items(tmp_path, "a.pdf", raw.replace(kids, b"/Kids [7 0 R 0 0 R 11 0 R]"))
+    assert (found.text.split(), left_out.reason) == (["One.", "Three."], "no text")
+    assert left_out.detail.endswith("1 of 3 pages, the first is page 2")
 
 
 @pytest.mark.parametrize(
