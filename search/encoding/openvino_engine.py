@@ -244,11 +244,11 @@ def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:
 
 def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
     # OpenVINO's conversion tool reports its use over the network where its telemetry package is
-    # installed; without that package it has a stub for it. This program calls nobody.
+    # installed; imported without that package it has a stub for it. This program calls nobody.
     telemetry = sys.modules.get("openvino_telemetry")
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
-    if sys.modules.get("openvino.tools.ovc", ...) is None:  # set by the engine, to start quicker
-        del sys.modules["openvino.tools.ovc"]
+    for name in [name for name in sys.modules if name.startswith("openvino.tools.ovc")]:
+        del sys.modules[name]
     try:
         from openvino.tools.ovc import convert_model
 

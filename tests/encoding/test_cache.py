@@ -1,8 +1,10 @@
 """A converted model is made again if it is damaged, and only then; nothing outside the cache is touched."""
 
+import importlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -222,3 +224,18 @@ def test_what_is_said_of_a_model_is_not_taken_from_another(
             encoding="utf-8",
         )
     assert (Encoder(str(tiny_model)).pooling, Encoder(str(cls)).pooling) == ("mean", "cls")
+
+
+def test_conversion_reports_to_nobody(
+    tiny_model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the program had OpenVINO's tool, which reports its use, before."""
+    telemetry = pytest.importorskip("openvino_telemetry")
+    for name in [name for name in sys.modules if name.startswith("openvino.tools.ovc")]:
+        monkeypatch.delitem(sys.modules, name)
+    importlib.import_module("openvino.tools.ovc")
+    sent: list[object] = []
+    for name in ("send_event", "start_session", "end_session"):
+        monkeypatch.setattr(telemetry.Telemetry, name, lambda *said, **more: sent.append(said))
+    Encoder(str(tiny_model), offline=True).encode(["key"])
+    assert any(own_cache.rglob("*.bin")) and sent == []
