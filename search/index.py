@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import SearchError, quoted
@@ -91,6 +92,10 @@ class Index:
     def __repr__(self) -> str:
         where, _, name = self.name.replace("\\", "/").rpartition("/")
         return f"<Index {name!r} in {where!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, also in another process, opens the same index."""
+        return partial(Index.open, offline=self._offline, engine=self._engine), (self.name,)
 
     @property
     def path(self) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from search.encoding import Encoder
 from search.errors import (
@@ -55,6 +55,9 @@ class Indexes:
         self._of_query: list[str] = []
         if not self.all:
             raise IndexNotFound("there is no index to ask. Make one with: seewhy index FOLDER")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.all, self._of_opening, self.whatever_there_is)
 
     @classmethod
     def open(

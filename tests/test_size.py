@@ -12,8 +12,8 @@ from tests.size import measured as counted
 TESTS = Path(__file__).parent
 # folder: lines of code and modules now allowed, and the budget
 CEILINGS = {
-    SEARCH: ((29_100, 24_000), (230, 200)),
-    TESTS: ((26_700, 24_000), (217, 300)),
+    SEARCH: ((26_250, 24_000), (200, 200)),
+    TESTS: ((24_000, 24_000), (300, 300)),
 }
 measured: Callable[[Path], Size] = cache(counted)
 SLACK = 100  # lines; below the ceiling by more, it is lowered
@@ -36,5 +36,5 @@ def test_the_code_stays_under_its_ceiling(folder: Path) -> None:
 
 def test_lines_are_not_denser() -> None:
     size = measured(SEARCH)
-    assert sum(size.functions) / len(size.functions) <= 8.8
-    assert sum(size.widths) / size.lines <= 40.7
+    assert sum(size.functions) / len(size.functions) <= 8.5
+    assert sum(size.widths) / size.lines <= 40.9

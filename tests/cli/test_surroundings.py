@@ -95,6 +95,8 @@ def test_the_hint_is_harmless_and_can_be_copied(run: Run, indexed: Path, text: s
     typed = subprocess.run(
         ["bash", "-c", hint.replace("seewhy", "printf '%s\\0'", 1)], capture_output=True, env=utf8
     )
+    if not text.isprintable():  # it is shown with escapes
+        return
     assert text in typed.stdout.decode().split("\0")
     command, *rest = typed.stdout.decode().split("\0")[:-1]
     code, out, _ = run(command, "--json", *rest)

@@ -19,7 +19,6 @@ def test_a_first_run(notes: Path, own_home: Path) -> None:
     found = Index.preview(notes)
     assert found.added == ("deep/time.txt", "keys.md", "table.csv")
     assert (found.changed, found.renamed, found.removed, found.unchanged) == ((), (), (), 0)
-    assert not found.nothing_would_change
     assert list(own_home.iterdir()) == []
 
 
@@ -46,7 +45,7 @@ def test_it_says_what_the_run_then_does(notes: Path, tiny_model: Path) -> None:
     assert (report.added, report.changed, report.renamed, report.removed) == (1, 1, 1, 1)
     assert {group.reason: group.count for group in report.skipped} == {"binary": 1, "empty": 1}
     again = Index.preview(notes)
-    assert again.nothing_would_change
+    assert (again.added, again.changed, again.renamed, again.removed) == ((), (), (), ())
     assert again.skipped == found.skipped
 
 
@@ -55,11 +54,11 @@ def test_a_touched_file_is_unchanged_and_verify_looks_into_all(notes: Path, tiny
     os.utime(time, ns=(10**18, 10**18))
     Index.build(notes, model=str(tiny_model))
     os.utime(notes / "keys.md", ns=(10**18, 10**18))
-    assert Index.preview(notes).nothing_would_change
+    assert Index.preview(notes).unchanged == 3
     with time.open("r+", encoding="utf-8") as stream:
         stream.write("Nobody")
     os.utime(time, ns=(10**18, 10**18))
-    assert Index.preview(notes).nothing_would_change
+    assert Index.preview(notes).unchanged == 3
     assert Index.preview(notes, verify=True).changed == ("deep/time.txt",)
 
 

@@ -102,10 +102,10 @@ def test_what_cannot_be(aged: Index, where: str, said: str) -> None:
 
 def test_the_command(aged: Index, run: Run) -> None:
     assert run("query", "key", "--since", "2d", "-f", "paths")[1].strip().endswith("now.md")
-    assert "seewhy explain key 1 --since 7d" in run("query", "key", "--since", "7d")[2]
+    assert "seewhy explain key p1" in run("query", "key", "--since", "7d")[2]
     assert "rank 2" in run("explain", "key", "2", "--since", "7d")[1]
     assert run("explain", "key", "3", "--since", "7d")[0] == 1
-    assert "the filter" in run("query", "key", "--since", "2100-01-01")[1]
+    assert "no passage passes --since" in run("query", "key", "--since", "2100-01-01")[1]
     assert run("similar", "old.txt", "--since", "2d", "-f", "paths", "--index", "aged")[1].count("\n") == 1
 
 
