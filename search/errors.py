@@ -83,6 +83,7 @@ class WordMissing(InputError):
     """A word that is to be left out of a query is none of those that count in it."""
 
     def __init__(self, word: str, counted: Sequence[str]) -> None:
+        self.word = word
         there = f"These do: {', '.join(counted)}." if counted else "None does in this index."
         super().__init__(f"'{word}' is no word of the query that counts, so it cannot be left out. {there}")
 

@@ -17,6 +17,7 @@ from search.errors import (
     IndexNotFound,
     InputError,
     SearchError,
+    WordMissing,
 )
 from search.index import Index
 from search.ranking.options import Selection
@@ -114,8 +115,8 @@ class Indexes:
 
         Each index is asked with the same options, and what it finds ranks by score among what the others find. An index
         that has not the fields of a filter is left out, with a note, unless all lack them. The verdict is that of the
-        index with the best hit; `rank_before`, which is a rank in one index, is not told. A word of `without`
-        has to count in each of the indexes.
+        index with the best hit; `rank_before`, which is a rank in one index, is not told. A word of `without` is
+        left out where it counts; it has to count in one of the indexes, and `Hit.ranking` says which were left out.
 
         Raises:
             IndexMismatch: two of the indexes were made in different ways.
@@ -130,7 +131,7 @@ class Indexes:
         explain = options.pop("explain", False)
         layer = options.pop("layer", None) if explain else None
         found = list(self._asked(text, wanted.last, options))
-        if len({hit.ranking for hits in found for hit in hits}) > 1:
+        if len({replace(hit.ranking, without=()) for hits in found for hit in hits}) > 1:
             raise InputError(
                 "the indexes were tuned to different weights or reranks (seewhy eval --tune), so their scores cannot "
                 "be compared. Say with --weight what meaning counts, and --rerank, or ask them one at a time."
@@ -188,10 +189,11 @@ class Indexes:
         """The hits of each index that has the fields of the filter."""
         said: list[str] = []
         lacking: SearchError | None = None
+        uncounted: list[WordMissing] = []
         for index in self.all:
             name = name_of(index)
             try:
-                hits = index.query(text, k, **options)
+                hits = _where_they_count(index, text, k, options, uncounted)
             except (FieldMissing, IndexDamaged) as error:
                 if isinstance(error, IndexDamaged) and not self.whatever_there_is:
                     raise
@@ -201,6 +203,10 @@ class Indexes:
                 yield [replace(hit, index=name, rank_before=None) for hit in hits]
         if lacking and len(said) == len(self.all):
             raise lacking
+        for word in options.get("without") or ():
+            nowhere = [error for error in uncounted if error.word == word]
+            if len(nowhere) == len(self.all) - len(said):
+                raise nowhere[0]
         self._of_query = said  # at once, as threads may ask at the same time
 
     def _require_alike(self) -> None:
@@ -209,6 +215,18 @@ class Indexes:
         for name, made in others:
             if different := one.differences(replace(made, passages=one.passages)):
                 raise IndexMismatch(first, name, different)
+
+
+def _where_they_count(
+    index: Index, text: Query, k: int, options: QueryOptions, uncounted: list[WordMissing]
+) -> Hits:
+    """The hits of an index without those of the words that count there; the others are noted."""
+    try:
+        return index.query(text, k, **options)
+    except WordMissing as missing:
+        uncounted.append(missing)
+        rest = [word for word in options["without"] or () if word != missing.word]
+        return _where_they_count(index, text, k, {**options, "without": rest}, uncounted)
 
 
 def name_of(index: Index) -> str:

@@ -150,6 +150,12 @@ class LazyCommand(_Quick, TyperCommand):
 class Commands(_Quick, TyperGroup):
     """A group of commands, whose help is drawn without the Markdown and tracebacks that Typer's loads."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        paths = {path.rpartition(" ")[2]: path for panel in _COMMANDS.values() for path in panel}
+        if args[0] not in self.commands and " " in paths.get(args[0], ""):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{paths[args[0]]}'?")
+        return super().resolve_command(ctx, args)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from rich.console import Console
         from rich.panel import Panel

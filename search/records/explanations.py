@@ -230,6 +230,7 @@ class Explanation(Displayed):
         Raises:
             OptionalDependency: matplotlib is not installed.
         """
+        _require_choices(matrix, by)
         return self._plotted(ax, matrix=matrix, by=by, special=special, ends=ends)
 
     def to_pandas(
@@ -244,6 +245,7 @@ class Explanation(Displayed):
         Raises:
             OptionalDependency: pandas is not installed.
         """
+        _require_choices(matrix, by)
         return self._tabulated(matrix=matrix, by=by, special=special)
 
     @property
@@ -397,3 +399,11 @@ def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]
             total[name] = total.get(name, 0.0) + float(added)
     best = sorted(total.items(), key=lambda item: -item[1])
     return tuple(Partner(name, added) for name, added in best if added > 0)
+
+
+def _require_choices(matrix: str, by: str) -> None:
+    """Raise InputError where there is no such matrix, or nothing that it is by."""
+    choices = {"matrix": (matrix, ("similarity", "contributions")), "by": (by, ("token", "word"))}
+    for name, (given, names) in choices.items():
+        if given not in names:
+            raise InputError(f"{name} is {given!r}. Choose one of: {', '.join(map(repr, names))}.")

@@ -97,6 +97,7 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["explain", "key", "99"], 1, "there is no rank 99"),
         (["explain", "key", "0"], 1, "there is no rank 0; the best hit is 1"),
         (["quary", "key"], 2, "No such command 'quary'. Did you mean 'query'? Help: seewhy --help"),
+        (["inspect", "x"], 2, "No such command 'inspect'. Did you mean 'lab inspect'? Help: seewhy --help"),
         (["lab", "inspekt"], 2, "No such command 'inspekt'. Did you mean 'inspect'? Help: seewhy lab --help"),
         (["query", "key", "--limit", "3"], 2, "option: --limit (Possible options: --like). Help: seewhy query --help"),
         (["explain", "find", "the", "key", "1"], 2, "unexpected extra argument"),

@@ -51,16 +51,14 @@ def run(model: str, code: str) -> str:
 
 
 @needs_fork
-@pytest.mark.parametrize("engine", ["openvino", "torch"])
-def test_a_model_belongs_to_the_process_that_loaded_it(tiny: Encoder, engine: str) -> None:
+def test_a_model_belongs_to_the_process_that_loaded_it(tiny: Encoder) -> None:
     """One that is loaded after the fork works, also where its encoder was made before and the tokenizer has used its
     threads; one that was loaded before is refused, also with an encoder that the child makes anew. Whatever the child
     does, it ends.
     """
     tiny.encode(["key"])  # so that it is in the cache
-    code = f"""
-if {engine == "torch"}: import sentence_transformers  # once, not in parent and child
-mine = encoder({engine!r})
+    code = """
+mine = encoder()
 mine.tokenizer.encode_batch_fast(TEXTS * 100)
 in_child(lambda: print(mine.encode(TEXTS).shape, flush=True))
 expected = mine.encode(TEXTS)

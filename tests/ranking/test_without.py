@@ -58,6 +58,28 @@ def test_other_questions_take_it(index: search.Index) -> None:
     assert abs(index.explain("open door", late).residual) < 1e-6
 
 
+def test_of_several_indexes_each_leaves_out_what_counts_there(tmp_path: Path, tiny_model: Path) -> None:
+    folders = {
+        "a": ["find the key", "open the door", "time and sound"],
+        "b": ["a long water", "find people", "turn"],
+    }
+    for name, texts in folders.items():
+        (tmp_path / name).mkdir()
+        for number, text in enumerate(texts):
+            (tmp_path / name / f"{number}.txt").write_text(text, encoding="utf-8")
+        search.Index.build(tmp_path / name, model=str(tiny_model), index=str(tmp_path / f"{name}-index"))
+    both = search.Indexes.open([tmp_path / "a-index", tmp_path / "b-index"])
+    hits = both.query("find the key and water", without=["key", "find"])
+    assert {hit.index.rpartition("/")[2]: hit.ranking.without for hit in hits} == {
+        "a-index": ("key", "find"),
+        "b-index": ("find",),
+    }
+    for hit in hits:
+        assert abs(both.explain("find the key and water", hit).residual) < 1e-6
+    with pytest.raises(InputError, match="'turn' is no word"):
+        both.query("find the key and water", without=["turn"])
+
+
 def test_the_command(notes: Path, tiny_model: Path, run: Run) -> None:
     search.Index.build(notes, model=str(tiny_model))
     asked = ("find the key of the door", "--without", "key", "--without", "door")
