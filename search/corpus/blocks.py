@@ -35,6 +35,7 @@ from search.records.documents import Document, Section
 if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
 
+_LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
 _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
 
@@ -249,6 +250,21 @@ def spans(splitter: TextSplitter, text: str, start: int, end: int, window: int) 
         else:
             yield from zip(starts, ends, strict=True)
             start = stop
+
+
+def without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans, those without a letter or digit (a lone code fence, a rule) joined to the one before."""
+    held: tuple[int, int] | None = None
+    for start, end in cuts:
+        scrap = text[start:end].strip()
+        if held and len(scrap) <= _LONGEST_SCRAP and not any(character.isalnum() for character in scrap):
+            held = held[0], end
+            continue
+        if held:
+            yield held
+        held = start, end
+    if held:
+        yield held
 
 
 def evened(

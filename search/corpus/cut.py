@@ -25,6 +25,7 @@ from search.corpus.blocks import (
     parted,
     safe_stop,
     spans,
+    without_scraps,
 )
 from search.corpus.files import Reason, file_name, file_stem
 from search.corpus.markup import markup
@@ -199,7 +200,8 @@ class Cutter:
             return self._tokens.count(part.strip()) < capacity // _SHORT_PARTS
 
         text = document.text
-        return evened(text, self._split(document, block, capacity), block.body, fits, is_short)
+        cuts = without_scraps(text, self._split(document, block, capacity))
+        return evened(text, cuts, block.body, fits, is_short)
 
     def _split(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of `_cut` as they fall, each as long as may be."""

@@ -296,6 +296,12 @@ def test_front_matter_is_in_no_passage(tmp_path: Path) -> None:
     assert (passage.text, passage.context, passage.line_start) == ("Text", "Secret", 4)
 
 
+def test_a_full_passage_takes_the_mark_that_is_left_over() -> None:
+    text = "a " * 20 + "."
+    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=80, passage_tokens=20, heading_context=False)
+    assert [passage.text for passage in cutter.cut(plain(text))] == [text]
+
+
 def test_a_model_that_reads_too_little() -> None:
     with pytest.raises(InputError, match="max_tokens=9 leaves 7 tokens"):
         Cutter(TOKENIZERS["word_piece"], max_tokens=9)
