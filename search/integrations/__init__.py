@@ -2,7 +2,7 @@
 
 langchain.py    a retriever, and embeddings
 llama_index.py  a retriever, and embeddings
-haystack.py     a retriever, and embedders; filters.py, what Haystack's filters are here
+haystack.py     a retriever
 mteb.py         a search and an encoder
 
 Each framework is an extra, and imported by the module of its name alone, which nothing here imports.
