@@ -46,7 +46,6 @@ from search.encoding.description import KnownModel
 from search.encoding.encoder import with_context
 from search.encoding.torch_engine import TorchEngine
 from search.explaining.explanation import explain_pair, similarity_matrix
-from search.explaining.faithfulness import without
 from search.explaining.gradients import Differentiable
 from search.records.explanations import Explanation, middle_layer
 from search.records.shown import shown
@@ -96,6 +95,16 @@ def main() -> None:
     )
     report(f"fall of the cosine, words {way}", found, 0, args.seed)
     report("cosine of these words alone", found, 1, args.seed)
+
+
+def without(text: str, words: Sequence[Word]) -> str:
+    """A text less some of its words; a blank stands for each and the white space around it."""
+    pieces, at = [], 0
+    for word in sorted(words, key=lambda word: word.start):
+        pieces.append(text[at : word.start].strip())
+        at = max(at, word.end)
+    pieces.append(text[at:].strip())
+    return " ".join(filter(None, pieces))
 
 
 def explained_texts(encoder: search.Encoder, query: str, texts: Sequence[str]) -> list[Explanation]:

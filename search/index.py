@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
     from search.ranking.rerank import Reranker
     from search.ranking.words import Candidates
-    from search.records.comparisons import Contrast, Faithfulness, WhyNot
+    from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.explanations import Explanation, Highlight
@@ -559,18 +559,6 @@ class Index:
         """
         with self._store.reading() as snapshot:
             return snapshot.facts.root / snapshot.document(document).name
-
-    def faithfulness(self, why: Explanation) -> Faithfulness:
-        """Test whether the cosine needs the words that an explanation of this index says count most.
-
-        They are cut out of the passage, and what is left is encoded again; then as many random words.
-
-        Raises:
-            InputError: the explanation is not of this index.
-        """
-        from search.explaining.faithfulness import faithfulness
-
-        return faithfulness(why, self.encoder)
 
     @documented(SimilarOptions)
     def similar(

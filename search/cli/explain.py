@@ -22,7 +22,7 @@ from search.cli.options import (
     matrix_option,
     passage_or_path,
 )
-from search.cli.output import DrawnOutput, Output, echo, lines_of, progress_bar
+from search.cli.output import DrawnOutput, Output, lines_of, progress_bar
 from search.errors import InputError
 from search.records import options
 
@@ -134,12 +134,6 @@ def explain(
     shown: MatrixOptions,
     output: DrawnOutput,
     which: Annotated[str, typer.Argument(metavar="HIT", help=_WHICH)] = "1",
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check", help="Cut out the words that count most and encode the rest: does the score fall?"
-        ),
-    ] = False,
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Print the cosines of the two, token by token.")
     ] = False,
@@ -149,7 +143,7 @@ def explain(
     With --matrix token by token, as a table of cosines.
 
     With --png or --html it goes into that file, by words or with --matrix by tokens, and nothing is printed, unless
-    --json, --csv or --check asks for it.
+    --json or --csv asks for it.
     """
     from search.render import json, why
 
@@ -159,11 +153,7 @@ def explain(
         raise typer.BadParameter(
             "--scale is for cosines in a matrix. Give --matrix, --csv, --png or --html, too."
         )
-    if check and shown.as_csv:
-        raise typer.BadParameter("--check has no CSV. Leave --csv out, or ask with --json.")
     question = parts.question(text)
-    if check and not isinstance(question, str):
-        raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = index.open(quiet=output.quiet)
     if which.isdecimal():
         hit = _ranked(opened, question, [int(which)], chosen)[int(which)]
@@ -173,17 +163,14 @@ def explain(
         hit = of_hit.hit(question, passage_or_path(which), **options.part_of(chosen, options.RerankOptions))
     with progress_bar(output.quiet) as progress:
         explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer), progress=progress)
-    tested = of_hit.faithfulness(explanation) if check else None
     shown.show(
         explanation,
         "token" if as_matrix and not shown.words else "word",
         output,
-        lambda: json.explanation(explanation, hit, **({"faithfulness": tested} if tested else {})),
+        lambda: json.explanation(explanation, hit),
         text=None if as_matrix else partial(why.explanation, hit=hit),
         hit=hit,
     )
-    if tested and not output.as_json:
-        echo(("" if output.files else "\n") + why.faithfulness(tested, **output.style))
     output.remarks(opened.notes)
 
 

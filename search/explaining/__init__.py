@@ -3,6 +3,5 @@
 gradients.py    the same addends by integrated gradients, where embeddings are no sum over tokens
 explanation.py  two encoded texts and a score -> their two matrices and an `Explanation`
 addends.py      the addends of a score that are not of its cosine: words, rerankers
-faithfulness.py an explanation put to the test: what the cosine loses without its words
 explainer.py    the questions that an index answers: why, why this above that, why not
 """

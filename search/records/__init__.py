@@ -5,7 +5,7 @@ tokens.py        Token, TokenVectors, Word, WordMatrices           fingerprint.p
 hits.py          Hit, Cluster, Surroundings
 contents.py      DocumentText, PassageText, Gap; Facet
 explanations.py  Explanation and what it is made of
-comparisons.py   Contrast, WhyNot, Faithfulness, Similarities
+comparisons.py   Contrast, WhyNot, Similarities
 predictions.py   what models say of texts: Filled, NextSentence, Labelling, Tagged, Answers
 inspections.py   a look inside: tokenization, attention, shape of the model, cosines in context
 evaluations.py   Evaluation, EntityEvaluation, TrainingReport

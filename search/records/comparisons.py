@@ -1,9 +1,7 @@
-"""Passages compared with each other, with the ranking, with what is left of them, and sentences with sentences."""
+"""Passages compared with each other and with the ranking, and sentences with sentences."""
 
 from __future__ import annotations
 
-import math
-import statistics
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 from search.records.displayed import Displayed
 from search.records.explanations import Partner, Share
 from search.records.hits import Hit
-from search.records.tokens import Word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,63 +122,6 @@ class WhyNot:
         kinds = ("word", "term")
         words = [share for share in self.shares if share.kind in kinds and share.contribution > 0]
         return tuple(sorted(words, key=lambda share: -share.contribution)[:3])
-
-
-CHANCES = 20  # one in so many random draws may lose as much
-
-
-@dataclass(frozen=True)
-class Removal:
-    """What a cosine loses when words are cut out of the passage and the rest is encoded again.
-
-    Attributes:
-        words: those that were cut out, the one that added most first.
-        drop: the whole passage's cosine less the cosine of what is left; negative where it rises.
-        random: the same for as many words drawn at random, one number a draw. Draw i of more words cuts out those
-            of draw i of fewer words and others.
-    """
-
-    words: tuple[Word, ...]
-    drop: float
-    random: tuple[float, ...]
-
-    @property
-    def random_mean(self) -> float:
-        """The mean drop of the random draws."""
-        return statistics.fmean(self.random)
-
-    @property
-    def as_much(self) -> int:
-        """How many random draws lost as much or more."""
-        return sum(drop >= self.drop for drop in self.random)
-
-
-@dataclass(frozen=True)
-class Faithfulness:
-    """Whether the words that an explanation says count most are those that the cosine needs.
-
-    Attributes:
-        cosine: of query and whole passage, encoded now.
-        words: how many words the passage has; only these are cut out, not those of title and headings.
-        removals: one for each number of words, in rising order; empty when the passage has no word.
-    """
-
-    cosine: float
-    words: int
-    removals: tuple[Removal, ...]
-
-    @property
-    def holds(self) -> bool | None:
-        """The cosine falls, and by more than with 19 of 20 random draws: means over all numbers of words.
-
-        None where the passage has too few words to tell: fewer than 20 different ones could be drawn.
-        """
-        telling = [r for r in self.removals if math.comb(self.words, len(r.words)) >= CHANCES]
-        if not telling:
-            return None
-        drop = statistics.fmean(r.drop for r in telling)
-        by_draw = [statistics.fmean(drops) for drops in zip(*(r.random for r in telling), strict=True)]
-        return drop > 0 and sum(random >= drop for random in by_draw) * CHANCES <= len(by_draw)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,10 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "Explanation": (
         "audit", "shares", "residual", "sum_of_contributions", "words", "alignment", "highlights",
     ),
-    "Faithfulness": ("holds",),
     "Filled": ("loss",),
     "Guess": ("loss",),
     "Hit": ("mode", "kind"),
     "LabelExplanation": ("residual", "by_word"),
-    "Removal": ("random_mean", "as_much"),
     "TrainingReport": ("improved",),
     "WhyNot": ("rank", "gap", "matched_on"),
 }  # fmt: skip

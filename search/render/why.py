@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rich.table import Column
 from rich.text import Text
 
-from search.records.comparisons import Contrast, Difference, Faithfulness, WhyNot
+from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation, Partner, Share
 from search.records.hits import Hit
 from search.records.tokens import all_of_kind
@@ -123,35 +123,6 @@ def answer(standing: WhyNot) -> str:
         "gone": f"Its file is not there any more. Of the text that is still in the index, {ranks}.",
         "filtered": f"A filter leaves it out: {ranks}.",
     }[standing.cause]
-
-
-@as_text
-def faithfulness(canvas: Canvas, checked: Faithfulness) -> None:
-    """What the cosine loses without the words that count most, beside as many random ones."""
-    canvas.line("Does the cosine need the words that count most?", style="bold")
-    table = grid(number("without"), number("loses"), number("random words lose"), "as much", "cut out")
-    for removal in checked.removals:
-        table.add_row(
-            counted(len(removal.words), "word"),
-            f"{removal.drop:.3f}",
-            f"{removal.random_mean:.3f}",
-            f"{removal.as_much} of {len(removal.random)}",
-            ", ".join(one_line(word.text) for word in removal.words),
-        )
-    canvas.table(table)
-    canvas.line(verdict(checked))
-    canvas.dim(f"(what is left was encoded again; the whole passage has the cosine {checked.cosine:.4f})")
-
-
-def verdict(checked: Faithfulness) -> str:
-    """Whether the words that add most are those that the cosine needs."""
-    if not checked.removals:
-        return "The passage has no word that could be cut out."
-    return {
-        None: "The passage has too few words to tell whether it is these that count.",
-        True: "So the cosine does rest on the words that add most to it.",
-        False: "Random words do as much too often: the cosine does not rest on the words that add most to it.",
-    }[checked.holds]
 
 
 @dataclass

@@ -123,8 +123,7 @@ def explain(served: Served, asked: parameters.Explain) -> Any:
     def find(index: Index) -> dict[str, Any]:
         hit = index.hit(asked.q, asked.passage, **asked.of(RerankOptions))
         why = index.explain(asked.q, hit, layer=asked.layer)
-        tested = {"faithfulness": index.faithfulness(why)} if asked.check else {}
-        return {"hit": replace(hit, index=asked.index or served.first), **json.plain(why), **tested}
+        return {"hit": replace(hit, index=asked.index or served.first), **json.plain(why)}
 
     return _found(served, asked, find)
 

@@ -224,7 +224,6 @@ class OfHit(Asked):
     by: Literal["word", "token"] = "word"
     layer: Annotated[int | None, Field(ge=0, le=1000)] = None
     tables: bool = False
-    check: bool = False
 
 
 def _address(asked: Asked, *kinds: type) -> dict[str, Any]:
@@ -243,8 +242,7 @@ def explain(request: Request, index: Index, asked: OfHit) -> Page:
         return drawn_why.why(found, place, address, **shown)
     hit = index.hit(asked.q, asked.passage, **asked.of(RerankOptions))
     found = index.explain(asked.q, hit, layer=asked.layer)
-    checked = index.faithfulness(found) if asked.check else None
-    return drawn_why.why(found, hit, _address(asked, RerankOptions), checked=checked, **shown)
+    return drawn_why.why(found, hit, _address(asked, RerankOptions), **shown)
 
 
 class OfTwo(Asked):

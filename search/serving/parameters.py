@@ -73,10 +73,6 @@ class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
 
     passage: Annotated[Id, Field(description="The id of a passage, `passage_id` of a hit.")]
     layer: Annotated[LayerName, Field(description=declared(MatrixOptions)["layer"][1].help)] = None
-    check: Annotated[
-        bool,
-        Field(description="Cut out the words that count most and encode the rest: does the score fall?"),
-    ] = False
 
 
 class Contrast(fields_of(RankingOptions, base=OfQuery)):  # type: ignore[misc]

@@ -70,7 +70,6 @@ def test_pictures_have_the_same_choice(run: Run, index: search.Index, tmp_path: 
         (["explain", QUERY, "--words"], "--words is for a matrix of tokens. Give --matrix"),
         (["explain", QUERY, "1", "--scale", "0..0.8"], "--scale is for cosines in a matrix. Give --matrix"),
         (["explain", QUERY, "--csv", "--json"], "exclude each other"),
-        (["explain", QUERY, "--csv", "--check"], "--check has no CSV"),
     ],
 )  # fmt: skip
 def test_what_means_nothing_is_refused(run: Run, index: search.Index, args: list[str], said: str) -> None:

@@ -323,7 +323,7 @@ def pages(served: list[Index]) -> list[str]:
         f"/similar?passage={one.passage_id}",
         f"/documents/{one.document_id}?{asked}",
         f"/explain?{asked}",
-        f"/explain?{asked}&by=token&layer=0&tables=1&check=1",
+        f"/explain?{asked}&by=token&layer=0&tables=1",
         f"/contrast?q={QUERY}&a={one.passage_id}&b={other.passage_id}",
         f"/why-not?q={QUERY}&name=page",
         f"/why-not?q={QUERY}&document={other.document_id}&k=1",

@@ -68,9 +68,6 @@ def test_questions_that_cannot_be_asked(index: Index) -> None:
         index.query(Question.of("find", like=[1]), mode="lexical")
     with pytest.raises(InputError, match="cannot be reranked"):
         index.query(Question.of("find", "door"), rerank="late")
-    with pytest.raises(InputError, match="one of its|its two texts have|same query"):
-        question = Question.of("find the key", like=["long.md"])
-        index.faithfulness(index.explain(question, index.query(question)[0]))
 
 
 def test_documents_are_similar_by_the_mean_of_their_passages(index: Index) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.ranking.where import parse
-from search.records.comparisons import Contrast, Difference, Faithfulness, Removal, Similarities, WhyNot
+from search.records.comparisons import Contrast, Difference, Similarities, WhyNot
 from search.records.contents import DocumentText, StoredFile, StoredPassage
 from search.records.documents import NamedDocument
 from search.records.explanations import Highlight, Partner, Share, Term
@@ -29,7 +29,6 @@ from search.records.inspections import (
     ModelShape,
 )
 from search.records.options import Ranking
-from search.records.tokens import Word
 from search.render import page
 from search.render.heatmap import units
 from search.render.page import laboratory
@@ -58,7 +57,6 @@ COMPARED = Contrast(
         Difference("key", "word", 4, 7, 0.375, 0.0, (Partner("key", 0.3),), ()),
     ),
 )
-TESTED = Faithfulness(0.9, 2, (Removal((Word("key", 6, 9, "word", (4, 5)),), 0.25, (0.0, 0.125)),))
 TOKENS = (
     InputToken("[CLS]", 101, 0, 0, None, 0, 1, True, None, False),
     InputToken("key", 9, 0, 3, 0, 0, 1, False, 0, False),
@@ -190,7 +188,6 @@ def evil_pages() -> list[page.Page]:
         contrast=compared,
         shares=shares,
     )
-    tested = replace(TESTED, removals=(Removal((Word(EVIL, 0, 3, "word", (1, 2)),), 0.25, (0.0,)),))
     words = tuple(replace(word, text=EVIL) for word in WORDS)
     tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
     looked = replace(LOOKED, texts=(EVIL, EVIL), tokens=tokens, words=words, no_pooler=EVIL)
@@ -203,7 +200,7 @@ def evil_pages() -> list[page.Page]:
     return [
         page.explanation(EVIL_WHY, units(EVIL_WHY), EVIL_HIT),
         page.sentences(others),
-        why(EVIL_WHY, EVIL_HIT, asked, tables=True, checked=tested),
+        why(EVIL_WHY, EVIL_HIT, asked, tables=True),
         draw.contrast(compared, asked),
         draw.why_not(standing, asked),
         draw.choice(EVIL, [NamedDocument(1, EVIL, EVIL)], 50, asked),
@@ -288,13 +285,6 @@ def test_embedded_json_cannot_leave_its_element(value: str) -> None:
     assert not {"<", ">", "&", "\u2028"} & set(found)
     assert json.loads(found) == {"a": value}
     assert not {"<", ">", '"', "'"} & set(text(value))
-
-
-def test_what_a_test_of_the_explanation_found() -> None:
-    said = seen(why(by_hand(), HIT, ASKED, checked=TESTED))
-    assert "What the cosine loses without the words that count most key \u22120.2500" in said
-    assert "1 random: mean of 2 \u22120.0625" in said
-    assert "too few words to tell" in said
 
 
 def test_a_gap_is_split_by_word_with_both_signs() -> None:

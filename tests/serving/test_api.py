@@ -47,8 +47,8 @@ def test_hits_are_those_of_the_command(client: TestClient, run: Run, index: Inde
 
 def test_an_explanation_is_the_one_of_the_command(client: TestClient, run: Run, index: Index) -> None:
     passage = index.query("turn the key", 1)[0].passage_id
-    _, printed, _ = run("explain", "turn the key", f"p{passage}", "--json", "--check")
-    given = got(client, "explain", q="turn the key", passage=passage, check=True)
+    _, printed, _ = run("explain", "turn the key", f"p{passage}", "--json")
+    given = got(client, "explain", q="turn the key", passage=passage)
     assert given.pop("hit").pop("index") == "notes"
     shown = json.loads(printed)
     assert shown.pop("hit") and given == shown

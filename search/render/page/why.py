@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 from collections.abc import Mapping
 from dataclasses import replace
 
-from search.records.comparisons import Contrast, Difference, Faithfulness, Removal, WhyNot
+from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.contents import StoredPassage
 from search.records.documents import NamedDocument
 from search.records.explanations import Partner, middle_layer
@@ -38,7 +38,7 @@ from search.render.page.document import (
     link,
     options,
 )
-from search.render.why import WAYS_OUT, answer, in_order, share_name, verdict
+from search.render.why import WAYS_OUT, answer, in_order, share_name
 
 _CHOICE = """<fieldset class="choice" hidden>
 <legend>Show</legend>
@@ -295,7 +295,6 @@ def why(
     *,
     by: By = "word",
     tables: bool = False,
-    checked: Faithfulness | None = None,
 ) -> Page:
     """The page of a hit's explanation.
 
@@ -304,19 +303,12 @@ def why(
         asked: index, query and ranking, or the other passage as `like`, as addresses have them.
         by: units of the explanation.
         tables: with both matrices as tables.
-        checked: what a test of the explanation found; None for none.
     """
     of_query = hit if isinstance(hit, Hit) else None
     shown = explanation(explained, units(explained, by), of_query, tables=tables)
     here = {**asked, "passage": hit.passage_id}
-    chosen = {
-        "by": "" if by == "word" else by,
-        "layer": explained.similarity_layer if of_query else None,
-        "tables": int(tables) or None,
-    }
     form = _form(explained, here, by, tables)
-    test = _test(checked, {**here, **chosen}) if of_query else ""
-    body = f"<live-part>{form}{test}{shown.body}</live-part>\n{_ways(hit, asked)}"
+    body = f"<live-part>{form}{shown.body}</live-part>\n{_ways(hit, asked)}"
     return replace(shown, body=body, uses=(*shown.uses, "live.js"))
 
 
@@ -354,29 +346,6 @@ def _layers(layers: int, layer: int) -> str:
     names[str(middle_layer(layers))] += ", the middle"
     names[str(layers)] += ", the last"
     return f'<label>Cosines of <select name="layer">{options(names, str(layer))}</select></label>\n'
-
-
-def _test(checked: Faithfulness | None, here: Mapping[str, Any]) -> str:
-    """Whether the score needs the words that count most; a link to find out, where that was not asked for."""
-    if checked is None:
-        return (
-            f'<p><a class="live" href="{link("/explain", **here, check=1)}">Does the score need these words?</a> '
-            '<span class="faint">Cuts out those that count most, and encodes the rest again; takes seconds.</span></p>'
-        )
-    end = max((max(abs(one.drop), abs(one.random_mean)) for one in checked.removals), default=0.0)
-    rows = "".join(_removal(one, end) for one in checked.removals)
-    return f"""<section class="panel"><h2>What the cosine loses without the words that count most</h2>
-<table class="added"><tbody>{rows}</tbody></table><p>{text(verdict(checked))}</p></section>"""
-
-
-def _removal(removal: Removal, end: float) -> str:
-    """Two lines: what is lost without the words that count most, and without as many others."""
-    words = ", ".join(isolated(word.text) for word in removal.words)
-    drawn = f"<small>{len(removal.words)} random: mean of {len(removal.random)}</small>"
-    return "".join(
-        f'<tr><th scope="row">{name}</th><td>{signed(value)}</td><td>{bar(value, end)}</td></tr>'
-        for name, value in ((words, -removal.drop), (drawn, -removal.random_mean))
-    )
 
 
 _NAMES = 3
