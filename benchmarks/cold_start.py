@@ -94,7 +94,7 @@ def run(folder: Path, place: Path, args: argparse.Namespace) -> None:
     query = [*seewhy, "query", QUESTION, "--index", index.path]
     commands: dict[str, list[object]] = {
         **({} if args.no_reference else reference),
-        "seewhy query": [*query, "--no-server"],
+        "seewhy query": [*query, "--engine", "openvino"],
         "seewhy query, a server running": query,
         "seewhy --help": [*seewhy, "--help"],
     }

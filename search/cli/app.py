@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, cast
@@ -23,9 +22,6 @@ from search.errors import SearchError, is_of_memory
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _LONGEST_NAME = 300  # of a path in a message
-
-# What Python says of arguments that it can do nothing with.
-_NO_ARGUMENT = ("embedded null", "integer string conversion")
 
 _GROUPS = {
     "lab": "Look inside BERT, apply task heads, and train.",
@@ -148,33 +144,7 @@ class LazyCommand(_Quick, TyperCommand):
 
 
 class Commands(_Quick, TyperGroup):
-    """A group of commands, whose help is drawn without the Markdown and tracebacks that Typer's loads."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        paths = {path.rpartition(" ")[2]: path for panel in _COMMANDS.values() for path in panel}
-        if args[0] not in self.commands and " " in paths.get(args[0], ""):
-            ctx.fail(f"No such command '{args[0]}'. Did you mean '{paths[args[0]]}'?")
-        return super().resolve_command(ctx, args)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        from rich.console import Console
-        from rich.panel import Panel
-        from rich.table import Table
-
-        panels = defaultdict(list)
-        for param in self.get_params(ctx):
-            panels["Options"].append((", ".join(sorted(param.opts)), param.help))
-        for name, command in self.commands.items():
-            panels[getattr(command, "rich_help_panel", None) or "Commands"].append((name, command.help))
-        width = max(map(len, self.commands))
-        console = Console(markup=False, highlight=False)
-        console.print(f"\n {self.get_usage(ctx)}\n\n {self.help}\n")
-        for title, rows in panels.items():
-            table = Table.grid(padding=(0, 2))
-            table.add_column(min_width=width, style="bold cyan")
-            for row in rows:
-                table.add_row(*row)
-            console.print(Panel(table, title=title, title_align="left", border_style="dim"))
+    """A group of commands."""
 
 
 @cache
@@ -246,17 +216,13 @@ def _of_the_system(error: Exception) -> str | None:
     """What to say of an error that the system gave, whoever asked it; None for any other error, which is a bug."""
     if is_of_memory(error):
         return "there is not enough memory. Close other programs, or allow this one more (ulimit -v)."
-    if isinstance(error, FileNotFoundError) and not error.filename:
-        return "the folder you are in is not there any more. Go to another with: cd"
     if isinstance(error, OSError):
         from search.render.format import cut_in_the_middle
 
         named = cut_in_the_middle(str(error.filename or "input or output"), _LONGEST_NAME)
         return f"{named}: {error.strerror or error}"
-    if isinstance(error, UnicodeEncodeError) or any(words in str(error) for words in _NO_ARGUMENT):
-        return "an argument is no text, no number or no name of a file that there can be. Type it anew."
-    if "home directory" in str(error):  # pathlib's RuntimeError
-        return "a path begins with ~ and the name of a user who has no home folder here. Write it out."
+    if isinstance(error, UnicodeEncodeError) or "home directory" in str(error):
+        return f"an argument is invalid: {error}"
     return None
 
 

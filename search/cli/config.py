@@ -16,10 +16,9 @@ from search.records.options import MODES, ListOptions, declared
 
 _CHOICES = {"mode": MODES, "color": COLORS}
 _LEAST = {name: int(option.ge or 0) for name, (_, option) in declared(ListOptions).items()}
-_SWITCHES = ("update", "no_server", "offline")
-SETTINGS = ("index", *_LEAST, "mode", "update", "no_server", "color", "offline", "model")
-# The commands for which all of it counts, but for the model. To others an index or k is something else, such as where
-# to keep an index, which one to remove, how many words fill a gap.
+_SWITCHES = ("update", "offline")
+SETTINGS = (*_LEAST, "mode", "update", "color", "offline", "model")
+# The commands for which all of it counts, but for the model. To others k is something else.
 _ASKING = (
     "query", "search", "similar", "duplicates", "explain", "contrast", "why-not", "status", "check",
 )  # fmt: skip
@@ -57,9 +56,6 @@ def defaults(command: str) -> dict[str, Any]:
     values = settings()
     if command not in _ASKING:
         return {name: values[name] for name in _EVERYWHERE if name in values}
-    index = values.pop("index", None)
-    if index and not os.environ.get("SEEWHY_INDEX"):
-        values["index"] = [index]
     return values
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from search.cli.options import EncoderOptions, OneIndex, index_option, panel
+from search.cli.options import EncoderOptions, index_option, panel
 from search.cli.output import Output, echo, progress_bar, stopped_gently
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class DataOptions(EncoderOptions):
         int, _retrieval("--top-k", "-k", metavar="N", min=1, help="Depth of metrics such as nDCG@10.")
     ] = 10
     index: Annotated[
-        OneIndex,
+        str | None,
         index_option(
             "For a file of queries and paths which index, as for query. For a collection where to keep its own.",
             rich_help_panel="--task retrieval",

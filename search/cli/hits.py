@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from search.cli.options import index_of
 from search.cli.output import Output, echo, output_option
-from search.errors import InputError, quoted
+from search.errors import InputError
 
 if TYPE_CHECKING:
     from search.cli.options import Asked
-    from search.index import Index
     from search.ranking.question import Query
     from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
 
-Format = Literal["csv", "md", "paths", "vimgrep"]
+Format = Literal["paths", "vimgrep"]
 
 
 @dataclass(frozen=True)
@@ -36,13 +34,7 @@ class HitsOutput(Output):
         typer.Option(
             "--format",
             "-f",
-            help="csv; md, a list with links; paths, each file once; vimgrep, places that editors go to.",
-        ),
-    ] = None
-    hit_to_open: Annotated[
-        int | None,
-        output_option(
-            "--open", metavar="N", min=1, help="Then open hit N in $VISUAL or $EDITOR, at its line."
+            help="paths, each file once; vimgrep, places that editors go to.",
         ),
     ] = None
     lines: Annotated[
@@ -57,28 +49,10 @@ class HitsOutput(Output):
     ] = 0
     as_jsonl: Annotated[bool, output_option("--jsonl", help="Print one JSON object a line.")] = False
 
-    def __post_init__(self) -> None:
-        """
-        Raises:
-            InputError: a hit is to be opened, and there is no editor.
-        """
-        if self.hit_to_open:
-            editor()
-
     @property
     def format(self) -> str:
-        """The format that is asked for.
-
-        Raises:
-            typer.BadParameter: several formats, or one that has no room for --context.
-        """
-        asked = {"json": self.as_json, "jsonl": self.as_jsonl, self.form: self.form}
-        formats = [str(form) for form, given in asked.items() if given] or ["text"]
-        if len(formats) > 1:
-            raise typer.BadParameter(f"hits are printed in one format, not in {' and '.join(formats)}.")
-        if self.lines and self.form:
-            raise typer.BadParameter(f"--context is for text, json and jsonl, not for {self.form}.")
-        return formats[0]
+        """The format that is asked for."""
+        return "json" if self.as_json else "jsonl" if self.as_jsonl else self.form or "text"
 
     @property
     def lines_needed(self) -> int | None:
@@ -88,7 +62,7 @@ class HitsOutput(Output):
     @property
     def marked(self) -> bool:
         """Whether the format has room for what counts in a text."""
-        return self.form in (None, "vimgrep")
+        return self.form != "paths"
 
     def around(self, opened: Asked, hits: Sequence[Hit]) -> list[Surroundings] | None:
         """What stands around each hit; None where that is not shown or needed."""
@@ -128,32 +102,10 @@ class HitsOutput(Output):
             ),
             "json": lambda: json.document(json.hits(hits, around, marks)),
             "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
-            "csv": lambda: draw.as_csv(hits),
-            "md": lambda: draw.markdown(hits),
             "paths": lambda: draw.paths(hits),
             "vimgrep": lambda: draw.vimgrep(hits, marks, around or ()),
         }
         echo(write[self.format]())
-
-    def open_in_editor(
-        self,
-        opened: Asked,
-        hits: Sequence[Hit],
-        marks: Sequence[Sequence[Highlight]] | None = None,
-    ) -> None:
-        """Open the hit that was asked for, if any, at the first word that counts.
-
-        Raises:
-            InputError: there is no such hit, its file is gone, or the editor cannot be started.
-        """
-        if self.hit_to_open is None or not hits:
-            return
-        place = next((at for at, hit in enumerate(hits) if hit.rank == self.hit_to_open), None)
-        if place is None:
-            raise InputError(
-                f"there is no hit {self.hit_to_open} to open; they are {hits[0].rank} to {hits[-1].rank}."
-            )
-        open_hit(opened, hits[place], marks[place] if marks else ())
 
 
 def open_hit(opened: Asked, hit: Hit, marks: Sequence[Highlight]) -> None:
@@ -217,21 +169,8 @@ def open_at(path: str, line: int, column: int) -> None:
         ) from None
 
 
-def about_age(opened: Asked, hits: Sequence[Hit]) -> list[str]:
-    """For each index how many files of the hits changed or are gone since they were indexed, and what to do."""
-    by_index: dict[str, list[Hit]] = {}
-    for hit in hits:
-        if hit.changed:
-            by_index.setdefault(hit.index, []).append(hit)
-    return [_since_indexed(index_of(opened, stale[0]), stale) for stale in by_index.values()]
-
-
-def _since_indexed(opened: Index, stale: Sequence[Hit]) -> str:
-    from search.store.layout import is_own
-
-    gone = {hit.path for hit in stale if hit.changed == "gone"}
-    changed = {hit.path for hit in stale} - gone
-    counts = [f"{len(paths)} {verb}" for paths, verb in ((changed, "changed"), (gone, "gone")) if paths]
-    name = Path(opened.name).name if is_own(Path(opened.name)) else opened.name
-    remedy = f"Bring the index up to date: seewhy index --index {quoted(name)}"
-    return f"files of these hits since they were indexed: {', '.join(counts)}. {remedy}"
+def about_age(hits: Sequence[Hit]) -> list[str]:
+    """How many files of the hits changed or are gone since they were indexed, and what to do."""
+    stale = {hit.path for hit in hits if hit.changed}
+    said = f"files of these hits changed or gone since they were indexed: {len(stale)}. To update: seewhy index FOLDER"
+    return [said] if stale else []

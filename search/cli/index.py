@@ -15,7 +15,6 @@ from search.cli.options import (
     EngineOptions,
     IndexArgument,
     IndexOption,
-    OneIndex,
     index_option,
     model_option,
 )
@@ -44,7 +43,7 @@ def index(
             help="What to index, with its subfolders; several make one index. Left out: what --index is of.",
         ),
     ] = None,
-    index: Annotated[OneIndex, index_option("Where to keep the index. Default: your data folder.")] = None,
+    index: Annotated[str | None, index_option("Where to keep the index. Default: your data folder.")] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every file, also those that look unchanged.")
     ] = False,

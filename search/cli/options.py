@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast, get_type_hint
 
 import typer
 
-from search.cli.output import note, progress_bar, stopped_gently, text_of
-from search.errors import SearchError, quoted
+from search.cli.output import note, progress_bar, stopped_gently
+from search.errors import SearchError
 from search.records import options
 
 if TYPE_CHECKING:
@@ -45,16 +45,8 @@ def flattened(function: Callable[..., None]) -> Callable[..., None]:
         plain = parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY)
         parameters += groups[name][1] if name in groups else [plain]
 
-    alone = [
-        parameter.name
-        for parameter in parameters
-        if "one" in getattr(parameter.annotation, "__metadata__", ())
-    ]
-
     @wraps(function)
     def command(**given: Any) -> None:
-        for name in alone:
-            given[name] = _the_only(given[name])
         made = {
             name: group(**{option.name: given.pop(option.name) for option in of_group})
             for name, (group, of_group) in groups.items()
@@ -64,16 +56,6 @@ def flattened(function: Callable[..., None]) -> Callable[..., None]:
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
-
-
-def _the_only(named: list[str] | None) -> str | None:
-    """
-    Raises:
-        typer.BadParameter: several indexes are named.
-    """
-    if named and len(named) > 1:
-        raise typer.BadParameter(f"name one index, not {' and '.join(map(quoted, named))}.")
-    return named[0] if named else None
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
@@ -131,26 +113,14 @@ def top_k(help_: str) -> Any:
     return typer.Option("--top-k", "-k", min=1, help=help_)
 
 
-def _or_stdin(typed: Any) -> Any:
-    """What was typed, or what stands in standard input for "-"."""
-    if typed not in ("-", ["-"], ("-",)):
-        return typed
-    text = text_of("-", "Give a question.").strip()
-    return text if isinstance(typed, str) else [text]
-
-
 QueryArgument = Annotated[
     str,
-    typer.Argument(metavar="TEXT", help="The query; - for standard input.", callback=_or_stdin),
+    typer.Argument(metavar="TEXT", help="The query."),
 ]
 # Of a command that takes nothing else, so that no quotes are needed; the words are joined.
 WordsArgument = Annotated[
     list[str],
-    typer.Argument(
-        metavar="TEXT",
-        help="What to look for, in your own words; - for standard input.",
-        callback=_or_stdin,
-    ),
+    typer.Argument(metavar="TEXT", help="What to look for, in your own words."),
 ]
 
 
@@ -159,13 +129,8 @@ def index_option(help_: str, **more: Any) -> Any:
     return typer.Option("--index", "-i", metavar="NAME|PATH", help=help_, **more)
 
 
-if TYPE_CHECKING:
-    OneIndex: TypeAlias = str | None
-else:
-    OneIndex = Annotated[list[str] | None, "one"]  # a list, so that `flattened` sees a second one
-
 IndexOption = Annotated[
-    OneIndex,
+    str | None,
     index_option(
         "Which index, also milvus://HOST:PORT/NAME. Default: $SEEWHY_INDEX, the index of the folder you are in, "
         "or the only one."
@@ -333,27 +298,6 @@ class QuestionOptions:
             like=list(map(_example, self.like or ())),
             unlike=list(map(_example, self.unlike or ())),
         )
-
-
-def retyped(context: typer.Context, *names: str) -> str:
-    """The options of these parameters that were given, once more, for another command."""
-    words: list[str] = []
-    for param in context.command.params:
-        value = context.params[str(param.name)]
-        configured = context.lookup_default(str(param.name))
-        if param.name in names and value != (param.default if configured is None else configured):
-            option = "-k" if param.name == "k" else param.opts[0]
-            for one in value if isinstance(value, list | tuple) else [value]:
-                words += [option] if one is True else [option, str(one)]
-    return "".join(f" {quoted(word)}" for word in words)
-
-
-def to_type(command: str, *arguments: str, options: str = "") -> str:
-    """A command as it is to be typed, its options from `retyped`."""
-    typed = " ".join(map(quoted, arguments))
-    if any(argument.startswith("-") for argument in arguments):
-        return f"seewhy {command}{options} -- {typed}"
-    return f"seewhy {command} {typed}{options}"
 
 
 def layer_of(typed: str | None) -> Layer | None:

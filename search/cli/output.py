@@ -145,15 +145,7 @@ def note(text: str, quiet: bool = False) -> None:
 
 
 def make_streams_usable() -> None:
-    """Open standard streams that were closed before the program began, and let them print any character.
-
-    Otherwise the next file that is opened, an index for instance, would have the number of one of them. Stdin and
-    stdout fail when they are used.
-    """
-    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
-        if getattr(sys, name) is None:
-            descriptor = os.open(os.devnull, flags)
-            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", encoding="utf-8"))
+    """Let the standard streams print any character."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -162,7 +154,7 @@ def make_streams_usable() -> None:
 def flushed() -> bool:
     """Whether all that was printed has been taken; the rest is dropped, so that Python's own end is quiet."""
     whole = True
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):

@@ -22,10 +22,8 @@ from search.cli.options import (
     hits_option,
     passage_id,
     passage_or_path,
-    retyped,
-    to_type,
 )
-from search.cli.output import Output, echo
+from search.cli.output import Output
 from search.errors import InputError, OptionalDependency, quoted
 from search.records import options
 
@@ -33,12 +31,7 @@ if TYPE_CHECKING:
     from search.records.hits import Hit
 
 
-# What `seewhy explain` is to be told, too.
-RETYPED = (*options.RerankOptions.__annotations__, "also", "like", "unlike", "offline")
-
-
 def query(
-    context: typer.Context,
     words: WordsArgument,
     selection: options.HitsOptions,
     ranking: options.RerankOptions,
@@ -46,29 +39,12 @@ def query(
     parts: QuestionOptions,
     index: AnyIndexOptions,
     output: HitsOutput,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say of the best hit why it has its score.")
-    ] = False,
-    no_server: Annotated[
-        bool,
-        hits_option(
-            "--no-server",
-            envvar="SEEWHY_NO_SERVER",
-            help="Ask the index itself, though a server runs for it.",
-        ),
-    ] = False,
 ) -> None:
     """Rank the passages of an index by how well they answer TEXT."""
-    form = output.format
-    if explain and form != "text":
-        raise typer.BadParameter(
-            f"--explain is for text, not for {form}. As JSON: seewhy explain TEXT 1 --json"
-        )
     text = " ".join(words)
     question, asked = parts.question(text), {**selection, **ranking, **filters}
-    alone = not (explain or output.hit_to_open or no_server) and question is text
     opened: Any = None  # an index, several, or what a server found in one
-    if alone and index.may_be_served and ranking["rerank"] in (None, "late"):
+    if question is text and index.may_be_served and ranking["rerank"] in (None, "late"):
         from search.cli.running import ask
 
         opened = ask(index.index, text, asked, output.marked, output.lines_needed)
@@ -76,25 +52,12 @@ def query(
         opened = index.open(output.quiet)
     hits = opened.query(question, **asked)
     around, marks = output.around(opened, hits), output.marks(opened, question, hits)
-    why = opened.explain(question, hits[0]) if explain and hits else None
-    if why and marks:
-        marks[0] = why.strongest()
     output.print(hits, around, marks, no_hits=_why_none(selection, filters), grouped=selection["group"])
-    if why:
-        from search.render.why import explanation
-
-        echo("\n" + explanation(why, hits[0], **output.style))
-    elif form == "text" and hits:
-        output.note(f"\nWhy the first? {_explaining(context, text, hits[0])}")
-    output.remarks([*about_age(opened, hits), *opened.notes])
-    output.open_in_editor(opened, hits, marks)
-
-
-def _explaining(context: typer.Context, text: str, best: Hit) -> str:
-    """The command that explains the best hit."""
-    typed = retyped(context, *RETYPED, *(() if best.index else ("index",)))
-    typed += f" --index {quoted(best.index)}" if best.index else ""
-    return to_type("explain", text, f"p{best.passage_id}", options=typed)
+    if output.format == "text" and hits:
+        named = [hits[0].index] if hits[0].index else index.index or ()
+        of_index = "".join(f" --index {quoted(name)}" for name in named)
+        output.note(f"\nWhy the first? seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}")
+    output.remarks([*about_age(hits), *opened.notes])
 
 
 def _why_none(selection: options.HitsOptions, filters: options.FilterOptions) -> str:
@@ -105,7 +68,6 @@ def _why_none(selection: options.HitsOptions, filters: options.FilterOptions) ->
 
 
 def similar(
-    context: typer.Context,
     what: Annotated[
         str,
         typer.Argument(
@@ -128,11 +90,6 @@ def similar(
     ] = None,
 ) -> None:
     """List the passages that are most like a passage or a document."""
-    form = output.format
-    if explain and (form not in ("text", "json") or output.lines):
-        raise typer.BadParameter(
-            "--explain shows one hit, as text or --json: leave --format and --context out."
-        )
     opened = index.open()
     meant = passage_or_path(what)
     hits = opened.similar(meant, same_document=same_document, **filters, **selection)
@@ -147,11 +104,7 @@ def similar(
         none = "nothing else is there to compare with, or nothing scores enough."
         marks = [()] * len(hits)
         output.print(hits, output.around(opened, hits), marks, no_hits=none, grouped=selection["group"])
-        if form == "text" and hits:
-            typed = f" --explain p{hits[0].passage_id}{retyped(context, 'index')}"
-            output.note(f"\nWhy the first? {to_type('similar', what, options=typed)}")
-    output.remarks([*about_age(opened, hits), *opened.notes])
-    output.open_in_editor(opened, hits)
+    output.remarks([*about_age(hits), *opened.notes])
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:
@@ -177,7 +130,6 @@ def duplicates(
     ] = 0.95,
     where: WhereOption = None,
     index: IndexOption = None,
-    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line.")] = False,
 ) -> None:
     """List passages that say the same, the largest cluster first.
 
@@ -185,14 +137,10 @@ def duplicates(
     """
     from search.index import Index
     from search.render import hits as draw
-    from search.render import json
 
     opened = Index.open(index)
     clusters = opened.duplicates(threshold, where=where)
-    if as_jsonl and not output.as_json:
-        echo(json.lines(clusters))
-    else:
-        output.show(clusters, partial(draw.duplicates, threshold=threshold))
+    output.show(clusters, partial(draw.duplicates, threshold=threshold))
     output.remarks(opened.notes)
 
 

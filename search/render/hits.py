@@ -12,9 +12,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from rich.style import Style
 from rich.text import Text
@@ -25,7 +24,6 @@ from search.records.shown import Shown
 from search.render.format import (
     copies_of,
     counted,
-    csv_of,
     escape,
     escaped_name,
     headings,
@@ -35,7 +33,6 @@ from search.render.format import (
     shortened,
     shown_path,
     since_indexed,
-    snippet,
     where,
 )
 from search.render.terminal import Canvas, as_text
@@ -43,10 +40,6 @@ from search.render.terminal import Canvas, as_text
 if TYPE_CHECKING:
     from search.records.explanations import Highlight
 
-CSV_COLUMNS = (
-    "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",
-    "heading", "text", "changed", "index", "document_id",
-)  # fmt: skip
 _NO_PASSAGES = "the index holds no passages yet."
 _SAID = {
     "answers likely": "Answers likely",
@@ -55,7 +48,6 @@ _SAID = {
 }
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _SHOWN = 160  # characters of a passage that others repeat
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
 
 
 @as_text
@@ -142,27 +134,6 @@ def _draw(
         if warning:
             canvas.line(warning, style="yellow", indent=4)
     canvas.gap()
-
-
-def as_csv(ranked: Sequence[Hit]) -> str:
-    """A header, then a line of CSV_COLUMNS for each hit."""
-    return csv_of([CSV_COLUMNS, *([getattr(hit, name) for name in CSV_COLUMNS] for hit in ranked)])
-
-
-def markdown(ranked: Sequence[Hit]) -> str:
-    """A numbered list with links that lead to the lines: `1. [title](path#L12-L20) 0.613`, and the passage."""
-    entries = []
-    for hit in ranked:
-        lines = where(hit).rpartition(":")[2]
-        anchor = f"#L{lines.replace('-', '-L')}" if re.fullmatch(r"\d+(-\d+)?", lines) else ""
-        path = quote(PurePath(shown_path(hit.path)).as_posix().encode("utf-8", "surrogateescape"))
-        title, text = (
-            _MARKDOWN.sub(r"\\\1", part) for part in (headings(hit) or escape(hit.document), snippet(hit))
-        )
-        margin = " " * (len(str(hit.rank)) + 2)
-        since = f" *{since_indexed(hit)}*" if hit.changed else ""
-        entries.append(f"{hit.rank}. [{title}]({path}{anchor}) {hit.score:.3f}{since}\n\n{margin}{text}")
-    return "\n\n".join(entries)
 
 
 def vimgrep(

@@ -1,8 +1,7 @@
-"""The configuration file, what a folder says of itself, and queries from standard input."""
+"""The configuration file."""
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -42,26 +41,20 @@ def test_they_are_the_defaults_of_options(run: Run, indexed: Path, file: Path, t
     assert (len(asked("-k", "1")), asked("-m", "hybrid")[0]["mode"]) == (1, "hybrid")
     last = asked("-k", "3")[-1]  # by the most of a document that is configured
     assert json.loads(run("explain", "the door", 3, "--json")[1])["hit"]["passage_id"] == last["passage_id"]
-    assert "--mode hybrid" in run("query", "the door", "-m", "hybrid")[2]
     file.write_text("\ufeffcolor = 'always'\n", encoding="utf-8")
     assert "\x1b[" in run("query", "the door")[1]
     assert "\x1b[" not in run("query", "the door", "--color", "never")[1]
 
 
-def test_the_index_and_the_model_for_new_ones(
-    run: Run, indexed: Path, file: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_model_for_new_indexes(
+    run: Run, indexed: Path, file: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "a.md").write_text("a door", encoding="utf-8")
-    file.write_text(f"model = {json.dumps(str(tiny_model))}\nindex = 'notes'\n", encoding="utf-8")
+    file.write_text(f"model = {json.dumps(str(tiny_model))}\n", encoding="utf-8")
     code, _, err = run("index", tmp_path / "other")
     assert (code, err) == (0, "")
     assert Index.open("other").fingerprint.model == Index.open("notes").fingerprint.model
-    assert run("status", "--json")[1].count('"name": "notes"') == 1
-    assert run("status", "--json", "-i", "other")[1].count('"name": "other"') == 1
-    assert run("query", "door", "--all-indexes")[0] == 0
-    monkeypatch.setenv("SEEWHY_INDEX", "other")
-    assert run("status", "--json")[1].count('"name": "other"') == 1
     file.write_text("model = 'there is no such model'\n", encoding="utf-8")
     assert run("index", indexed)[0] == 0  # it has one already
 
@@ -69,9 +62,7 @@ def test_the_index_and_the_model_for_new_ones(
 def test_to_other_commands_they_are_something_else(
     run: Run, indexed: Path, file: Path, tiny_model: Path
 ) -> None:
-    file.write_text(
-        "index = 'notes'\nk = 1\nper_document = 1\nmode = 'lexical'\ncolor = 'always'\n", encoding="utf-8"
-    )
+    file.write_text("k = 1\nper_document = 1\nmode = 'lexical'\ncolor = 'always'\n", encoding="utf-8")
     assert run("remove", "--yes")[0] == 2
     assert run("move", indexed)[0] == 2
     assert Index.open("notes").check().ok
@@ -81,7 +72,7 @@ def test_to_other_commands_they_are_something_else(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("nope = 1", "has an unknown setting 'nope'. Choose from: index, k, per_document, mode"),
+        ("nope = 1", "has an unknown setting 'nope'. Choose from: k, per_document, mode"),
         ("k = 0", "has k = 0, but it must be a whole number, at least 1. Try: seewhy config --unset k"),
         ("k = true", "has k = True, but it must be a whole number"),
         ("mode = 'best'", "has mode = 'best', but it must be one of hybrid, dense, lexical"),
@@ -109,14 +100,3 @@ def test_what_is_typed_wrongly_changes_nothing(run: Run, file: Path) -> None:
     file.write_text("k = 0\n", encoding="utf-8")
     assert run("config", "--unset", "k")[0] == 0  # the way out of a file that is wrong
     assert file.read_text(encoding="utf-8") == ""
-
-
-def test_a_query_from_standard_input(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    typed = run("query", "open the door", "--json")[1]
-    for args in (("query", "-", "--json"), ("query", "--json", "-k", "10", "-")):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"open the\ndoor\n"), encoding="utf-8"))
-        assert [hit["passage_id"] for hit in json.loads(run(*args)[1])] == [
-            hit["passage_id"] for hit in json.loads(typed)
-        ]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"open the door"), encoding="utf-8"))
-    assert "open the door" in run("explain", "-", "1")[1]

@@ -1,8 +1,7 @@
-"""From a hit to the editor: --open, the lines that editors go to, links."""
+"""From a hit to the editor: the lines that editors go to, links."""
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -47,40 +46,15 @@ def test_each_editor_is_told_the_line_as_it_takes_it(
     assert opened == [argv]
 
 
-def test_a_hit_is_opened_where_its_first_word_that_counts_stands(
-    run: Run, indexed: Path, opened: list[list[str]]
-) -> None:
-    found = json.loads(run("query", KEY, "--json")[1])
-    assert run("query", KEY, "--open", 1)[0] == 0
-    assert run("query", "--open", 2, KEY, "--json")[0] == 0
-    assert run("query", *KEY.split(), "--open", "3", "-k", 3)[0] == 0
-    assert run("query", KEY, "--open=1", "--quiet")[0] == 0
-    assert run("similar", "keys.md", "--open", 1)[0] == 0
-    places = [(Path(path), int(line[1:])) for _, line, path in opened]
-    assert [path for path, _ in places[:4]] == [Path(found[at]["path"]) for at in (0, 1, 2, 0)]
-    for (_, line), hit in zip(places, found[:3], strict=False):
-        assert hit["line_start"] <= line <= hit["line_end"]
-    assert "find" in found[0]["heading"].lower() and places[0][1] > found[0]["line_start"]
-
-
-def test_what_cannot_be_opened(
-    run: Run, indexed: Path, opened: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code, out, err = run("query", KEY, "--open", 9)
-    assert (code, "there is no hit 9 to open; they are 1 to 5." in err, "keys.md" in out) == (1, True, True)
-    assert run("query", KEY, "--open", 0)[0] == 2
-    (indexed / "keys.md").unlink()
-    code, _, err = run("query", KEY, "--open", 1)
-    assert (code, "keys.md' is gone, so it is not opened" in err) == (1, True)
-    for command, said in {
-        "": "no editor is set",
-        "vim '": "$EDITOR is no command: No closing quotation",
-    }.items():
-        monkeypatch.setenv("EDITOR", command)
-        code, out, err = run("query", KEY, "--open", 1)
-        assert (code, out, said in err) == (1, "", True)
-    assert opened == []
-    monkeypatch.undo()
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("", "no editor is set"), ("vim '", r"\$VISUAL is no command: No closing quotation")],
+)
+def test_an_editor_that_is_none(monkeypatch: pytest.MonkeyPatch, command: str, said: str) -> None:
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.setenv("VISUAL", command)
+    with pytest.raises(InputError, match=said):
+        open_at("/a", 1, 1)
 
 
 def test_an_editor_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +77,6 @@ def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.M
     assert "\\x1b is here" in text
     assert all(re.fullmatch(r"[^:]+:\d+:\d+:.*", one) for one in lines)
     assert any(one.startswith("table.csv:") for one in run("query", "sound", "-f", "vimgrep")[1].splitlines())
-    assert run("query", KEY, "-f", "vimgrep", "-C", 1)[0] == 2
 
 
 def test_places_are_links_on_a_terminal_in_colour() -> None:

@@ -1,7 +1,5 @@
 """Which hits are printed and how: groups, pages, several parts, formats; `similar` and `duplicates`."""
 
-import csv
-import io
 import json
 import re
 import shlex
@@ -24,13 +22,7 @@ def hits(run: Run, *args: Any) -> list[dict[str, Any]]:
 
 
 def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None:
-    for options in (
-        ["--offset", "1"],
-        ["--group", "--offset", "1"],
-        ["--per-document", "1", "-k", "2"],
-        ["--and", "water^2", "--like", "table.csv#1", "--unlike", "p1"],
-        ["--min-score", "0", "--and", "door"],
-    ):
+    for options in (["--offset", "1"], ["--group", "--offset", "1"], ["-i", "notes"]):
         first = hits(run, "query", KEY, *options)[0]
         err = run("query", KEY, *options)[2]
         command = shlex.split(err.split("seewhy ", 1)[1])
@@ -54,50 +46,15 @@ def test_formats(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(indexed)
     found = hits(run, "query", KEY)
     assert [json.loads(line) for line in run("query", KEY, "--jsonl")[1].splitlines()] == found
-    rows = list(csv.DictReader(io.StringIO(run("query", KEY, "-f", "csv")[1])))
-    assert [int(row["passage_id"]) for row in rows] == [hit["passage_id"] for hit in found]
-    for row, hit in zip(rows, found, strict=True):
-        assert float(row["score"]) == pytest.approx(hit["score"], rel=1e-6)
-        assert (row["text"], row["path"], row["page"]) == (hit["text"], hit["path"], "")
     names = list(dict.fromkeys(str(Path(hit["path"]).relative_to(indexed)) for hit in found))
     assert len(names) < len(found)
     assert run("query", KEY, "-f", "paths")[1].splitlines() == names
-    out = run("query", KEY, "-f", "md")[1]
-    assert re.search(r"^\d\. \[Keys \\> Find\]\(keys\.md#L7-L9\) -?\d\.\d{3}$", out, re.MULTILINE)
-    assert run("query", KEY, "-f", "csv", "--json")[0] == 2
-    assert run("query", KEY, "--jsonl", "--json")[0] == 2
 
 
 def test_nothing_in_any_format(run: Run, indexed: Path) -> None:
     nothing = ("query", KEY, "--min-score", 5)
     assert run(*nothing, "--json")[1] == "[]\n"
-    assert [run(*nothing, *form)[1] for form in (["--jsonl"], ["-f", "md"], ["-f", "paths"])] == ["", "", ""]
-    assert run(*nothing, "-f", "csv")[1].startswith("rank,score,")
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (("--explain", "--json"), "--explain is for text, not for json"),
-        (("--explain", "-f", "csv"), "--explain is for text, not for csv"),
-        (("--context", 1, "-f", "paths"), "--context is for text, json and jsonl, not for paths"),
-    ],
-)
-def test_what_a_format_has_no_room_for_is_refused(
-    run: Run,
-    indexed: Path,
-    options: tuple[Any, ...],
-    complaint: str,
-) -> None:
-    code, out, err = run("query", KEY, *options)
-    assert (code, out) == (2, "")
-    assert complaint in " ".join(err.replace("│", " ").split())
-
-
-def test_similar_explains_in_text_and_json_alone(run: Run, indexed: Path) -> None:
-    assert run("similar", "keys.md", "--explain", 1, "--format", "csv")[0] == 2
-    assert run("similar", "keys.md", "--explain", 1, "--context", 1)[0] == 2
-    assert run("similar", "keys.md", "--explain", 1, "--json")[0] == 0
+    assert [run(*nothing, *form)[1] for form in (["--jsonl"], ["-f", "vimgrep"], ["-f", "paths"])] == [""] * 3
 
 
 @pytest.mark.parametrize(("constant", "says"), [(9, "Answers likely (100 %)"), (-9, "Nothing here ")])
@@ -129,13 +86,9 @@ def test_files_that_changed_or_are_gone_are_said_to(
     assert re.search(r"time\.txt:1-2  p\d\s+gone$", out, re.MULTILINE)
     monkeypatch.setenv("COLUMNS", "100")
     assert re.search(rf"keys\.md:12-14  p\d\s+{moved}\n", run("query", KEY)[1])
-    said = "files of these hits since they were indexed: 1 changed, 1 gone. Bring the index up to date: "
-    assert f"note: {said}seewhy index --index notes" in err
+    assert "note: files of these hits changed or gone since they were indexed: 2. To update: " in err
     found = json.loads(run("query", KEY, "--json")[1])
     assert {hit["changed"] for hit in found} == {"", "moved", "changed", "gone"}
-    rows = csv.DictReader(io.StringIO(run("query", KEY, "-f", "csv")[1]))
-    assert [row["changed"] for row in rows] == [hit["changed"] for hit in found]
-    assert "*gone*" in run("query", KEY, "-f", "md")[1]
     gone = next(hit["passage_id"] for hit in found if hit["changed"] == "gone")
     assert f"(p{gone}, gone)" in run("explain", KEY, f"p{gone}")[1]
 
@@ -155,8 +108,6 @@ def test_the_words_that_count_are_told_and_shown(run: Run, indexed: Path) -> Non
     assert {tuple(hit["highlights"]) for hit in hits(run, "similar", "p1")} == {()}
     assert "\x1b[1;32mpeople\x1b[0m" in run("query", "the people", "--color", "always")[1]
     assert "\x1b" not in run("query", "the people")[1]
-    tokens = run("query", "doors", "--mode", "dense", "--explain", "-k", 1, "--color", "always")[1]
-    assert "\x1b[1;32m" in tokens.partition("residual")[0].partition("\n\n")[0]
 
 
 def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +122,7 @@ def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.Mo
         (indexed / "new.txt").write_text(f"The key was found by {command[0]}.\n", encoding="utf-8")
         assert "1 file changed" in run(*command)[2]
     (indexed / "new.txt").write_text("The key was lost.\n", encoding="utf-8")
-    assert "since they were indexed: 1 changed" in run("query", KEY, "--no-update")[2]
+    assert "since they were indexed: 1." in run("query", KEY, "--no-update")[2]
     indexed.rename(indexed.with_name("elsewhere"))
     code, out, err = run("query", KEY)
     assert (code, "  gone" in out, "note: the index was not brought up to date: " in err) == (0, True, True)

@@ -68,7 +68,9 @@ def test_a_query_is_the_same_by_command_and_http(
     code, out, _ = run("query", QUERY, "-i", "contract", "--json", *flags(options))
     assert code == 0
     assert_same(hits, json.loads(out))
-    code, out, _ = run("query", QUERY, "-i", "contract", "--jsonl", "--no-server", "-q", *flags(options))
+    code, out, _ = run(
+        "query", QUERY, "-i", "contract", "--jsonl", "--engine", "openvino", "-q", *flags(options)
+    )
     assert code == 0
     assert_same(hits, [json.loads(line) for line in out.splitlines()])
     answer = api("search", q=QUERY, **options)
@@ -307,7 +309,7 @@ def test_importing_the_library_loads_nothing_heavy() -> None:
 
 def test_a_query_loads_no_torch(index: search.Index) -> None:
     code = (
-        "import runpy; sys.argv = ['seewhy', 'query', 'water', '-i', 'contract', '--json', '--no-server']\n"
+        "import runpy; sys.argv = ['seewhy', 'query', 'water', '-i', 'contract', '--json', '--engine', 'openvino']\n"
         "try: runpy.run_module('search', run_name='__main__')\nexcept SystemExit as end: assert not end.code"
     )
     assert loaded(code, "torch", "transformers", "sentence_transformers", "openvino") == ["openvino"]

@@ -368,33 +368,6 @@ def test_csv_of_two_texts() -> None:
     assert sum(float(cell) for line in lines for cell in line[1:]) == pytest.approx(1.0)
 
 
-def test_csv_has_documented_columns_and_seven_digits() -> None:
-    text = 'a "b",\nc\x1b[2J'
-    hit = replace(HIT, score=0.12345678, cosine=None, lexical=None, text=text)
-    header, row = standard_csv.reader(io.StringIO(hits.as_csv([hit])))
-    assert tuple(header) == hits.CSV_COLUMNS
-    found = dict(zip(header, row, strict=True))
-    assert found == {
-        "rank": "1", "score": "0.1234568", "cosine": "", "lexical": "", "path": "/notes/keys.md", "line_start": "3",
-        "line_end": "5", "page": "", "passage_id": "12", "document": "keys.md", "title": "Keys",
-        "heading": "Keys > Rotate", "text": 'a "b",\nc\\x1b[2J', "changed": "",
-        "index": "", "document_id": "0",
-    }  # fmt: skip
-
-
-def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
-    assert hits.markdown([HIT, OTHER]).split("\n") == [
-        "1. [Keys \\> Rotate](/notes/keys.md#L3-L5) 0.613",
-        "",
-        "   Turn the lock.",
-        "",
-        "2. [A \\[b\\]\\*](/notes/a%20b.pdf) 0.613",
-        "",
-        "   \\#\\# Rotate Turn the lock.",
-    ]
-    assert "(/notes/keys.md#L3)" in hits.markdown([replace(HIT, line_end=3)])
-
-
 def test_groups_have_their_document_above() -> None:
     shown = hits.hits([HIT, replace(HIT, rank=2, passage_id=14), replace(OTHER, rank=3)], grouped=True)
     lines = [line for line in shown.split("\n") if line and not line.startswith(" ")]

@@ -23,6 +23,7 @@ from tests.serving.conftest import started
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no such sockets")
 
 QUERY = ("query", "turn the key")
+ALONE = ("--engine", "openvino")  # no server is asked
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def alone(place: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> list[str
 def test_the_bytes_are_the_same(options: tuple[str, ...], alone: list[str], run: Run) -> None:
     through = run(*QUERY, *options)
     assert alone == []
-    assert through == run(*QUERY, *options, "--no-server")
+    assert through == run(*QUERY, *options, *ALONE)
 
 
 def test_neither_the_library_nor_numpy_is_loaded(alone: list[str], place: tuple[Path, Path]) -> None:
@@ -108,13 +109,13 @@ finally:
 
 @pytest.mark.parametrize(
     "options",
-    [("--explain",), ("--and", "door"), ("--engine", "openvino"), ("--no-server",), ("--where", "path:")],
+    [("--and", "door"), ("--engine", "openvino"), ("--where", "path:")],
     ids=" ".join,
 )
 def test_the_rest_goes_the_usual_way(options: tuple[str, ...], alone: list[str], run: Run) -> None:
     first = run(*QUERY, *options)
     assert len(alone) == 1
-    assert first == run(*QUERY, *options, "--no-server")
+    assert first == run(*QUERY, *options, *ALONE)
 
 
 def test_what_changed_is_seen_and_said_the_same(alone: list[str], run: Run, place: tuple[Path, Path]) -> None:
@@ -126,7 +127,7 @@ def test_what_changed_is_seen_and_said_the_same(alone: list[str], run: Run, plac
         through = run("query", "time 🔑", *options)
         assert "ey.md" in through[1] and "time.txt" in through[1]
         assert alone == []
-        assert through == run("query", "time 🔑", *options, "--no-server")
+        assert through == run("query", "time 🔑", *options, *ALONE)
         alone.clear()
 
 
@@ -137,7 +138,7 @@ def test_a_socket_that_gives_no_answer_is_passed_over(
     answer: bytes | None, indexed: Path, run: Run, own_home: Path
 ) -> None:
     """Where nobody listens any more, or another version of a server does."""
-    usual = run(*QUERY, "--json", "--no-server")
+    usual = run(*QUERY, "--json", *ALONE)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(own_home / "server.socket"))
         if answer is not None:
