@@ -390,7 +390,7 @@ class Index:
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
         where, question = self._filter(**filter_options) if filter_options else None, as_question(text)
-        selection, ranking = Selection.of(k, **selection_options), self.ranking(question, **ranking_options)
+        selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
         require_matrices(explained, matrix_options.get("layer"))
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
@@ -417,7 +417,7 @@ class Index:
         from search.ranking.words import candidates
 
         ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
-        question, ranking = as_question(text), self.ranking(**ranking_options)
+        question, ranking = as_question(text), Ranking.of(**ranking_options)
         # Also where the meaning counts nothing by the weight that is asked for: it can by another one.
         compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
         query = self._encoded(question, compared)
@@ -441,12 +441,12 @@ class Index:
 
         question = as_question(text)
         words = question if isinstance(question, str) else question.words_of
-        return counted(self._store, words, self.ranking(**options))
+        return counted(self._store, words, Ranking.of(**options))
 
     def hit(self, query: Query, what: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
         """A passage of the index, or the best one of a path, as a hit of a query, wherever it ranks; its rank is 0."""
         question = as_question(query)
-        ranking = self.ranking(question, **options)
+        ranking = Ranking.of(**options)
         passage_id = what if isinstance(what, int) else self._explainer(question, ranking).hit(what)
         encoded_query = self._encoded(question, ranking)
         reranker = self._reranker(encoded_query, ranking)
@@ -500,7 +500,7 @@ class Index:
         **options: Unpack[RankingOptions],
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
-        return self._explainer(as_question(query), self.ranking(**options), layer).explain(hits, progress)
+        return self._explainer(as_question(query), Ranking.of(**options), layer).explain(hits, progress)
 
     def contrast(
         self,
@@ -519,7 +519,7 @@ class Index:
             InputError: an empty query, an id that is none, a path that is not in the index, or hits of
                 different rankings.
         """
-        return self._explainer(as_question(query), self.ranking(**options)).contrast(a, b)
+        return self._explainer(as_question(query), Ranking.of(**options)).contrast(a, b)
 
     @documented(RankOptions)
     def why_not(
@@ -542,7 +542,7 @@ class Index:
         ranking_options, limit_options, filter_options = parts_of(
             options, RankingOptions, LimitOptions, FilterOptions
         )
-        explainer = self._explainer(as_question(query), self.ranking(**ranking_options))
+        explainer = self._explainer(as_question(query), Ranking.of(**ranking_options))
         return explainer.why_not(what, Selection.of(k, **limit_options), self._filter(**filter_options))
 
     def documents_named(self, part: str, most: int = 20, offset: int = 0) -> list[NamedDocument]:
@@ -841,19 +841,6 @@ class Index:
             IndexDamaged: a name in it is a link.
         """
         self._store.remove()
-
-    def ranking(self, question: str | Question = "", **options: Unpack[RerankOptions]) -> Ranking:
-        """How passages are ranked: as is asked for, else as was chosen for this index (`seewhy eval --tune`).
-
-        Args:
-            question: what a rerank would look at; a question of several parts has none.
-        """
-        if options.get("mode", "hybrid") == "hybrid" and options.get("weight") is None:
-            chosen = self._store.facts.choice
-            options["weight"] = chosen.get("weight")
-            if options.get("rerank") is None and question and isinstance(question, str):
-                options["rerank"] = chosen.get("rerank")
-        return Ranking.of(**options)
 
     def _filter(self, where: str | None = None, since: str | None = None) -> Where | None:
         """Which passages pass; None for all."""

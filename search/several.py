@@ -15,7 +15,6 @@ from search.errors import (
     IndexDamaged,
     IndexMismatch,
     IndexNotFound,
-    InputError,
     SearchError,
     WordMissing,
 )
@@ -120,7 +119,7 @@ class Indexes:
 
         Raises:
             IndexMismatch: two of the indexes were made in different ways.
-            InputError: as for `Index.query`; or the indexes were tuned to other weights or reranks.
+            InputError: as for `Index.query`.
         """
         self._require_alike()
         if options.get("mode") != "lexical":
@@ -131,11 +130,6 @@ class Indexes:
         explain = options.pop("explain", False)
         layer = options.pop("layer", None) if explain else None
         found = list(self._asked(text, wanted.last, options))
-        if len({replace(hit.ranking, without=()) for hits in found for hit in hits}) > 1:
-            raise InputError(
-                "the indexes were tuned to different weights or reranks (seewhy eval --tune), so their scores cannot "
-                "be compared. Say with --weight what meaning counts, and --rerank, or ask them one at a time."
-            )
         if wanted.group:
             groups = _by_score([list(group) for hits in found for _, group in groupby(hits, _document)])
         else:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from search import FingerprintMismatch, Index, Indexes, IndexNotFound, InputError
-from search.store.writer import put_choice
 from tests.conftest import Run
 from tests.store.damage import segment_file
 
@@ -75,10 +74,6 @@ def test_indexes_have_to_be_made_alike(two: Indexes, tmp_path: Path, other_model
         FingerprintMismatch, match="the indexes 'notes' and 'others' were made in different ways"
     ):
         Indexes.open(["notes", "others"]).query("door")
-    put_choice(two.all[1].path, {"weight": 0.5})
-    with pytest.raises(InputError, match="tuned to different weights"):
-        two.query("door")
-    assert two.query("door", weight=0.6)
 
 
 def test_an_index_that_has_not_the_field_is_left_out(two: Indexes) -> None:

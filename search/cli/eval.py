@@ -78,15 +78,6 @@ def evaluate(
             help="Print the figures of every query as CSV instead of the table; with --json add them to it.",
         ),
     ] = False,
-    tune: Annotated[
-        bool,
-        _retrieval(
-            "--tune", help="Find the weight and rerank that answer best, and whether that is beyond chance."
-        ),
-    ] = False,
-    save: Annotated[
-        bool, _retrieval("--save", help="With --tune: write them into the index's settings.")
-    ] = False,
     limit: Annotated[
         int | None, _heads(metavar="N", min=1, help="Only N questions or sentences, spread evenly.")
     ] = None,
@@ -114,22 +105,13 @@ def evaluate(
     A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.
     """
     _require_for_task(context, task)
-    if tune and (mode or per_query or data.whole_documents):
-        raise typer.BadParameter("--tune tries settings of its own: leave out the other ways to ask.")
-    if save and not tune:
-        raise typer.BadParameter("--save belongs to --tune.")
     if task != "retrieval" and not data.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint that was trained for {task}")
     heads: dict[str, Any] = {"model": data.model, "offline": data.offline, "limit": limit, "device": device}
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating import evaluation as retrieval
         from search.evaluating import readers
-        from search.render import evaluation as draw
 
-        if tune:
-            tuned = retrieval.tune(dataset, save=save, progress=progress, **vars(data))
-            output.show(tuned, draw.tuning, data=lambda: draw.tuning_json(tuned))
-            return
         if task == "retrieval":
             found = retrieval.evaluate(dataset, settings=mode or (), progress=progress, **vars(data))
         elif task == "answers":

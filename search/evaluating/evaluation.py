@@ -1,4 +1,4 @@
-"""Judged data -> how well it is answered (`evaluate`), and the weight that answers it best (`tune`).
+"""Judged data -> how well it is answered (`evaluate`).
 
 A document is as good as its best passage. A collection is ranked in an index of its own, which is kept apart from the
 user's: `home()/evaluations/NAME-HASH/` holds `index/` and, for a collection in a form that is not indexed as it is,
@@ -7,9 +7,6 @@ user's: `home()/evaluations/NAME-HASH/` holds `index/` and, for a collection in 
 Documents ranked whole, and pairs of sentences, need no index. A whole document is title and text as one, cut at what
 the model reads, compared in memory, as BEIR and most published figures have it.
 
-Whatever is best of several settings on some queries is better there than it will be on others. So a choice is
-cross-validated: the queries are dealt into five parts, for each part the best setting of the other four is taken, and
-what it reaches on the part counts. That is compared with the default, by query.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from search.encoding import Encoder
 from search.encoding.encoder import Role
@@ -41,18 +37,15 @@ from search.evaluating.metrics import (
     named,
     ranking_values,
     settings_of,
-    values_of,
 )
 from search.files import write_whole
 from search.index import Index
-from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting, Tuning
+from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
 from search.records.hits import Hit
-from search.records.options import WEIGHT
 from search.records.reports import Progress
-from search.statistics import compared, estimated, pearson, spearman
+from search.statistics import estimated, pearson, spearman
 from search.store.layout import home
 from search.store.opening import opened
-from search.store.writer import put_choice
 
 Judgements = Mapping[str, Mapping[str, int]]
 Found = tuple[Mapping[str, float], Sequence[str]]
@@ -279,11 +272,6 @@ def too_long(encoder: Encoder, texts: Sequence[str], role: Role | None = None) -
     return sum(text.dropped > 0 for text in encoded)
 
 
-# The default first: of equals the earlier is taken.
-_WEIGHTS = (WEIGHT, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
-_FOLDS = 5
-
-
 def evaluate(
     dataset: str | Path,
     *,
@@ -350,45 +338,3 @@ def evaluate(
     else:
         opened = Index.open(index, **of_encoder)
     return evaluate_retrieval(data, opened, ways, plan)
-
-
-def tune(dataset: str | Path, *, save: bool = False, seed: int = 0, **options: Any) -> Tuning:
-    """Find the weight and rerank that answer judged queries best.
-
-    Args:
-        dataset, seed, options: as for `search.evaluate`.
-        save: write the best into the index's settings, so that it is asked with them where nothing else is said.
-
-    Raises:
-        InputError: what `search.evaluate` raises; fewer than five queries.
-    """
-    tried = [{"mode": "hybrid", "weight": weight} for weight in _WEIGHTS]
-    tried.append({"mode": "hybrid", "weight": WEIGHT, "rerank": "late"})
-    settings = [Setting(",".join(f"{key}={value}" for key, value in one.items())[5:], one) for one in tried]
-    evaluation = evaluate(dataset, settings=settings, seed=seed, **options)
-    if len(evaluation.queries) < _FOLDS:
-        raise InputError(
-            f"there are {len(evaluation.queries)} judged queries, too few to choose by. Judge {_FOLDS} or more."
-        )
-    values = np.stack([values_of(one.queries, evaluation.primary) for one in evaluation.settings])
-    folds = np.random.default_rng(seed).permutation(values.shape[1]) % _FOLDS
-    chosen = cross_validated(values, folds)
-    best = evaluation.settings[int(values.mean(axis=1).argmax())]
-    comparison = compared(evaluation.primary, ("default", "tuned"), values[0], chosen, seed=seed)
-    if save:
-        put_choice(Path(evaluation.index), best.setting.options)
-    return Tuning(evaluation, best.setting, comparison, _FOLDS, save)
-
-
-def cross_validated(values: NDArray[np.float64], folds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(queries,) what the setting that is best elsewhere reaches on each query.
-
-    Args:
-        values: (settings, queries).
-        folds: (queries,) the part that each query is in.
-    """
-    chosen = np.empty(values.shape[1])
-    for fold in np.unique(folds):
-        here = folds == fold
-        chosen[here] = values[values[:, ~here].mean(axis=1).argmax(), here]
-    return chosen

@@ -129,30 +129,6 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """The settings that answer judged queries best.
-
-    Attributes:
-        evaluation: of all that were tried, the default first.
-        best: of these on all queries.
-        comparison: the default with what cross-validation chose, on queries that the choice did not see.
-        folds: of the cross-validation.
-        saved: the best was written into the index's settings.
-    """
-
-    evaluation: Evaluation
-    best: Setting
-    comparison: Comparison
-    folds: int
-    saved: bool = False
-
-    @property
-    def beyond_chance(self) -> bool:
-        """Whether the 95 % interval of the gain lies above 0."""
-        return self.comparison.difference.low > 0
-
-
-@dataclass(frozen=True)
 class ClassFigures:
     """One class: precision, recall and F1 in [0, 1], and how many examples there are of it."""
 

@@ -71,7 +71,7 @@ class RankingOptions(ModeOptions, total=False):
         float | None,
         Option(
             None,
-            "Weight of the meaning in a hybrid score; keywords have the rest. Default: 0.75, or as tuned.",
+            "Weight of the meaning in a hybrid score; keywords have the rest. Default: 0.75.",
             metavar="W",
             panel="Ranking",
             ge=0,

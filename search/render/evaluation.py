@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Column
 from rich.text import Text
 
-from search.records.evaluations import ClassReport, Estimate, Evaluation, TrainingReport, Tuning
+from search.records.evaluations import ClassReport, Estimate, Evaluation, TrainingReport
 from search.records.predictions import LabelTraining
 from search.render import json
 from search.render.format import csv_of, duration, escape, one_line, shown_path
@@ -34,25 +34,6 @@ def evaluation(canvas: Canvas, evaluated: Evaluation) -> None:
         )
     if evaluated.notes:
         canvas.gap()
-    canvas.notes(evaluated.notes)
-
-
-@as_text
-def tuning(canvas: Canvas, tuned: Tuning) -> None:
-    """What was tried, what is best, and whether that is more than chance."""
-    evaluated, gap = tuned.evaluation, tuned.comparison
-    _draw_metrics(canvas, evaluated, (evaluated.primary,))
-    canvas.gap()
-    canvas.line(("best on these queries  ", "dim"), (one_line(tuned.best.name), "bold"))
-    said = "beyond chance" if tuned.beyond_chance else "no more than chance"
-    canvas.line(
-        f"Chosen on four fifths and asked on the fifth, it is {gap.difference.mean:+.4f} "
-        f"({interval(gap.difference)}, p = {gap.p:.3f}) to the default: {said}."
-    )
-    if tuned.saved:
-        canvas.line("Written into the index's settings; queries that say nothing else use it.")
-    else:
-        canvas.dim("Write it into the index's settings with: --save")
     canvas.notes(evaluated.notes)
 
 
@@ -101,7 +82,7 @@ def interval(figure: Estimate) -> str:
     return f"{figure.low:.3f} to {figure.high:.3f}"
 
 
-def as_json(evaluated: Evaluation, *, per_query: bool = False, **more: Any) -> str:
+def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
     """One JSON document: the figures under "metrics", or with several settings a list under "settings"; single
     queries only where they are asked for."""
     names = ("setting", "metrics", *(["queries"] if per_query else []))
@@ -112,16 +93,9 @@ def as_json(evaluated: Evaluation, *, per_query: bool = False, **more: Any) -> s
             **json.plain(evaluated),
             "query_count": len(evaluated.queries),
             **(settings[0] if len(settings) == 1 else figures),
-            **more,
             "notes": evaluated.notes,
         }
     )
-
-
-def tuning_json(tuned: Tuning) -> str:
-    """The same, with what is best, and what that gains where it was not chosen on."""
-    found = {name: value for name, value in vars(tuned).items() if name != "evaluation"}
-    return as_json(tuned.evaluation, **found, beyond_chance=tuned.beyond_chance)
 
 
 def queries_csv(evaluated: Evaluation) -> str:

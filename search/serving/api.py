@@ -89,13 +89,13 @@ def _goes_on(asked: parameters.Search | parameters.Similar, hits: Hits) -> bool:
     return count == asked.k and not is_reranked and asked.offset + asked.k <= LAST_HIT
 
 
-def _require_few(asked: parameters.Search, index: Index) -> None:
+def _require_few(asked: parameters.Search) -> None:
     """Raise InputError for more matrices, or more passages to rerank, than a server makes at a time."""
     if asked.explain and asked.k > MOST_EXPLAINED:
         raise InputError(f"k is {asked.k}, but with explain it must be {MOST_EXPLAINED} or less.")
     of_each = (asked.per_document or LAST_HIT) if asked.group else 1
     is_deep = (asked.offset + asked.k) * of_each > RERANKED
-    if is_deep and index.ranking(asked.q, **asked.of(RerankOptions)).rerank:
+    if is_deep and asked.rerank:
         what = "(offset + k) * per_document" if asked.group else "offset + k"
         raise InputError(f"with rerank {what} must be {RERANKED} or less.")
 
@@ -109,7 +109,7 @@ def search(served: Served, asked: parameters.Search) -> Any:
     """
 
     def find(index: Index) -> tuple[Hits, list[dict[str, Any]]]:
-        _require_few(asked, index)
+        _require_few(asked)
         hits = index.query(asked.q, asked.k, **asked.of(QueryOptions))
         return hits, json.hits(hits, None, index.highlights(asked.q, hits) if asked.highlights else None)
 

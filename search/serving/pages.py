@@ -104,7 +104,7 @@ def search(request: Request, index: Index, asked: OnPage) -> Page:
     """The form, and the hits of what stands in it."""
     served = request.app.state.served
     try:
-        if asked.weight == index.ranking().weight:  # a form without scripts always sends one
+        if asked.weight == WEIGHT:  # a form without scripts always sends one
             asked = asked.model_copy(update={"weight": None})
         alone = asked.words or asked.shades  # the page has all else already
         facets = () if alone else served.facets[asked.index](asked.facets)
@@ -126,14 +126,12 @@ def _found(index: Index, asked: OnPage, facets: Any, alone: bool, part: bool) ->
         return drawn.Found(index.generation, facets=facets, notes=index.notes)
     hits = index.query(asked.q, asked.k, **asked.options)
     notes = index.notes  # of this query: another would leave its own
-    weight = WEIGHT
     words: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     if not alone and asked.mode != "dense":
         words, without = index.counted_words(asked.q, **asked.of(RankingOptions))
-        weight = index.ranking().weight if asked.mode == "hybrid" else WEIGHT
     marked = _marked(index, asked.q, hits)
-    return drawn.Found(index.generation, weight, marked, asked.shades, words, without, facets, notes)
+    return drawn.Found(index.generation, marked, asked.shades, words, without, facets, notes)
 
 
 def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:

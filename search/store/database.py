@@ -160,11 +160,11 @@ def as_json(value: Any) -> str:
 
 
 def carried_over(database: Path) -> dict[str, Any]:
-    """What a rebuild takes over, also from an earlier format: the highest ID that was ever given to a passage, the
-    generation, and the choice of weight and rerank."""
+    """What a rebuild takes over, also from an earlier format: the highest ID that was ever given to a passage, and
+    the generation."""
     with suppress(SearchError, sqlite3.DatabaseError), closing(connect_to_read(database)) as connection:
         meta = all_meta(connection)
-        return {key: meta[key] for key in ("last_passage", "generation", "ranking") if key in meta}
+        return {key: meta[key] for key in ("last_passage", "generation") if key in meta}
     return {}
 
 

@@ -179,7 +179,6 @@ class Facts:
         root: the folder that was indexed.
         source: which of its files are indexed, and how records are read.
         fingerprint: what the embeddings were made with.
-        choice: the weight and rerank ("late" or None) to rank with where nothing else is said, if they were chosen.
         server: that the passages are on (`search.store.milvus.collections.Server`); {} for this machine.
     """
 
@@ -188,7 +187,6 @@ class Facts:
     root: Path
     source: Source
     fingerprint: Fingerprint
-    choice: Mapping[str, Any]
     server: Mapping[str, Any]
 
     @classmethod
@@ -200,7 +198,6 @@ class Facts:
             root=Path(meta["root"]),
             source=Source.from_dict(meta["source"]),
             fingerprint=Fingerprint.from_dict(meta["fingerprint"]),
-            choice=meta.get("ranking", {}),
             server=meta.get("server", {}),
         )
 

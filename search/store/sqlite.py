@@ -69,7 +69,7 @@ _KEPT = 32  # filters of which it is kept what passes them, and facets
 
 # What facts are made of, and what tells one state from another.
 _FACTS = """SELECT key, value FROM meta WHERE key IN ('schema_version', 'passages', 'last_passage', 'generation',
-            'root', 'source', 'fingerprint', 'ranking', 'server')"""
+            'root', 'source', 'fingerprint', 'server')"""
 
 
 class Store:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,11 +27,9 @@ from search.store.database import (
     connect_to_write,
     has_tables,
     one_meta,
-    read_meta,
     require_format,
     translated,
 )
-from search.store.files import DATABASE, writer_lock
 from search.store.passages import content_key
 from search.store.segments import add
 from search.store.status import counts
@@ -310,14 +308,3 @@ def writing(database: Path) -> Iterator[Writer]:
             yield Writer(connection)
         else:
             yield create(connection)
-
-
-def put_choice(index: Path, options: Mapping[str, Any]) -> None:
-    """Let an index be asked with this weight and rerank where nothing else is said (`seewhy eval --tune --save`).
-
-    Raises:
-        IndexLocked: another process is writing to it.
-    """
-    read_meta(index / DATABASE)
-    with writer_lock(index), writing(index / DATABASE) as writer:
-        writer.put_meta(ranking={"weight": options["weight"], "rerank": options.get("rerank")})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,7 @@ import pytest
 import search
 from search import Encoder
 from search.errors import FingerprintMismatch, IndexDamaged, IndexNotFound, InputError
-from search.evaluating.evaluation import cross_validated
 from search.evaluating.metrics import ranking_values
-from tests.conftest import Run
 from tests.evaluating.conftest import DOCUMENTS, QRELS, QUERIES, write_lines, write_qrels
 
 DENSE = ["dense"]
@@ -365,41 +362,6 @@ def test_sentences(tmp_path: Path, tiny: Encoder, model: str) -> None:
         'sentence1\tsentence2\tscore\na "b" c\t"half\t1.5\r\nd\te\t5\nf\tg\t0\n', encoding="utf-8"
     )
     assert search.evaluate(path, model=model).queries[0].text == 'a "b" c\t"half'
-
-
-def test_a_choice_is_judged_where_it_was_not_made() -> None:
-    values = np.array([[0.5, 0.5, 0.5, 0.5], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
-    folds = np.array([0, 0, 1, 1])
-    # Of each half the other half's best is taken, which is the worst there.
-    assert cross_validated(values, folds).tolist() == [0.0, 0.0, 0.0, 0.0]
-    assert cross_validated(values[:1], folds).tolist() == [0.5] * 4
-
-
-def test_the_best_weight_is_found_written_and_used(notes: Path, model: str, tmp_path: Path, run: Run) -> None:
-    index = search.Index.build(notes, model=model)
-    path = tmp_path / "judged.csv"
-    rows = ["turn the lock,keys.md", "is time long,deep/time.txt", "the first side,table.csv#1"]
-    rows += ["a long sound,table.csv#2", "the key in the water,keys.md", "people say,deep/time.txt"]
-    path.write_text("\n".join(["query,path", *rows]), encoding="utf-8")
-    args = ("eval", path, "--index", index.path, "--tune")
-    code, out, _ = run(*args, "--json")
-    told = json.loads(out)
-    means = [one["metrics"][told["primary"]]["mean"] for one in told["settings"]]
-    options = [one["setting"]["options"] for one in told["settings"]]
-    assert [one["weight"] for one in options] == [0.75, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 0.75]
-    assert told["settings"][-1]["setting"]["name"] == "hybrid,weight=0.75,rerank=late"
-    assert (code, told["saved"], told["best"]["options"]) == (0, False, options[int(np.argmax(means))])
-    assert index.query("turn the lock")[0].weight == 0.75
-    code, out, _ = run(*args, "--save")
-    assert code == 0 and told["best"]["name"] in out and "chance" in out
-    weight, best = told["best"]["options"]["weight"], told["best"]["options"]
-    hit = search.Index.open(index.path).query("turn the lock")[0]
-    assert (hit.weight, hit.ranking.rerank) == (weight, best.get("rerank") or "")
-    assert index.query("turn the lock", weight=0.3)[0].weight == 0.3
-    path.write_text("query,path\nturn the lock,keys.md\n", encoding="utf-8")
-    assert "too few to choose by" in run(*args)[2]
-    for wrong in (["--save"], ["--tune", "--mode", "dense"]):
-        assert run("eval", path, *wrong)[0] == 2
 
 
 def test_settings_as_people_write_them(beir: Path, model: str) -> None:

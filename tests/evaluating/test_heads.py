@@ -130,7 +130,7 @@ def test_answers(tmp_path: Path, run: Run) -> None:
     [
         (["--task", "entities"], 2, "--model is needed"),
         (["--task", "entities", "--model", "m", "--map", "PER"], 2, "--map takes A=B"),
-        (["--task", "entities", "--model", "m", "--tune"], 2, "--tune goes with --task retrieval"),
+        (["--task", "entities", "--model", "m", "--split", "x"], 2, "--split goes with --task retrieval"),
         (["--task", "answers", "--model", "m", "--mode", "dense"], 2, "--mode goes with --task retrieval"),
         (["--limit", "3"], 2, "--limit goes with --task answers or entities"),
         (["--task", "answers", "--model", "m", "no.json"], 1, "'no.json' cannot be read"),

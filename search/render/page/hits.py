@@ -53,7 +53,7 @@ class Asked(_Options):  # type: ignore[misc]
 
     Attributes:
         generation: of the index, when the address was made; None in one that is to hold whatever the index is.
-        weight: None for the one that the index has.
+        weight: None for the default.
     """
 
     index: str = ""

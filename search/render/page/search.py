@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from search.records.contents import Facet, FacetValue, StoredPassage
 from search.records.hits import Verdict
+from search.records.options import WEIGHT
 from search.records.shown import shown
 from search.render.format import fixed, one_line, percentiles_of, shortened
 from search.render.hits import verdict_line
@@ -46,7 +47,6 @@ class Found:
 
     Attributes:
         generation: of the index now.
-        weight: what meaning counts where no weight is asked for.
         marked: the hits.
         every_token: whether marks are of all tokens, not of words alone.
         words: of the query that count as words, as they are named; `without` are those of them that are left out.
@@ -56,7 +56,6 @@ class Found:
     """
 
     generation: int
-    weight: float = 0.75
     marked: Sequence[Marked] = ()
     every_token: bool = False
     words: Sequence[str] = ()
@@ -73,7 +72,7 @@ def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
         indexes: names of all that can be asked.
     """
     title = f"{asked.q} - seewhy" if asked.q else "seewhy"
-    body = f"""<search-page data-generation="{found.generation}" data-weight="{found.weight:g}">
+    body = f"""<search-page data-generation="{found.generation}" data-weight="{WEIGHT:g}">
 {_form(asked, indexes, found)}
 <div class="found">
 {_narrowing(asked, found)}
@@ -153,8 +152,8 @@ def _options(names: dict[str, str], chosen: str) -> str:
 
 def _what_if(asked: Asked, found: Found) -> str:
     """The weight, and the words of the query as toggles."""
-    weight = found.weight if asked.weight is None else asked.weight
-    opened = " open" if asked.weight not in (None, found.weight) or asked.without else ""
+    weight = WEIGHT if asked.weight is None else asked.weight
+    opened = " open" if asked.weight not in (None, WEIGHT) or asked.without else ""
     return f"""<what-if><details{opened}><summary>What if …</summary>
 <div class="line"><label class="weight">Meaning counts <output>{weight:.2f}</output>, words the rest
 <input type="range" name="weight" min="0" max="1" step="0.01" value="{weight:g}"></label>

@@ -17,7 +17,6 @@ from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
 from search.records.explanations import Explanation, Highlight, Share
-from search.records.options import ModeOptions, part_of
 from search.render.hits import cut
 from search.serving.fields import LONGEST_QUERY, as_next, of_next
 from search.serving.mcp import answers
@@ -58,7 +57,7 @@ def search(
     where the wording is not known; for an exact name or string grep is better. Read `verdict` first: 'nothing' means
     that probably nothing here answers this, so say that or ask otherwise. `text` is a part of a passage: fetch it
     before you answer from it."""
-    asked = _comparable(served, query, index, options)
+    asked = _comparable(served, index)
     wanted, offset = of_next(next) if next else (None, 0)
 
     def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]]]:
@@ -90,7 +89,7 @@ def search(
     return listed(max_tokens, len(hits), make)
 
 
-def _comparable(served: Served, query: str, name: str | None, options: dict[str, Any]) -> Indexes:
+def _comparable(served: Served, name: str | None) -> Indexes:
     """The index that is named; else the first that can be asked, and all whose scores compare with its."""
     named = served.named(name)
     if len(named) == 1:
@@ -98,12 +97,12 @@ def _comparable(served: Served, query: str, name: str | None, options: dict[str,
     first, alike, notes = None, [], []
     for name, index in named.items():
         try:
-            ranking, made = index.ranking(query, **part_of(options, ModeOptions)), index.fingerprint
+            made = index.fingerprint
         except SearchError as error:
             notes.append(f"the index '{name}' is left out: {first_line(error)}")
             continue
-        first = first or (ranking, made)
-        if ranking == first[0] and not made.differences(replace(first[1], passages=made.passages)):
+        first = first or made
+        if not made.differences(replace(first, passages=made.passages)):
             alike.append(index)
         else:
             notes.append(
