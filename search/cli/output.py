@@ -226,7 +226,7 @@ def text_of(name: str, remedy: str) -> str:
     called = "standard input" if name == "-" else f"'{name}'"
     try:
         raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return decode(name, raw).text
+        return decode(name, raw)
     except OSError as error:
         raise InputError(f"{called} cannot be read: {error.strerror or error}. Check the name.") from None
     except ReadError as error:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from search.corpus.files import Reason, file_stem
-from search.corpus.text import Decoded, Heading, one_line, sections, unix_lines
+from search.corpus.text import Heading, one_line, sections, unix_lines
 from search.errors import ReadError
 from search.records.documents import Document, LineMap
 
@@ -53,7 +53,7 @@ _INSTRUCTION, _NOT_LINE_END = re.compile(r"<\?[^>]*>"), re.compile(r"[^\n]")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
-def document(path: str, decoded: Decoded) -> Document:
+def document(path: str, source: str) -> Document:
     """One HTML file. Its title is the title element's text, else the first h1, else the file's stem.
 
     Raises:
@@ -61,7 +61,7 @@ def document(path: str, decoded: Decoded) -> Document:
     """
     from justhtml import JustHTML
 
-    source = _INSTRUCTION.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), unix_lines(decoded.text))
+    source = _INSTRUCTION.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), unix_lines(source))
     page = _Page(source)
     _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
     text, headings = "".join(page.pieces), page.headings
@@ -77,7 +77,6 @@ def document(path: str, decoded: Decoded) -> Document:
         metadata=page.metadata,
         apart=tuple(offset for span in page.apart for offset in span),
         tables=tuple(offset for _, *table in sorted(page.tables) for offset in table),
-        encoding=decoded.encoding,
     )
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from search.corpus.files import Reason, Skipped
 from search.corpus.markup import MARKDOWN, Marks
 from search.corpus.text import (
-    Decoded,
     Heading,
+    file_document,
     json_values,
     line_starts,
     one_line,
@@ -126,9 +126,8 @@ class Markdown:
         return self._starts[line] + len(self._lines[line])
 
 
-def document(path: str, decoded: Decoded) -> Document:
+def document(path: str, text: str) -> Document:
     """One Markdown file. Its title is the front matter's, else the first h1, else the file's stem."""
-    text = decoded.text
     metadata, start = front_matter(text)
     found = Markdown(text, start)
     if found.tags:
@@ -140,7 +139,7 @@ def document(path: str, decoded: Decoded) -> Document:
         )
     cut = sections(found.headings, start, len(text))
     more = {"metadata": metadata, "marks": found.marks, "tables": tuple(found.tables)}
-    return decoded.document(path, "markdown", title, sections=cut, **more)
+    return file_document(path, "markdown", text, title, sections=cut, **more)
 
 
 def _with_tags(stated: Any, found: list[str]) -> list[Any]:

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 
 from search.corpus import html
 from search.corpus.files import Reason, Skipped
-from search.corpus.text import Decoded, decode, line_map
+from search.corpus.text import decode, line_map
 from search.corpus.writing import Writing, metadata_values, real_title, row
 from search.errors import ReadError
 from search.records.documents import Document
@@ -69,7 +69,7 @@ def docx(path: str, raw: bytes) -> list[Document | Skipped]:
     title, metadata = _properties(_archive(path, raw))
     found = mammoth.convert_to_html(io.BytesIO(raw), style_map=_STYLES, convert_image=lambda image: [])
     source = _BACK_LINK.sub("", _IN_CELL.sub(r"\1", found.value))
-    document = html.document(path, Decoded(source, "utf-8"))
+    document = html.document(path, source)
     return [
         replace(
             document,
@@ -227,9 +227,8 @@ def _book_properties(book: ElementTree.Element) -> tuple[str, dict[str, str]]:
 def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_title: str) -> bool:
     """Add a chapter. False if it is missing or damaged."""
     try:
-        decoded = decode(name, archive.read(name))
-        source = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", decoded.text)
-        chapter = html.document(name, replace(decoded, text=source))
+        source = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", decode(name, archive.read(name)))
+        chapter = html.document(name, source)
     except ReadError as error:
         return error.reason in (Reason.NO_TEXT, Reason.EMPTY)  # a cover, say
     except (KeyError, zipfile.BadZipFile):

@@ -35,7 +35,7 @@ from search.corpus.files import (
     regular_bytes,
     require,
 )
-from search.corpus.text import Decoded, decode
+from search.corpus.text import decode, file_document
 from search.errors import ReadError
 from search.records.documents import Document, Section
 
@@ -116,11 +116,11 @@ def documents(
             raise ReadError(path, Reason.EMPTY)
         items = own_reader().parse(kind, path, contents.raw)
     else:
-        decoded = decode(path, contents.raw)
+        text = decode(path, contents.raw)
         if kind in ("csv", "jsonl"):
-            yield from _some(path, table.documents(path, kind, decoded, text_field, title_field))
+            yield from _some(path, table.documents(path, kind, text, text_field, title_field))
             return
-        items = _text_items(path, kind, decoded)
+        items = _text_items(path, kind, text)
     for item in items:
         if isinstance(item, Document):
             _require_text(item)
@@ -135,14 +135,14 @@ def _require_text(document: Document) -> None:
         raise ReadError(document.path, Reason.NO_TEXT, detail)
 
 
-def _text_items(path: str, kind: str, decoded: Decoded) -> Items:
+def _text_items(path: str, kind: str, text: str) -> Items:
     """The document; and why it is but the plain text, if it is."""
-    plain = decoded.document(path, kind, file_name(path), sections=(Section(0, len(decoded.text)),))
+    plain = file_document(path, kind, text, file_name(path), sections=(Section(0, len(text)),))
     if kind not in MARKUP_KINDS:
         return [plain]
-    parser = own_reader().parse if len(decoded.text) > _LARGEST_HERE else parse
+    parser = own_reader().parse if len(text) > _LARGEST_HERE else parse
     try:
-        return parser(kind, path, decoded)
+        return parser(kind, path, text)
     except ReadError as error:
         if error.reason == Reason.NO_TEXT:
             raise
@@ -179,13 +179,13 @@ class Reader:
         self._child: subprocess.Popen[bytes] | None = None
         self._read = 0  # bytes that the child read
 
-    def parse(self, kind: str, path: str, content: bytes | Decoded) -> Items:
+    def parse(self, kind: str, path: str, content: bytes | str) -> Items:
         """The documents in a file, and what of it is not in them.
 
         Raises:
             ReadError: what the parser says; "took too long", "needs too much memory" or "crashed its reader".
         """
-        child = self._running(len(content if isinstance(content, bytes) else content.text))
+        child = self._running(len(content))
         deadline = time.monotonic() + SECONDS
         timer = threading.Timer(SECONDS, child.kill)
         timer.daemon = True
@@ -259,7 +259,7 @@ def own_reader() -> Reader:
     return reader
 
 
-def parse(kind: str, path: str, content: bytes | Decoded) -> Items:
+def parse(kind: str, path: str, content: bytes | str) -> Items:
     """The documents in a file, parsed in this process.
 
     Args:
@@ -316,7 +316,7 @@ def main(memory: int) -> None:
         os._exit(_NO_MEMORY)  # as there may be none for an answer
 
 
-def _answer(kind: str, path: str, content: bytes | Decoded) -> Items | tuple[str, str]:
+def _answer(kind: str, path: str, content: bytes | str) -> Items | tuple[str, str]:
     try:
         return parse(kind, path, content)
     except ReadError as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from search.corpus.markup import EMPHASIS, WITHIN, Marks
-from search.corpus.text import Decoded, Heading, line_starts, one_line, sections, unix_lines
+from search.corpus.text import Heading, file_document, line_starts, one_line, sections, unix_lines
 from search.records.documents import Document, Section
 
 _MARKUP = re.compile(
@@ -41,14 +41,13 @@ _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 _LITERAL = re.compile(r"^(?!\s*\.\. ).*::\s*$|^\s*\.\. (?:code|code-block|sourcecode|highlight)::")
 
 
-def document(path: str, decoded: Decoded) -> Document:
+def document(path: str, text: str) -> Document:
     """One reStructuredText file.
 
     The header (see `fields_at`) lies outside all sections; where it stands below the document's title, so does that
     title. The title is the header's Title, as "PEP 8: ..." where it also has a PEP number, else the first heading,
     else the file's stem.
     """
-    text = decoded.text
     starts = [*line_starts(text), len(text)]
     source = unix_lines(text).split("\n")
     metadata, body = fields_at(source, _next_filled(source, 0))
@@ -66,7 +65,7 @@ def document(path: str, decoded: Decoded) -> Document:
     title = _title(metadata) or next((heading.words for heading in headings), "")
     parts = before + sections(headings, starts[body], len(text))
     marks = _marks(text, source, starts).offsets()
-    return decoded.document(path, "rst", title, sections=parts, metadata=metadata, marks=marks)
+    return file_document(path, "rst", text, title, sections=parts, metadata=metadata, marks=marks)
 
 
 def _marks(text: str, source: Sequence[str], starts: Sequence[int]) -> Marks:

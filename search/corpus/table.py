@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from search.corpus.files import Reason, Skipped, file_stem
-from search.corpus.text import KEPT_LINE, Decoded, json_values, one_line, whole_characters
+from search.corpus.text import KEPT_LINE, json_values, one_line, whole_characters
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
@@ -38,7 +38,7 @@ class _Columns:
     text: str
     title: str | None
 
-    def document(self, path: str, kind: str, encoding: str, number: int, record: _Record) -> Document | None:
+    def document(self, path: str, kind: str, number: int, record: _Record) -> Document | None:
         """The document that a record is; None if it holds no text.
 
         Values that are neither text nor title are metadata.
@@ -67,7 +67,6 @@ class _Columns:
             sections=(Section(0, len(text)),),
             record=number,
             metadata=json_values({name: row[name] for name in row if name not in (self.text, self.title)}),
-            encoding=encoding,
         )
 
 
@@ -82,7 +81,7 @@ class _Record:
 
 
 def documents(
-    path: str, kind: str, decoded: Decoded, text_field: str | None, title_field: str | None
+    path: str, kind: str, text: str, text_field: str | None, title_field: str | None
 ) -> Iterator[Document | Skipped]:
     """The records of the file, numbered from 1; blank rows and lines are none.
 
@@ -94,11 +93,11 @@ def documents(
     """
     wanted = (text_field, title_field)
     read, nothing = (_tabular, "in column") if kind == "csv" else (_json_lines, "under")
-    columns, records = read(path, KEPT_LINE.findall(decoded.text), wanted)
+    columns, records = read(path, KEPT_LINE.findall(text), wanted)
     for number, record in enumerate(records, 1):
         name, at = f"{path}#{number}", f"line {record.first}"
         try:
-            document = columns.document(path, kind, decoded.encoding, number, record)
+            document = columns.document(path, kind, number, record)
         except ValueError as error:
             yield Skipped(name, Reason.DAMAGED, f"{at}: {error}")
         else:

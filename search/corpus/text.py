@@ -1,9 +1,7 @@
 """Text: bytes to characters, and what the formats share of lines, headings and values.
 
-A file is decoded strictly, without a single replacement, or refused. In this order, the first that decodes every byte
-wins: a byte order mark; ISO-2022 escape sequences (pure ASCII bytes, so UTF-8 would take them too); UTF-8; the encoding
-that the file itself declares (HTML, XML, a coding cookie); chardet's guess, and nothing else if there are NUL bytes, as
-in UTF-16 without a mark.
+A file is decoded strictly, without a single replacement, or refused: as UTF-8, or else in the encoding that chardet
+finds by a byte order mark, by escape sequences, by what the file itself declares, or by the bytes.
 
 Lines end at "\\r\\n", "\\n" or "\\r", and nowhere else. `str.splitlines` also ends them at form feeds, U+2028 and
 others that editors, `grep -n` and compilers do not count, so line numbers made with it point beside the target.
@@ -11,11 +9,10 @@ others that editors, `grep -n` and compilers do not count, so line numbers made 
 
 from __future__ import annotations
 
-import codecs
 import math
 import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
@@ -129,50 +126,18 @@ def whole_characters(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """A file's characters, without the byte order mark, and the encoding they were read from."""
-
-    text: str
-    encoding: str
-
-    def document(self, path: str, kind: str, title: str, **more: Any) -> Document:
-        """The document of a file whose text this is, line by line; without a `title` the file's stem is it."""
-        return Document(
-            path=path,
-            kind=kind,
-            text=self.text,
-            title=title or file_stem(path),
-            lines=line_map(self.text),
-            encoding=self.encoding,
-            **more,
-        )
+def file_document(path: str, kind: str, text: str, title: str, **more: Any) -> Document:
+    """The document of a file whose text is `text`, line by line; without a `title` the file's stem is it."""
+    return Document(
+        path=path, kind=kind, text=text, title=title or file_stem(path), lines=line_map(text), **more
+    )
 
 
-# UTF-32's little-endian mark begins with UTF-16's, so it has to be tried first.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-
-_DECLARATIONS = (
-    re.compile(rb"""\A\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.:-]+)"""),
-    re.compile(rb"""<meta\s[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE),
-    re.compile(rb"\A(?:[^\r\n]*(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([\w.-]+)"),  # PEP 263
-)
-_DECLARED_WITHIN = 2048
-
-# Python codecs that are no character sets, or that turn ASCII into something else behind one's back.
-_NOT_DECLARABLE = "utf-7 unicode-escape unicode_escape raw-unicode-escape idna punycode undefined mbcs oem"
-
-_ISO_2022 = re.compile(rb"\x1b(?:\$[@AB]|\$\([@ABCD]|\([BIJ]|\$\)[ACG])")
-_ISO_2022_CODECS = "iso2022_jp iso2022_kr iso2022_jp_2 iso2022_jp_3 iso2022_jp_2004 iso2022_jp_ext"
+# UTF-8 would take these for characters: the NULs of UTF-16 and UTF-32, and the escapes of ISO-2022.
+_NOT_UTF8 = re.compile(rb"\0|\x1b[$(]")
 
 _PRIVATE_KEY = re.compile(
-    rb"\s*(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d+:)"
+    rb"(?:\xef\xbb\xbf)?\s*(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d+:)"
 )
 
 # Allowed in text: tab, line ends, form feed, vertical tab, backspace (overstruck manual pages) and
@@ -182,93 +147,41 @@ _MOST_CONTROLS = 0.05
 _SAMPLE = 2**16
 
 
-def decode(path: str, raw: bytes) -> Decoded:
-    """The text in `raw`, the bytes of the file at `path`.
+def decode(path: str, raw: bytes) -> str:
+    """The text in `raw`, the bytes of the file at `path`, without a byte order mark.
 
     Raises:
         ReadError: "secret" for a private key, "empty" for nothing but whitespace, "binary" for bytes
             that are no text, "undecodable" for text in no encoding that could be told.
     """
-    if _PRIVATE_KEY.match(_without_mark(raw[:200])):
+    if _PRIVATE_KEY.match(raw):
         raise ReadError(path, Reason.SECRET, "it begins with a private key")
-    decoded = _marked(raw)
-    if decoded is None and b"\0" not in raw:  # to UTF-8 it would be a character like any other
-        decoded = _escaped(raw) or _strictly(raw, "utf-8") or _declared(raw)
-    decoded = decoded or _guessed(path, raw)
-    _check(path, decoded.text)
-    return decoded
-
-
-def _check(path: str, text: str) -> None:
+    text = _utf8(raw) or _guessed(path, raw)
     if not text.replace("\ufeff", "").strip():
         raise ReadError(path, Reason.EMPTY)
-    if "\0" in text:
-        raise ReadError(path, Reason.BINARY, "it holds NUL characters")
     sample = text[:_SAMPLE]
-    if len(_CONTROLS.findall(sample)) > _MOST_CONTROLS * len(sample):
-        raise ReadError(path, Reason.BINARY, "it holds many control characters")
+    if "\0" in text or len(_CONTROLS.findall(sample)) > _MOST_CONTROLS * len(sample):
+        raise ReadError(path, Reason.BINARY, "it holds control characters")
+    return text
 
 
-def _strictly(raw: bytes, encoding: str) -> Decoded | None:
+def _utf8(raw: bytes) -> str:
+    """The bytes as UTF-8; "" where they are something else."""
     try:
-        return Decoded(raw.decode(encoding), encoding)
-    except (UnicodeError, LookupError):
-        return None
+        return "" if _NOT_UTF8.search(raw) else raw.decode("utf-8-sig")
+    except UnicodeError:
+        return ""
 
 
-def _without_mark(raw: bytes) -> bytes:
-    return raw.removeprefix(codecs.BOM_UTF8)
-
-
-def _first(
-    raw: bytes, encodings: Iterable[str], accepts: Callable[[str], bool] = lambda text: True
-) -> Decoded | None:
-    """The text in the first of the encodings that all bytes are valid in and that gives a text to accept."""
-    for encoding in encodings:
-        decoded = _strictly(raw, encoding)
-        if decoded is not None and accepts(decoded.text):
-            return decoded
-    return None
-
-
-def _marked(raw: bytes) -> Decoded | None:
-    decodings = (_strictly(raw[len(mark) :], encoding) for mark, encoding in _MARKS if raw.startswith(mark))
-    return next(filter(None, decodings), None)
-
-
-def _escaped(raw: bytes) -> Decoded | None:
-    if not _ISO_2022.search(raw):
-        return None
-    # A codec that does not know an escape sequence may hand it on as it stands.
-    return _first(raw, _ISO_2022_CODECS.split(), lambda text: "\x1b" not in text)
-
-
-def _declared(raw: bytes) -> Decoded | None:
-    head = _without_mark(raw[:_DECLARED_WITHIN])
-    for declared in filter(None, (declaration.search(head) for declaration in _DECLARATIONS)):
-        try:
-            encoding = codecs.lookup(declared[1].decode("ascii", "replace")).name
-        except LookupError:
-            continue
-        if encoding not in _NOT_DECLARABLE.split() and not encoding.startswith(("utf-16", "utf-32")):
-            return _strictly(raw, encoding)
-    return None
-
-
-def _guessed(path: str, raw: bytes) -> Decoded:
+def _guessed(path: str, raw: bytes) -> str:
+    """The bytes in the encoding that their mark or the file itself declares, or else that fits best."""
     import chardet
 
-    # chardet's own names, not the supersets it offers: on the 425 files of its test set the former
-    # give the text that the file's maker meant 416 times, the latter 373 times.
-    guess = chardet.detect(raw)
+    guess = chardet.detect(raw, max_bytes=len(raw) + 1)
     if guess["encoding"] is None:
-        if guess.get("mime_type") not in (None, "text/plain"):
-            raise ReadError(path, Reason.BINARY, str(guess.get("mime_type")))
-        raise ReadError(path, Reason.UNDECODABLE, "no encoding fits its bytes")
-    names = [guess["encoding"]]
-    # The guess rests on the first 200 kB; what follows may need the larger set of the same family.
-    names.append(str(chardet.detect(raw, prefer_superset=True)["encoding"]))
-    decoded = _first(raw, names)
-    if decoded is None:
-        raise ReadError(path, Reason.UNDECODABLE, f"it begins like {names[0]}, but some bytes are not")
-    return Decoded(decoded.text, codecs.lookup(decoded.encoding).name)
+        raise ReadError(path, Reason.BINARY, str(guess["mime_type"] or "no encoding fits its bytes"))
+    try:
+        return raw.decode(guess["encoding"])
+    except UnicodeError:
+        detail = f"it looks like {guess['encoding']}, but some bytes are not"
+        raise ReadError(path, Reason.UNDECODABLE, detail) from None

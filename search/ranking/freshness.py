@@ -43,7 +43,7 @@ class Since:
         from search.corpus.text import decode
 
         try:
-            return decode("", self.raw).text
+            return decode("", self.raw)
         except ReadError:
             return ""
 

@@ -133,7 +133,7 @@ def _read(name: str, path: str) -> tuple[str, str]:
     from search.corpus.text import decode
 
     raw = regular_bytes(Path(path))
-    return decode(name, raw).text, hashlib.sha256(raw).hexdigest()
+    return decode(name, raw), hashlib.sha256(raw).hexdigest()
 
 
 def span_lines(hit: Hit, start: int, end: int) -> tuple[int, int, int | None]:

@@ -74,7 +74,6 @@ class Document:
             head and foot. It shares no passage with the rest.
         tables: of each table with a header row the offsets in the text where that row begins and ends and where the
             table ends, in turn; by where the header ends. Of a table that is cut each passage is encoded with it.
-        encoding: the character encoding the file was decoded from.
     """
 
     path: str
@@ -85,7 +84,6 @@ class Document:
     sections: tuple[Section, ...]
     record: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    encoding: str = "utf-8"
     pages: tuple[int, ...] = ()
     marks: Sequence[int] = ()
     apart: Sequence[int] = ()

@@ -264,7 +264,7 @@ def _document_row(id_: int, file: int, document: Document) -> dict[str, Any]:
         "kind": document.kind,
         "title": document.title,
         "metadata": json.dumps(document.metadata, ensure_ascii=False),
-        "encoding": document.encoding,
+        "encoding": "",
         "sha256": document_sha256(document),
     }
 

@@ -12,7 +12,6 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from search.corpus import Skipped, SourceFile, documents, load, table, walk
 from search.corpus.files import kind_of
 from search.corpus.reader import parse
-from search.corpus.text import Decoded
 from search.errors import ReadError
 from search.records.documents import Document
 
@@ -119,7 +118,7 @@ def items(folder: Path, name: str, content: str | bytes) -> list[Document | Skip
 
 def parsed_text(kind: str, text: str) -> Document:
     """A text of HTML, Markdown or reStructuredText as a document, parsed in this process."""
-    (document,) = parse(kind, "name", Decoded(text, "utf-8"))
+    (document,) = parse(kind, "name", text)
     assert isinstance(document, Document)
     return document
 
@@ -127,7 +126,7 @@ def parsed_text(kind: str, text: str) -> Document:
 def records(name: str, source: str, **fields: str | None) -> list[Document | Skipped]:
     """The records of a table of this name and content."""
     named = fields.get("text_field"), fields.get("title_field")
-    return list(table.documents(name, kind_of(name), Decoded(source, "utf-8"), *named))
+    return list(table.documents(name, kind_of(name), source, *named))
 
 
 def parsed(folder: Path, name: str, content: str | bytes) -> Document:

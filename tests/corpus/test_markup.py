@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from search.corpus.markup import markup
 from search.corpus.reader import MARKUP_KINDS
-from search.corpus.text import Decoded
+from search.corpus.text import file_document
 from search.records.documents import Document, Section
 from search.records.shown import Shown
 
@@ -80,7 +80,7 @@ def shown(document: Document) -> str:
 
 def of(kind: str, text: str) -> Document:
     if kind not in MARKUP_KINDS:
-        return Decoded(text, "utf-8").document("name", kind, "", sections=(Section(0, len(text)),))
+        return file_document("name", kind, text, "", sections=(Section(0, len(text)),))
     return parsed_text(kind, text)
 
 
