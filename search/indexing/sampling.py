@@ -5,20 +5,11 @@ queries speak of what the index speaks of, and are about as long as what people 
 the random pairs score less than 0.354 in Cranfield and 0.304 in CACM; with the collections' own queries, of some
 20 words, it is 0.400 and 0.296, with runs of 6 words 0.283 and 0.280. A query's own document is left out, of the
 pairs and of what its BM25 is divided by: nothing in it would be random.
-
-*Hubs* are passages that are among the nearest of very many others (Radovanović, Nanopoulos and Ivanović 2010,
-"Hubs in space"). Their measure is the k-occurrence, how often a passage is among the k nearest; here k = 10. What
-is far above the others is not simply what is some standard deviations above their mean: of 200 queries most of
-that is chance, and the 150 passages that are two above it in Cranfield come up half as often for 1,500 other
-queries. So a hub must come up for at least 6 % of the queries, and five times as often as if all passages came up
-alike. With four seeds each these were 1 or 2 passages of the handbook, 1 or 2 of Cranfield and none of CACM, and
-each came up for 3.5 to 8.8 % of other queries: scraps of sentences, or examples of something else.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -39,12 +30,6 @@ if TYPE_CHECKING:
 _QUERIES = 200
 _PAIRS_OF_A_QUERY = 10
 _FEWEST_WORDS, _MOST_WORDS = 4, 16
-_NEAREST = 10
-_HUB_SHARE = 0.06  # of the queries
-_HUB_TIMES = 5  # as often as by chance
-_HUB_PASSAGES = (
-    200  # in a smaller index the ten nearest are so many that some passages are bound to come up often
-)
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 
@@ -72,17 +57,12 @@ def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
             pairs = random.choice(elsewhere, min(_PAIRS_OF_A_QUERY, len(elsewhere)), replace=False)
             asked.append(_Asked(text, own, pairs))
     if sum(len(one.pairs) for one in asked) < PAIRS_NEEDED:
-        return Baseline(len(ids), 0, np.empty(0, np.float32), np.empty(0, np.float32), {})
+        return Baseline(len(ids), 0, np.empty(0, np.float32), np.empty(0, np.float32))
     queries = encoder.encode([one.text for one in asked], role="query", truncate=True)
     cosine = [snapshot.cosines(query, one.pairs) for one, query in zip(asked, queries, strict=True)]
     lexical = [_word_parts(snapshot, one) for one in asked]
-    nearest = np.zeros((len(asked), _NEAREST), dtype=np.int64)
-    for one, query, row in zip(asked, queries, nearest, strict=True):
-        near = [id_ for id_, _ in snapshot.nearest(query, _NEAREST + len(one.own))]
-        others = np.array(near)[~np.isin(near, one.own)][:_NEAREST]
-        row[: len(others)] = others
     cosines, parts = (np.concatenate(each).astype(np.float32) for each in (cosine, lexical))
-    return Baseline(len(ids), len(asked), cosines, parts, hubs(nearest, len(ids)))
+    return Baseline(len(ids), len(asked), cosines, parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,21 +76,6 @@ class _Asked:
     text: str
     own: NDArray[np.int64]
     pairs: NDArray[np.int64]
-
-
-def hubs(nearest: NDArray[np.int64], passages: int) -> dict[int, int]:
-    """The passages that are near everything, the most frequent first, and for how many queries each came up.
-
-    Args:
-        nearest: (queries, k) ids of the k nearest passages of each query; 0 where there are fewer.
-        passages: how many there are.
-    """
-    queries, k = nearest.shape
-    if passages < _HUB_PASSAGES:
-        return {}
-    enough = max(_HUB_SHARE * queries, _HUB_TIMES * queries * k / max(1, passages))
-    counts = Counter(np.sort(nearest[nearest > 0]).tolist())  # of equally frequent ones the lower id is first
-    return {id_: count for id_, count in counts.most_common() if count >= enough}
 
 
 def _pseudo_query(snapshot: Snapshot, passage: int, random: np.random.Generator) -> str:

@@ -159,8 +159,6 @@ class Scale:
 
     Attributes:
         scores: of the sample, lowest first; none where nothing can be said.
-        hubs: of how many of its queries a hub is among the nearest, by its passage id.
-        queries: how many there were.
     """
 
     def __init__(
@@ -170,18 +168,15 @@ class Scale:
         copies: Mapping[int, Copied] | None = None,
         approximate: bool = False,
     ) -> None:
-        self.scores, self.queries = np.empty(0), 0
-        self.hubs: Mapping[int, int] = {}
+        self.scores = np.empty(0)
         self._ranking, self._copies, self._approximate = ranking, copies or {}, approximate
         if baseline and not ranking.without:  # the pairs were measured with all their words
             self.scores = baseline.scores(ranking.weight)
-        if baseline and ranking.weight:
-            self.hubs, self.queries = baseline.hubs, baseline.queries
 
     def hit(self, rank: int, passage: StoredPassage, item: Scored, said: Verdict | None = None) -> Hit:
         """A stored passage with its score."""
         below, pairs = int(np.searchsorted(self.scores, item.score)), len(self.scores)
-        near, copied = self.hubs.get(passage.passage_id), self._copies.get(passage.passage_id)
+        copied = self._copies.get(passage.passage_id)
         return Hit(
             **vars(passage),
             rank=rank,
@@ -193,7 +188,6 @@ class Scale:
             rank_before=item.before,
             percentile=100 * below / pairs if pairs else None,
             random_pairs=pairs,
-            hub=None if near is None else 100 * near / self.queries,
             copies=copied.documents - 1 if copied else 0,
             verdict=said,
             approximate=self._approximate,

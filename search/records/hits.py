@@ -56,8 +56,6 @@ class Hit(StoredPassage, Displayed):
         random_pairs: how many pairs `percentile` rests on.
         copies: in how many other documents this text, or nearly this text, stands, if it stands in many; they are
             left out of the ranking, unless all copies are asked for.
-        hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
-            nearest. None for any other, and where the ranking did not use the cosine.
         verdict: whether anything in the index, or of what passes the filter, seems to answer the query; None where
             that was not asked, and for any but the default ranking and model.
         approximate: it was looked for by an index on a server that can miss passages, so better ones may be missing;
@@ -74,7 +72,6 @@ class Hit(StoredPassage, Displayed):
     rank_before: int | None = None
     percentile: float | None = None
     random_pairs: int = 0
-    hub: float | None = None
     copies: int = 0
     changed: Literal["", "moved", "changed", "gone"] = ""
     index: str = ""

@@ -228,16 +228,6 @@ def percentiles_of(hits: Sequence[Hit]) -> str:
     return f"{said}."
 
 
-def hub_warning(hit: Hit) -> str:
-    """A warning of a passage that is near everything; "" for others, and where its score needs no excuse."""
-    if hit.hub is None or hit.percentile == 100:
-        return ""
-    return (
-        f"p{hit.passage_id} comes up for {hit.hub:.0f} % of random queries: it may be here for its style, not for "
-        "your question"
-    )
-
-
 def copies_of(hit: Hit) -> str:
     """Where else a text stands: "and in 212 other documents"; "" for one that is not copied."""
     return f"and in {hit.copies:,} other documents" if hit.copies else ""

@@ -27,7 +27,6 @@ from search.render.format import (
     escape,
     escaped_name,
     headings,
-    hub_warning,
     one_line,
     percentiles_of,
     shortened,
@@ -130,9 +129,8 @@ def _draw(
     draw_passage(canvas, hit, marks, beside)
     if hit.copies:
         canvas.dim(copies_of(hit), indent=4)
-    for warning in (escape(beside.note) if beside else "", hub_warning(hit)):
-        if warning:
-            canvas.line(warning, style="yellow", indent=4)
+    if beside and beside.note:
+        canvas.line(escape(beside.note), style="yellow", indent=4)
     canvas.gap()
 
 

@@ -7,11 +7,10 @@ the end of a run (search/indexing/sampling.py).
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -180,8 +179,6 @@ class Baseline:
         passages: how many the index held when the sample was taken.
         queries: how many texts were asked with.
         cosine, lexical: (n,) float32, of each pair the parts of its score; n is 0 where there were too few.
-        hubs: passage id -> of how many of the queries it is among the ten nearest, of those passages that are
-            near everything; see `search.indexing.sampling`.
         made_with: how it was taken.
     """
 
@@ -189,7 +186,6 @@ class Baseline:
     queries: int
     cosine: NDArray[np.float32]
     lexical: NDArray[np.float32]
-    hubs: Mapping[int, int]
     made_with: str = MADE_WITH
 
     def scores(self, weight: float) -> NDArray[np.float64]:
@@ -206,27 +202,25 @@ class Baseline:
 
 def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
     """The sample that is stored; None before the first run that took one."""
-    row = connection.execute("SELECT passages, queries, made_with, pairs, hubs FROM baseline").fetchone()
+    row = connection.execute("SELECT passages, queries, made_with, pairs FROM baseline").fetchone()
     if row is None:
         return None
-    passages, queries, made_with, pairs, hubs = row
+    passages, queries, made_with, pairs = row
     parts = np.frombuffer(pairs, dtype=_PAIR)
-    counts = {int(id_): int(count) for id_, count in json.loads(hubs).items()}
-    return Baseline(passages, queries, parts["cosine"], parts["lexical"], counts, made_with)
+    return Baseline(passages, queries, parts["cosine"], parts["lexical"], made_with)
 
 
 def put_baseline(tables: Tables, found: Baseline) -> None:
     """Store a sample in place of the earlier one."""
     pairs = np.empty(len(found.cosine), dtype=_PAIR)
     pairs["cosine"], pairs["lexical"] = found.cosine, found.lexical
-    hubs = json.dumps({str(id_): count for id_, count in found.hubs.items()})
     row = {
         "id": 1,
         "passages": found.passages,
         "queries": found.queries,
         "made_with": found.made_with,
         "pairs": pairs.tobytes(),
-        "hubs": hubs,
+        "hubs": "",
     }
     with tables.transaction():
         tables.insert("baseline", [row], replace=True)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from search import Encoder, Hit, Index
-from search.indexing.sampling import hubs
 from search.store.bm25 import scale, telling, weight
 from search.store.sqlite import Store
 from tests.store.crowd import crowd
@@ -23,7 +22,7 @@ ASKED = "find the key to the door"
 
 def row(index: Path) -> tuple[Any, ...]:
     with closing(sqlite3.connect(index / "index.db")) as connection:
-        found = connection.execute("SELECT passages, queries, pairs, hubs FROM baseline").fetchall()
+        found = connection.execute("SELECT passages, queries, pairs FROM baseline").fetchall()
     assert len(found) == 1
     return tuple(found[0])
 
@@ -35,7 +34,7 @@ def execute(index: Path, statement: str, *values: Any) -> None:
 
 
 def bare(hits: Sequence[Hit]) -> list[Hit]:
-    return [replace(hit, percentile=None, random_pairs=0, hub=None) for hit in hits]
+    return [replace(hit, percentile=None, random_pairs=0) for hit in hits]
 
 
 class Recorded(list[str]):
@@ -60,7 +59,7 @@ def test_a_percentile_is_the_share_of_random_pairs_that_score_less(
     tmp_path: Path, tiny_model: Path, mode: str, weight: float | None
 ) -> None:
     index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
-    passages, queries, pairs, _ = row(index.path)
+    passages, queries, pairs = row(index.path)
     sample = np.frombuffer(pairs, dtype="<f4").reshape(-1, 2).astype(float)
     assert (passages, queries, sample.shape) == (60, 60, (600, 2))
     hits = index.query(ASKED, k=60, mode=mode, weight=weight)
@@ -144,8 +143,8 @@ def test_an_index_without_a_sample_gets_one_in_the_next_run(tmp_path: Path, tiny
 
 def test_too_few_passages_give_no_percentile(notes: Path, tmp_path: Path, tiny_model: Path) -> None:
     index = Index.build(notes, model=str(tiny_model))
-    assert row(index.path) == (5, 0, b"", "{}")
-    assert {(hit.percentile, hit.random_pairs, hit.hub) for hit in index.query(ASKED)} == {(None, 0, None)}
+    assert row(index.path) == (5, 0, b"")
+    assert {(hit.percentile, hit.random_pairs) for hit in index.query(ASKED)} == {(None, 0)}
     assert index.status().random_pairs is None
     fewest = 50
     folder = crowd(tmp_path / "crowd", fewest - 1)
@@ -176,28 +175,3 @@ def test_the_status_says_what_random_pairs_score(tmp_path: Path, tiny_model: Pat
     scores = sample @ [weight, 1 - weight]
     assert (found.pairs, found.weight) == (600, weight)
     assert [found.median, found.p95, found.p99] == pytest.approx(np.percentile(scores, [50, 95, 99]).tolist())
-
-
-def test_hubs_come_up_for_six_in_a_hundred_queries_and_five_times_as_often_as_others() -> None:
-    nearest = np.arange(1, 2001).reshape(200, 10)
-    nearest[:12, 0], nearest[:11, 1] = 5000, 6000
-    assert hubs(nearest, 2000) == {5000: 12}  # 6 % of 200; 1 is what each has on average
-    assert hubs(nearest, 834) == {5000: 12}
-    assert hubs(nearest, 832) == {}  # five times 2.404 are more than 12
-    often = np.repeat(nearest[:, :1], 10, axis=1)[:, :1]
-    often[:] = 7
-    assert (hubs(often, 200), hubs(often, 199)) == ({7: len(often)}, {})
-    nearest[:, 2] = 0  # no passage
-    assert hubs(nearest, 2000) == {5000: 12}
-
-
-def test_a_hit_says_that_it_is_a_hub(tmp_path: Path, tiny_model: Path) -> None:
-    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
-    best = index.query(ASKED)[0].passage_id
-    values = (1, 60, 60, "x", row(index.path)[2], f'{{"{best}": 9}}')
-    execute(index.path, "DELETE FROM baseline")
-    execute(index.path, "INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?)", *values)
-    index = Index.open(index.path)
-    assert [hit.hub for hit in index.query(ASKED, k=3)] == [15.0, None, None]
-    assert {hit.hub for hit in index.query(ASKED, mode="lexical")} == {None}
-    assert index.explain(ASKED, best).score == index.query(ASKED)[0].score

@@ -89,11 +89,11 @@ def sentences(n: int = 3) -> Similarities:
     return Similarities(texts, texts, cosines, True, "a-model", "mean")
 
 
-def ranked(rank: int, percentile: float | None, hub: float | None = None) -> Hit:
+def ranked(rank: int, percentile: float | None) -> Hit:
     pairs = 0 if percentile is None else 2000
     at = {"rank": rank, "passage_id": 800 + rank, "line_start": 1, "line_end": 1, "path": "/a.txt"}
     at |= {"score": 0.5, "text": "text", "title": "", "heading": "", "start": 0, "end": 4}
-    return replace(HIT, **at, percentile=percentile, random_pairs=pairs, hub=hub)  # type: ignore[arg-type]
+    return replace(HIT, **at, percentile=percentile, random_pairs=pairs)  # type: ignore[arg-type]
 
 
 def test_hits() -> None:
@@ -396,13 +396,11 @@ def test_a_ranking_in_one_sentence(percentiles: list[float | None], said: str) -
     assert percentiles_of([ranked(rank, share) for rank, share in enumerate(percentiles, 1)]) == said
 
 
-def test_hits_with_a_hub_at_80_columns() -> None:
-    drawn = hits.hits([ranked(1, 100.0), ranked(2, 98.0, hub=14.2)])
+def test_hits_at_80_columns() -> None:
+    drawn = hits.hits([ranked(1, 100.0), ranked(2, 98.0)])
     assert drawn == (
         " 1  0.500  /a.txt:1  p801\n   1  text\n\n"
-        " 2  0.500  /a.txt:1  p802\n   1  text\n"
-        "    p802 comes up for 14 % of random queries: it may be here for its style, not\n"
-        "    for your question\n\n"
+        " 2  0.500  /a.txt:1  p802\n   1  text\n\n"
         "Hit 1 scores above all of 2,000 random pairs, hit 2 above 98 %."
     )
     assert hits.hits([ranked(1, 100.0)], quiet=True) == " 1  0.500  /a.txt:1  p801\n   1  text"

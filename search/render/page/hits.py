@@ -20,7 +20,6 @@ from search.render.format import (
     escaped_name,
     fixed,
     headings,
-    hub_warning,
     percentile_of,
     since_indexed,
     where,
@@ -110,11 +109,7 @@ def _hit(
 ) -> str:
     hit = one.hit
     title = isolated(headings(hit) or hit.document)
-    beside = "".join(
-        f'<p class="{kind}">{text(said)}</p>'
-        for kind, said in (("faint", copies_of(hit)), ("warn", hub_warning(hit)))
-        if said
-    )
+    beside = f'<p class="faint">{text(copies_of(hit))}</p>' if hit.copies else ""
     return f"""<li class="hit" data-passage="{hit.passage_id}">
 <h2><span class="rank">{hit.rank}</span> <a class="open" href="{_document(asked, hit)}">{title}</a></h2>
 {_place(hit)}
