@@ -3,7 +3,7 @@
     inspect(text)             tokens, the embedding layer's parts, hidden states, attention of every head, pooler, sizes
     work_through(text, layer, head, token)  one head step by step: products, softmax, weighted sum
     in_contexts(word, texts)  words' vectors in several contexts, layer by layer; equal_rows(a, b): of two texts
-    parameters(), modules()   the tensors of a model by name; its modules as a tree; neighbours(word): like rows
+    parameters(), modules()   the tensors of a model by name; its modules as a tree
     vocabulary()              its entries; decode(ids), ids_of(tokens)
     tokenize(text)            what a tokenizer makes of a text
     fill(text)                the most likely words at masked places
@@ -16,7 +16,7 @@
 
 tokenizing.py  tokenize, vocabulary, decode, ids_of
 checkpoint.py  the model, as transformers and PyTorch compute it, also with a task head
-inspecting.py  inspect, work_through, in_contexts, equal_rows, parameters, modules, neighbours
+inspecting.py  inspect, work_through, in_contexts, equal_rows, parameters, modules
 pretraining.py fill; next_sentence
 answering.py   answer
 labelling.py   label, by a checkpoint or a trained linear head; explain_label
@@ -38,7 +38,6 @@ from search.bert.inspecting import equal_rows as equal_rows
 from search.bert.inspecting import in_contexts as in_contexts
 from search.bert.inspecting import inspect as inspect
 from search.bert.inspecting import modules as modules
-from search.bert.inspecting import neighbours as neighbours
 from search.bert.inspecting import parameters as parameters
 from search.bert.inspecting import work_through as work_through
 from search.bert.labelling import LinearHead as LinearHead

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.bert.checkpoint import Checkpoint, load_checkpoint, softmax
-from search.bert.tokenizing import check_text, entries_of, is_wordpiece, named_tokenizer, unknown_id
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.records.inspections import (
@@ -37,7 +36,6 @@ from search.records.inspections import (
     HeadAtWork,
     Inspection,
     ModelShape,
-    Neighbours,
     Tokenization,
 )
 
@@ -119,41 +117,6 @@ def parameters(
 def modules(model: str = DEFAULT_MODEL, *, offline: bool = False) -> str:
     """The tree of a model's modules, as PyTorch prints it; errors as of `parameters`."""
     return str(load_checkpoint(model, offline).model)
-
-
-def neighbours(word: str, *, k: int = 10, model: str = DEFAULT_MODEL, offline: bool = False) -> Neighbours:
-    """The entries whose rows in the table of word embeddings have the highest cosines with a word's.
-
-    A model reads these rows before it has seen any context: "bank" has one row, whatever it means in a text.
-
-    Args:
-        word: an entry ("##ing"), or a word; of several entries that spell it the mean is taken.
-
-    Raises:
-        InputError: the word is empty or cannot be spelled.
-        ModelError: the model cannot be found, loaded or taken apart.
-    """
-    check_text(word, "the word")
-    name, tokenizer = named_tokenizer(model, offline)
-    entries = {entry.id: entry for entry in entries_of(tokenizer)}
-    literal = tokenizer.token_to_id(word) if is_wordpiece(tokenizer) else None
-    ids = tokenizer.encode(word, add_special_tokens=False).ids if literal is None else [literal]
-    if not ids or (literal is None and unknown_id(tokenizer) in ids):
-        raise InputError(f"the vocabulary of '{name}' cannot spell '{word}'. Take another word.")
-    table = parameters(model, offline=offline)["embeddings.word_embeddings.weight"]
-    mean = table[ids].mean(axis=0, dtype=np.float64)
-    lengths = np.linalg.norm(table, axis=1) * np.linalg.norm(mean)
-    cosines = table @ mean / np.maximum(lengths, 1e-12)  # a row of zeros, as of padding, is like nothing
-    best = [int(i) for i in np.argsort(-cosines, kind="stable") if int(i) in entries and int(i) not in ids][
-        :k
-    ]
-    return Neighbours(
-        model=name,
-        word=word,
-        spelled=tuple(entries[i] for i in ids),
-        entries=tuple(entries[i] for i in best),
-        cosines=tuple(float(cosines[i]) for i in best),
-    )
 
 
 def work_through(

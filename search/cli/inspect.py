@@ -7,17 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from search.cli.options import OfflineOption, checkpoint, panel, top_k
+from search.cli.options import OfflineOption, checkpoint, panel
 from search.cli.output import DrawnOutput, Output, check_writable, output_option, write_file
 from search.errors import InputError
-
-if TYPE_CHECKING:
-    from search.records.inspections import View
-
 
 _attention, _texts = panel("Attention"), panel("Two texts side by side")
 _itself = panel("The model itself, without a text")
@@ -47,9 +43,6 @@ def inspect(
             help="This head step by step for one token: q.k / sqrt(d), softmax, weighted sum.",
         ),
     ] = None,
-    rollout: Annotated[
-        bool, _attention("--rollout", help="Attention rolled out over the layers, up to --layer.")
-    ] = False,
     word: Annotated[
         list[str] | None,
         _texts(metavar="WORD", help="This word's vectors in both; repeat it for another word in TEXT2."),
@@ -76,7 +69,7 @@ def inspect(
     """Look inside BERT while it reads a text, or a pair of texts.
 
     Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
-    --head or --rollout who reads whom, with --token one head step by step; with --word words in two contexts, with
+    --head who reads whom, with --token one head step by step; with --word words in two contexts, with
     --equal-rows what two texts share. Attention and words have pictures: --png draws them, --html writes a page of
     attention with all heads to choose from. Without a text: --parameters, --modules.
     """
@@ -86,7 +79,7 @@ def inspect(
         "--word": bool(word),
         "--equal-rows": equal_rows,
         "--token": token is not None,
-        "--attention": (attention or layer is not None or rollout) and token is None,
+        "--attention": (attention or layer is not None) and token is None,
     }
     mode = _the_only(modes)
     if (text is None) != (mode in _MODEL_ALONE):
@@ -96,14 +89,11 @@ def inspect(
     if (head or token) and not layer:
         raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
     if (output.files and mode not in ("--attention", "--word")) or (output.html and mode == "--word"):
-        raise typer.BadParameter(
-            "--png draws attention (--attention, --layer, --rollout) and --word, --html attention"
-        )
+        raise typer.BadParameter("--png draws attention (--attention, --layer) and --word, --html attention")
     if save:
         check_writable(save)
     import search.bert as bert
     from search.encoding.models import DEFAULT_MODEL
-    from search.records.inspections import View
     from search.render import inspection as draw
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
@@ -121,7 +111,7 @@ def inspect(
         work = bert.work_through(str(text), text2, layer=layer or 1, head=head or 1, token=number, **which)
         shown = _Shown(work, partial(draw.head_at_work, values=values))
     elif mode:
-        shown = _attended(str(text), text2, View(layer, head, rollout), which, bool(output.html))
+        shown = _attended(str(text), text2, layer, head, which)
     else:
         looked = bert.inspect(str(text), text2, **which)
         drawn = partial(draw.inspection, values=values)
@@ -165,21 +155,21 @@ def _contexts(words: list[str], texts: list[str], against: list[str], which: dic
     return _Shown(found, draw.contexts, lambda: draw.contexts_json(found), lambda: picture.contexts(found))
 
 
-def _attended(text: str, text2: str | None, view: View, which: dict[str, Any], html: bool) -> _Shown:
+def _attended(
+    text: str, text2: str | None, layer: int | None, head: int | None, which: dict[str, Any]
+) -> _Shown:
     from search.bert import inspect
     from search.render import heatmap, page, picture
 
     attention = inspect(text, text2, **which).attention
-    weights = view.matrix(attention)
-    if html:
-        attention.require_at_most(page.MOST_WEIGHTS)
+    weights = attention.weights if layer is None else attention.matrix(layer, head)
     return _Shown(
         attention,
-        partial(heatmap.attention, view=view),
-        lambda: heatmap.attention_json(attention, view),
-        lambda: picture.attention(attention, view),
-        lambda: page.document(page.attention(attention, view)),
-        {"weights": attention.weights if weights is None else weights},
+        partial(heatmap.attention, layer=layer, head=head),
+        lambda: heatmap.attention_json(attention, layer, head),
+        lambda: picture.attention(attention, layer, head),
+        lambda: page.document(page.attention(attention, layer, head)),
+        {"weights": weights},
     )
 
 
@@ -214,17 +204,12 @@ def vocabulary(
     token: Annotated[
         list[str] | None, typer.Option(help="The id of this entry: key, ##ing, [MASK]; may be repeated.")
     ] = None,
-    near: Annotated[
-        str | None,
-        typer.Option(metavar="WORD", help="The entries whose input embeddings are most like it."),
-    ] = None,
-    k: Annotated[int, top_k("Number of entries with --near.")] = 20,
     model: Annotated[
         str | None, checkpoint("Whose vocabulary, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Ask a model's vocabulary: texts, ids, entries, and entries that are like a word.
+    """Ask a model's vocabulary: texts, ids and entries.
 
     Without a question: its size, and the kinds of its entries.
     """
@@ -233,11 +218,9 @@ def vocabulary(
     from search.render import inspection as draw
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
-    given = {"TEXT": text, "--ids": ids, "--token": token, "--near": near}
+    given = {"TEXT": text, "--ids": ids, "--token": token}
     _the_only({name: value is not None for name, value in given.items()})
-    if near is not None:
-        output.show(bert.neighbours(near, k=k, **which), draw.neighbours)
-    elif text is not None:
+    if text is not None:
         numbers = [one.id for one in bert.tokenize(text, **which).tokens]
         output.show(bert.decode(numbers, **which), draw.decoded)
     elif ids is not None or token:

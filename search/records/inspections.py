@@ -15,7 +15,6 @@ from search.records.displayed import Displayed
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from pandas import DataFrame
 
     from search.records.tokens import Matrix, Vector
 
@@ -140,11 +139,6 @@ class Attention:
     def heads(self) -> int:
         return int(self.weights.shape[1])
 
-    @property
-    def row_error(self) -> float:
-        """The largest distance of a row's sum from 1: rounding."""
-        return float(abs(self.weights.sum(axis=-1, dtype="float64") - 1).max())
-
     def matrix(self, layer: int, head: int | None = None) -> Matrix:
         """(n, n) of one head, or the mean of all heads of the layer; rows sum to 1.
 
@@ -157,66 +151,15 @@ class Attention:
         self._require("head", head, self.heads)
         return self.weights[layer - 1, head - 1]
 
-    def rollout(self, layer: int | None = None) -> NDArray[np.float64]:
-        """(n, n) attention rollout up to a layer, the last one by default; rows sum to 1.
-
-        The mean of the heads of each layer is averaged with the identity, for the residual connection, and the
-        layers are multiplied (Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers"): cell (i, j) is
-        how much of token j's embedding is in position i after the layer, if attention were all that moves it.
-
-        Raises:
-            InputError: the model has no such layer.
-        """
-        import numpy as np
-
-        last = self.layers if layer is None else layer
-        self._require("layer", last, self.layers)
-        found = identity = np.eye(len(self.tokens))
-        for number in range(1, last + 1):
-            found = (0.5 * self.matrix(number) + 0.5 * identity) @ found
-        return found
-
-    def require_at_most(self, weights: int) -> None:
-        """
-        Raises:
-            InputError: there are more weights, too many for a page.
-        """
-        if self.weights.size > weights:
-            raise InputError(
-                f"{self.weights.size:,} weights are more than the {weights:,} that a page can hold. Shorten the text."
-            )
+    def title(self, layer: int | None = None, head: int | None = None) -> str:
+        """Title of a picture of every head, of one, or of the mean of a layer."""
+        if layer is None:
+            return f"Attention of {self.layers} layers with {self.heads} heads each"
+        return f"Attention in layer {layer}, {f'head {head}' if head else f'mean of {self.heads} heads'}"
 
     def _require(self, name: str, number: int, most: int) -> None:
         if not 1 <= number <= most:
             raise InputError(f"'{self.model}' has no {name} {number}. Give one from 1 to {most}.")
-
-
-@dataclass(frozen=True)
-class View:
-    """A part of the attention: one head, the mean of a layer, the rollout; by default every head of every layer."""
-
-    layer: int | None = None
-    head: int | None = None
-    rollout: bool = False
-
-    def title(self, attention: Attention) -> str:
-        """Title of a picture of it."""
-        if self.rollout:
-            return f"Attention rollout, layers 1 to {self.layer or attention.layers}"
-        if self.layer is None:
-            return f"Attention of {attention.layers} layers with {attention.heads} heads each"
-        if self.head is None:
-            return f"Attention in layer {self.layer}, mean of {attention.heads} heads"
-        return f"Attention in layer {self.layer}, head {self.head}"
-
-    def matrix(self, attention: Attention) -> Matrix | None:
-        """(n, n) weights; None for those of every head."""
-        if self.rollout:
-            return attention.rollout(self.layer)
-        return None if self.layer is None else attention.matrix(self.layer, self.head)
-
-
-EVERY_HEAD = View()
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,14 +185,6 @@ class Inspection(Displayed):
     pooler_difference: float | None = None
     no_pooler: str = ""
 
-    def to_pandas(self) -> DataFrame:
-        """A row for each token.
-
-        Raises:
-            OptionalDependency: pandas is not installed.
-        """
-        return self._tabulated()
-
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """All arrays by name, as `numpy.savez` takes them."""
@@ -263,11 +198,6 @@ class Inspection(Displayed):
             "attentions": self.attention.weights,
         }
         return found if self.pooler is None else found | {"pooler_output": self.pooler}
-
-    @property
-    def cls(self) -> Matrix:
-        """(layers + 1, d) the first token's vector in every layer: [CLS] in BERT, <s> in RoBERTa."""
-        return self.states[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,19 +321,3 @@ class Decoded:
     model: str
     entries: tuple[Entry, ...]
     text: str
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """The entries whose input embeddings are most like a word's.
-
-    Attributes:
-        spelled: the entries of the word; of several the mean of the vectors is taken.
-        entries: best first, without those of the word; `cosines` are theirs.
-    """
-
-    model: str
-    word: str
-    spelled: tuple[Entry, ...]
-    entries: tuple[Entry, ...]
-    cosines: tuple[float, ...]

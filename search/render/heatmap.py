@@ -22,7 +22,7 @@ from rich.text import Text
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.inspections import EVERY_HEAD, Attention, View
+from search.records.inspections import Attention
 from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
 from search.render import json
 from search.render.format import csv_of, fixed, layer_of, letters, one_line
@@ -369,29 +369,29 @@ CAVEATS = (
 
 
 @as_text
-def attention(canvas: Canvas, attention: Attention, view: View = EVERY_HEAD) -> None:
+def attention(
+    canvas: Canvas, attention: Attention, layer: int | None = None, head: int | None = None
+) -> None:
     """Weights of a text: one matrix with numbers."""
-    canvas.line(view.title(attention), style="bold")
+    canvas.line(attention.title(layer, head), style="bold")
     canvas.gap()
-    weights = view.matrix(attention)
-    if weights is None:
-        canvas.dim("--png and --html draw them all; --layer, --head and --rollout show some of them here.")
-    elif len(weights) > MOST_TOKENS:
+    if layer is None:
+        canvas.dim("--png and --html draw them all; --layer and --head show some of them here.")
+    elif len(attention.tokens) > MOST_TOKENS:
         canvas.dim(
-            f"{len(weights)} tokens are too many to draw here; --html, --png and --json have them all."
+            f"{len(attention.tokens)} tokens are too many to draw here; --html, --png and --json have them all."
         )
     else:
         names = labels(attention)
         numbered = [f"{i} {name}" for i, name in enumerate(names)]
-        _draw_cells(canvas, numbered, names, weights, COSINES)
+        _draw_cells(canvas, numbered, names, attention.matrix(layer, head), COSINES)
     canvas.gap()
     for said in (rows_line(attention), *CAVEATS):
         canvas.dim(said)
 
 
-def attention_json(attention: Attention, view: View = EVERY_HEAD) -> str:
-    """Tokens and weights: of all heads (layers, heads, n, n), or of what is viewed, (n, n)."""
-    weights = view.matrix(attention)
+def attention_json(attention: Attention, layer: int | None = None, head: int | None = None) -> str:
+    """Tokens and weights: of all heads (layers, heads, n, n), or of one or the mean of a layer, (n, n)."""
     return json.document(
         {
             "texts": attention.texts,
@@ -399,21 +399,17 @@ def attention_json(attention: Attention, view: View = EVERY_HEAD) -> str:
             "model": attention.model,
             "layers": attention.layers,
             "heads": attention.heads,
-            "layer": view.layer,
-            "head": view.head,
-            "rollout": view.rollout,
-            "row_error": attention.row_error,
-            "weights": attention.weights if weights is None else weights,
+            "layer": layer,
+            "head": head,
+            "weights": attention.weights if layer is None else attention.matrix(layer, head),
         }
     )
 
 
 def rows_line(attention: Attention) -> str:
-    """How to read a picture, and the check of its rows."""
-    return (
-        "A row reads, a column is read. Every row sums to 1 "
-        f"(largest difference {attention.row_error:.1e}); {len(attention.tokens)} tokens, {one_line(attention.model)}."
-    )
+    """How to read a picture."""
+    read = "A row reads, a column is read. Every row sums to 1;"
+    return f"{read} {len(attention.tokens)} tokens, {one_line(attention.model)}."
 
 
 def labels(attention: Attention) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from search.records.inspections import (
@@ -22,7 +22,6 @@ from search.records.inspections import (
     HeadAtWork,
     Inspection,
     ModelShape,
-    Neighbours,
     Vocabulary,
 )
 from search.render import json
@@ -374,23 +373,6 @@ def decoded(canvas: Canvas, found: Decoded) -> None:
     canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, found.entries))
     canvas.gap()
     canvas.line(("reads as: ", "dim"), one_line(found.text))
-
-
-@as_text
-def neighbours(canvas: Canvas, found: Neighbours) -> None:
-    """The entries that are most like a word, with their cosines."""
-    canvas.line(f"Input embeddings like that of {one_line(found.word)}", style="bold")
-    canvas.gap()
-    table = grid(folded("id"), "entry", folded("cosine"), Column(no_wrap=True), header="dim")
-    for entry, cosine in zip(found.entries, found.cosines, strict=True):
-        table.add_row(*_entry(entry), f"{cosine:.4f}", bar(max(cosine, 0.0)))
-    canvas.table(table)
-    canvas.gap()
-    spelled = " ".join(one_line(entry.piece) for entry in found.spelled)
-    canvas.dim(
-        f"Rows of the table of word embeddings of {one_line(found.model)}, before any context is read; that of "
-        f"{spelled}{', their mean' if len(found.spelled) > 1 else ''}."
-    )
 
 
 def _entry(entry: Entry) -> tuple[str, Text]:

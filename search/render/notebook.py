@@ -131,9 +131,8 @@ def frame(record: Any, **how: Any) -> DataFrame:
         return pandas.DataFrame(cells, *names)
     if isinstance(record, Similarities):
         return pandas.DataFrame(record.cosines, *record.labels)
-    rows: Sequence[Any] = record.tokens if isinstance(record, Inspection) else record
     return pandas.DataFrame(
-        [{name: value for name, value in vars(row).items() if name != "explanation"} for row in rows]
+        [{name: value for name, value in vars(row).items() if name != "explanation"} for row in record]
     )
 
 

@@ -21,7 +21,7 @@ from search.records.comparisons import Similarities
 from search.records.evaluations import CurvePoint, TrainingReport
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.inspections import EVERY_HEAD, Attention, ContextualCosines, View
+from search.records.inspections import Attention, ContextualCosines
 from search.render.evaluation import base_name, figures_line, steps_line
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import (
@@ -199,16 +199,15 @@ def _notes(why: Explanation, shown: Units) -> list[str]:
 
 
 @_style()
-def attention(attention: Attention, view: View = EVERY_HEAD) -> bytes:
+def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> bytes:
     """Weights of a text as the bytes of a PNG: a matrix, or every head of every layer, in rows and columns."""
-    names, title, notes = labels(attention), view.title(attention), [rows_line(attention)]
-    weights = view.matrix(attention)
-    if weights is None:
+    names, title, notes = labels(attention), attention.title(layer, head), [rows_line(attention)]
+    if layer is None:
         figure = _every_head(attention)
         order = " · ".join(f"{i} {name}" for i, name in enumerate(names))
         notes.append(f"Rows and columns in the order of the tokens: {order}.")
     else:
-        figure = _figure(_size(names, names))
+        figure, weights = _figure(_size(names, names)), attention.matrix(layer, head)
         ends = Ends(0.0, float(weights.max()))
         heat_map(figure.subplots(), weights, names, names, "", ends, "attention")
     return _png(figure, title, [title, "  |  ".join(attention.texts)], [*notes, *CAVEATS])

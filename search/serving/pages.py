@@ -366,7 +366,7 @@ def _explained(asked: Compared, encoder: Encoder) -> Page:
 
 
 def _looked(asked: Inside, model: str) -> Page:
-    """Raise InputError for what the model cannot read, or what would be too much for a browser."""
+    """Raise InputError for what the model cannot read."""
     from search import bert
 
     if asked.show == "word":
@@ -376,7 +376,6 @@ def _looked(asked: Inside, model: str) -> Page:
     looked = bert.inspect(asked.text, asked.text2 or None, model=model, offline=True)
     if asked.show == "tokens":
         return laboratory.inspection(looked)
-    looked.attention.require_at_most(drawn_alone.MOST_WEIGHTS)
     return drawn_alone.attention(looked.attention)
 
 

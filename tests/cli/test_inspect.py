@@ -86,8 +86,6 @@ def test_attention(run: Run, tiny_model: Path) -> None:
     for options, title, matrix in (
         (["--layer", 2], "Attention in layer 2, mean of 4 heads", expected.matrix(2)),
         (["--layer", 2, "--head", 4], "Attention in layer 2, head 4", expected.matrix(2, 4)),
-        (["--rollout"], "Attention rollout, layers 1 to 3", expected.rollout()),
-        (["--rollout", "--layer", 2], "Attention rollout, layers 1 to 2", expected.rollout(2)),
     ):
         out = run("turn the key", *options)[1]
         assert out.startswith(title) and "Every row sums to 1" in out and "Jain & Wallace 2019" in out
@@ -188,7 +186,7 @@ def test_whole_arrays(run: Run, tiny_model: Path, tmp_path: Path) -> None:
 @drawing
 def test_files(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     png, html = tmp_path / "a.png", tmp_path / "a.html"
-    for options in (["--attention"], ["--layer", "2"], ["--rollout"]):
+    for options in (["--attention"], ["--layer", "2"]):
         code, out, err = run("turn the key", *options, "--png", png, "--html", html)
         assert (code, out, err) == (0, "", f"wrote {png}\nwrote {html}\n")
         assert png.read_bytes().startswith(b"\x89PNG")
@@ -208,9 +206,9 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
     data = json.loads(found[1])
     seen = inspect(EVIL[:21], EVIL[45:], model=str(tiny_model)).attention
     assert data["tokens"] == [token.text for token in seen.tokens]
-    assert (data["opened"], np.shape(data["weights"])) == ([2, 1], (3, 4 + 2))
+    assert (data["opened"], np.shape(data["weights"])) == ([2, 1], (3, 4 + 1))
     digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    for place, matrix in ((2, seen.matrix(2, 3)), (4, seen.matrix(2)), (5, seen.rollout(2))):
+    for place, matrix in ((2, seen.matrix(2, 3)), (4, seen.matrix(2))):
         numbers = [digits.index(digit) for digit in data["weights"][1][place]]
         rounded = np.array(numbers).reshape(-1, 2) @ [64, 1] / 1000
         np.testing.assert_allclose(rounded, matrix.ravel(), atol=0.000501)
@@ -248,16 +246,6 @@ def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, messa
     assert (found, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
     assert "Traceback" not in err
-
-
-def test_a_text_that_is_too_long_for_a_page(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("search.render.page.MOST_WEIGHTS", 100)
-    code, _, err = run("turn the key", "--attention", "--html", tmp_path / "x.html")
-    assert code == 1
-    assert "300 weights are more than the 100 that a page can hold" in err
-    assert not list(tmp_path.iterdir())
 
 
 def test_models_that_cannot_be_taken_apart(run: Run, tmp_path: Path) -> None:

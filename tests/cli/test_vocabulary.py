@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from search.bert import neighbours, vocabulary
+from search.bert import vocabulary
 from tests.conftest import Run
 
 
@@ -31,29 +31,13 @@ def test_ids_entries_and_texts(run: Run, tiny_model: Path) -> None:
         )
 
 
-def test_neighbours(run: Run, tiny_model: Path) -> None:
-    known = neighbours("keys", k=2, model=str(tiny_model))
-    code, out, err = run("lab", "vocabulary", "--near", "keys", "-k", 2, "--model", tiny_model)
-    assert (code, err) == (0, "")
-    for entry, cosine in zip(known.entries, known.cosines, strict=True):
-        assert any(
-            line.split()[:3] == [str(entry.id), entry.piece, f"{cosine:.4f}"] for line in out.splitlines()
-        )
-    assert "that of key ##s, their mean." in " ".join(out.split())
-    found = json.loads(
-        run("lab", "vocabulary", "--near", "keys", "-k", 2, "--model", tiny_model, "--json")[1]
-    )
-    assert found["cosines"] == pytest.approx(known.cosines)
-
-
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
         (["--ids", "1,9999"], 1, "has no id 9999. Its ids are 0 to"),
         (["--ids", "key"], 2, "Invalid value for '--ids'"),
         (["--token", "keyed"], 1, "has no entry 'keyed'. A text spells it with 2: key ##ed."),
-        (["--near", " "], 1, "the word is empty"),
-        (["the key", "--near", "key"], 2, "TEXT and --near exclude each other"),
+        (["the key", "--ids", "1"], 2, "TEXT and --ids exclude each other"),
         ([""], 1, "the text is empty"),
     ],
 )

@@ -93,7 +93,6 @@ def test_layer_and_head_by_the_lists(browser: Any, written: Path, weights: Atten
     for layer, head, matrix in (
         (2, "head 3", weights.matrix(2, 3)),
         (1, "mean of the heads", weights.matrix(1)),
-        (3, "rollout up to it", weights.rollout(3)),
     ):
         browser.find_element(By.CSS_SELECTOR, "[data-part=layer]").send_keys(str(layer))  # by keyboard
         browser.find_element(By.XPATH, f"//select[@data-part='head']/option[.='{head}']").click()

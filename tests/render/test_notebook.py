@@ -112,8 +112,6 @@ def test_tables_have_names_that_are_unique(tiny_model: Path) -> None:
     assert list(repeated.index) == list(repeated.columns) == ["1: a", "2: b", "3: a"]
     assert isinstance(Hits([HIT, HIT])[:1], Hits) and Hits([HIT])[0] is HIT
     assert list(hits["rank"]) == [1, 2] and "explanation" not in hits
-    inspected = search.bert.inspect("find the key", model=str(tiny_model))
-    assert list(inspected.to_pandas()["id"]) == [token.id for token in inspected.tokens]
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

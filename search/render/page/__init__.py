@@ -17,10 +17,10 @@ Without scripts a page still shows the texts, the sum and all sums of rows and c
 """
 
 from search.render.page.document import Asset, Page, Site, assets, document, fragment
-from search.render.page.laboratory import MOST_CELLS, MOST_WEIGHTS, attention, sentences
+from search.render.page.laboratory import MOST_CELLS, attention, sentences
 from search.render.page.why import explanation
 
 __all__ = [
-    "MOST_CELLS", "MOST_WEIGHTS", "Asset", "Page", "Site", "assets", "attention", "document", "explanation",
+    "MOST_CELLS", "Asset", "Page", "Site", "assets", "attention", "document", "explanation",
     "fragment", "sentences",
 ]  # fmt: skip

@@ -14,8 +14,7 @@ page.define("attention-view", (root, data) => {
   const sides = Object.fromEntries(
     ["from", "to"].map((side) => [side, [...root.querySelectorAll(`[data-side="${side}"] .unit`)]])
   );
-  const headName = (head) =>
-    head <= data.heads ? `head ${head}` : head === data.heads + 1 ? "mean of the heads" : "rollout up to it";
+  const headName = (head) => (head <= data.heads ? `head ${head}` : "mean of the heads");
   let layer = data.opened[0];
   let head = data.opened[1];
   let chosen = null; // by keyboard or click; stays
@@ -105,9 +104,9 @@ page.define("attention-view", (root, data) => {
     const table = page.element("table", undefined, "small");
     const top = table.createTHead().insertRow();
     top.append(page.element("td"));
-    const heads = Array.from({ length: data.heads + 2 }, (_, i) => i + 1);
+    const heads = Array.from({ length: data.heads + 1 }, (_, i) => i + 1);
     for (const one of heads) {
-      const name = page.element("th", one <= data.heads ? `head ${one}` : one === data.heads + 1 ? "mean" : "rollout");
+      const name = page.element("th", one <= data.heads ? `head ${one}` : "mean");
       name.scope = "col";
       top.append(name);
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.records.comparisons import Similarities
-from search.records.inspections import EVERY_HEAD, Attention, ContextualCosines, InputToken, Inspection, View
+from search.records.inspections import Attention, ContextualCosines, InputToken, Inspection
 from search.render.format import letters, one_line
 from search.render.heatmap import CAVEATS, COSINES, By, Ends, rows_line
 from search.render.inspection import (
@@ -235,7 +235,6 @@ def _marked(source: str, span: tuple[int, int]) -> str:
     return f"<bdi>{text(source[:start])}<b>{text(source[start:end])}</b>{text(source[end:])}</bdi>"
 
 
-MOST_WEIGHTS = 5_000_000  # about 12 MB; more make a page that no browser opens gladly
 _PLACES = 1000  # weights are rounded to thousandths
 _DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
 
@@ -248,15 +247,12 @@ _DETAIL = """<section class="detail" aria-live="polite">
 too; Escape shows all again.</p></section>"""
 
 _MORE = """<p>Heads often put most of their weight on [CLS], [SEP] or a full stop; Clark et al. 2019 take that for a
-way to do nothing. After the first layer a position holds a mixture of tokens; rollout accounts for that
-(Abnar &amp; Zuidema 2020): it averages the mean of the heads with the identity, for the residual connection, and
-multiplies the layers. It leaves out value vectors and feed-forward networks.</p>"""
+way to do nothing. After the first layer a position holds a mixture of tokens.</p>"""
 
 
-def attention(attention: Attention, view: View = EVERY_HEAD) -> Page:
-    """The page of a text's attention, for at most MOST_WEIGHTS. It opens at `view`, else at the last layer's mean."""
-    shown = attention.heads + 2 if view.rollout else view.head or attention.heads + 1
-    opened = view.layer or attention.layers, shown
+def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> Page:
+    """The page of a text's attention. It opens at a layer and head, else at the last layer's mean."""
+    opened = layer or attention.layers, head or attention.heads + 1
     body = "\n".join(
         (
             "<attention-view>",
@@ -298,9 +294,9 @@ def encoded(weights: Matrix) -> str:
 
 
 def _layer(attention: Attention, layer: int) -> list[str]:
-    """The heads of a layer, their mean, and the rollout up to it."""
+    """The heads of a layer, and their mean."""
     heads = [encoded(attention.matrix(layer, head)) for head in range(1, attention.heads + 1)]
-    return [*heads, encoded(attention.matrix(layer)), encoded(attention.rollout(layer))]
+    return [*heads, encoded(attention.matrix(layer))]
 
 
 def _about(attention: Attention) -> str:
@@ -311,7 +307,7 @@ def _about(attention: Attention) -> str:
 
 def _controls(attention: Attention, opened: tuple[int, int]) -> str:
     heads = {str(head): f"head {head}" for head in range(1, attention.heads + 1)}
-    heads |= {str(attention.heads + 1): "mean of the heads", str(attention.heads + 2): "rollout up to it"}
+    heads[str(attention.heads + 1)] = "mean of the heads"
     layers = {str(layer): str(layer) for layer in range(1, attention.layers + 1)}
     layer, head = map(str, opened)
     return _CONTROLS.format(layers=options(layers, layer), heads=options(heads, head))
