@@ -37,9 +37,9 @@ class Option:
 
     default: Any
     help: str
-    flags: tuple[str, ...] = ()
     metavar: str | None = None
     panel: str | None = None
+    flags: tuple[str, ...] = ()
     ge: float | None = None
     le: float | None = None
 
@@ -56,11 +56,7 @@ class ModeOptions(TypedDict, total=False):
 
     mode: Annotated[
         Mode,
-        Option(
-            "hybrid",
-            "Rank by meaning and keywords (hybrid), meaning (dense), or keywords (lexical).",
-            flags=("--mode", "-m"),
-        ),
+        Option("hybrid", "Rank by meaning (dense), keywords (lexical), or both.", flags=("--mode", "-m")),
     ]
 
 
@@ -69,21 +65,11 @@ class RankingOptions(ModeOptions, total=False):
 
     weight: Annotated[
         float | None,
-        Option(
-            None,
-            "Weight of the meaning in a hybrid score; keywords have the rest. Default: 0.75.",
-            metavar="W",
-            panel="Ranking",
-            ge=0,
-            le=1,
-        ),
+        Option(None, "Weight of the meaning in a hybrid score. Default: 0.75.", "W", "Ranking", ge=0, le=1),
     ]
-    phrases: Annotated[
-        bool, Option(False, 'Match words in "double quotes" as one term, in that order.', panel="Ranking")
-    ]
+    phrases: Annotated[bool, Option(False, 'Match words in "double quotes" as one term.', panel="Ranking")]
     without: Annotated[
-        Sequence[str] | None,
-        Option(None, "Ignore this word in keyword matching.", metavar="WORD", panel="Ranking"),
+        Sequence[str] | None, Option(None, "Ignore this word in keyword matching.", "WORD", "Ranking")
     ]
 
 
@@ -92,11 +78,7 @@ class RerankOptions(RankingOptions, total=False):
 
     rerank: Annotated[
         str | None,
-        Option(
-            None,
-            "Rerank the best 30 passages: by late interaction, or with a cross-encoder.",
-            metavar="late|MODEL",
-        ),
+        Option(None, "Rerank the best 30, by late interaction or a cross-encoder.", "late|MODEL"),
     ]
 
 
@@ -106,20 +88,12 @@ class FilterOptions(TypedDict, total=False):
     where: Annotated[
         str | None,
         Option(
-            None,
-            "Only passages that pass this filter, as in: path:docs/** and not kind=code and mtime>=2024-01-01",
-            flags=("--where", "-w"),
-            metavar="FILTER",
+            None, "Only passages like this: path:docs/** and not kind=code", "FILTER", flags=("--where", "-w")
         ),
     ]
     since: Annotated[
         str | None,
-        Option(
-            None,
-            "Only files that changed at this time or later: 2024-05-01, or how long ago: 12h, 7d, 2w, 3months.",
-            metavar="TIME",
-            panel="Which hits",
-        ),
+        Option(None, "Only files changed since: 2024-05-01, 12h, 7d, 2w, 3months.", "TIME", "Which hits"),
     ]
 
 
@@ -130,21 +104,14 @@ class CandidateOptions(RankingOptions, FilterOptions, total=False):
 class CountOptions(TypedDict, total=False):
     """How many hits come back."""
 
-    k: Annotated[int, Option(10, "Number of hits.", flags=("--top-k", "-k"), metavar="N", ge=1)]
+    k: Annotated[int, Option(10, "Number of hits.", "N", flags=("--top-k", "-k"), ge=1)]
 
 
 class LimitOptions(TypedDict, total=False):
     """How many hits one document may have."""
 
     per_document: Annotated[
-        int,
-        Option(
-            3,
-            "At most N hits of one document, if there are others; 0 for no limit.",
-            metavar="N",
-            panel="Which hits",
-            ge=0,
-        ),
+        int, Option(3, "At most N hits of one document; 0 for no limit.", "N", "Which hits", ge=0)
     ]
 
 
@@ -164,19 +131,10 @@ class SelectionOptions(LimitOptions, total=False):
     """Which part of a ranking is shown."""
 
     group: Annotated[
-        bool,
-        Option(
-            False,
-            "List the best documents, each with its best passages; k counts documents.",
-            panel="Which hits",
-        ),
+        bool, Option(False, "List k documents, each with its best passages.", panel="Which hits")
     ]
-    offset: Annotated[
-        int, Option(0, "Skip the first N hits; ranks stay.", metavar="N", panel="Which hits", ge=0)
-    ]
-    min_score: Annotated[
-        float | None, Option(None, "Leave out hits that score less.", metavar="S", panel="Which hits")
-    ]
+    offset: Annotated[int, Option(0, "Skip the first N hits; ranks stay.", "N", "Which hits", ge=0)]
+    min_score: Annotated[float | None, Option(None, "Leave out hits that score less.", "S", "Which hits")]
     all_copies: Annotated[bool, Option(False, "List every copy of a text.", panel="Which hits")]
 
 
@@ -194,12 +152,7 @@ class MatrixOptions(TypedDict, total=False):
     explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
     layer: Annotated[
         Layer | Sequence[Layer] | None,
-        Option(
-            None,
-            "Layer whose token vectors are compared; 0 is the embedding layer. Default: middle.",
-            metavar="N|middle|last",
-            panel="Matrix",
-        ),
+        Option(None, "Layer whose token vectors are compared. Default: middle.", "N|middle|last", "Matrix"),
     ]
 
 
@@ -212,12 +165,7 @@ class ModelOptions(TypedDict, total=False):
 
     model: Annotated[
         str | None,
-        Option(
-            None,
-            "The encoder, or NAME@REVISION. Default: the index's, else all-MiniLM-L6-v2.",
-            metavar="NAME|FOLDER",
-            panel="Model",
-        ),
+        Option(None, "The encoder. Default: the index's, else all-MiniLM-L6-v2.", "NAME|FOLDER", "Model"),
     ]
     pooling: Annotated[
         str | None,
@@ -230,22 +178,10 @@ class VectorOptions(TypedDict, total=False):
 
     layer: Annotated[
         int | str | None,
-        Option(
-            None, "Layer that is pooled: -1 the last, 0 the embeddings, mean:4 the mean of 4.", panel="Model"
-        ),
+        Option(None, "Layer that is pooled: -1 the last, mean:4 the mean of 4.", panel="Model"),
     ]
-    dim: Annotated[
-        int | None,
-        Option(None, "Keep the first N dimensions (Matryoshka models).", metavar="N", panel="Model", ge=1),
-    ]
-    precision: Annotated[
-        str | None,
-        Option(
-            None,
-            "fp32, or bf16 or fp16: less exact, quicker on a GPU, bf16 on some processors. Default: the index's.",
-            panel="Model",
-        ),
-    ]
+    dim: Annotated[int | None, Option(None, "Keep the first N dimensions.", "N", "Model", ge=1)]
+    precision: Annotated[str | None, Option(None, "fp32, bf16 or fp16. Default: the index's.", panel="Model")]
 
 
 class EncoderOptions(ModelOptions, VectorOptions, total=False):
@@ -257,16 +193,10 @@ class EncoderOptions(ModelOptions, VectorOptions, total=False):
 class FileOptions(TypedDict, total=False):
     """Which files of a folder are indexed, and which of their fields."""
 
-    include: Annotated[Sequence[str] | None, Option(None, "Index only files like this.", metavar="GLOB")]
-    exclude: Annotated[Sequence[str] | None, Option(None, "Leave out files like this.", metavar="GLOB")]
-    text_field: Annotated[
-        str | None,
-        Option(None, "Column or key of records that holds the text.", metavar="NAME", panel="Files"),
-    ]
-    title_field: Annotated[
-        str | None,
-        Option(None, "Column or key of records that holds the title.", metavar="NAME", panel="Files"),
-    ]
+    include: Annotated[Sequence[str] | None, Option(None, "Index only files like this.", "GLOB")]
+    exclude: Annotated[Sequence[str] | None, Option(None, "Leave out files like this.", "GLOB")]
+    text_field: Annotated[str | None, Option(None, "Column or key that holds the text.", "NAME", "Files")]
+    title_field: Annotated[str | None, Option(None, "Column or key that holds the title.", "NAME", "Files")]
 
 
 class TokenVectorOptions(TypedDict, total=False):
@@ -276,7 +206,7 @@ class TokenVectorOptions(TypedDict, total=False):
         bool | None,
         Option(
             None,
-            "Keep the vectors of all tokens, for a quick --rerank late; about 80 times the space of the text.",
+            "Keep the vectors of all tokens, for a quick --rerank late.",
             flags=("--token-vectors/--no-token-vectors",),
         ),
     ]
@@ -297,20 +227,14 @@ class StoreOptions(TypedDict, total=False):
         str | None,
         Option(
             None,
-            "Stream the passages there, now and in later runs (extra `milvus`); none: keep them here again. "
-            "SEEWHY_MILVUS_TOKEN and SEEWHY_MILVUS_DATABASE name user and database. Default: as before.",
-            metavar="milvus://HOST:PORT/NAME|none",
-            panel="Server",
+            "Stream the passages there; none: keep them here again.",
+            "milvus://HOST:PORT/NAME",
+            "Server",
         ),
     ]
     store_index: Annotated[
         str | None,
-        Option(
-            None,
-            "Kind of the server's index of embeddings: FLAT misses nothing; HNSW, IVF_FLAT and DISKANN can.",
-            metavar="KIND",
-            panel="Server",
-        ),
+        Option(None, "FLAT, which misses nothing, HNSW, IVF_FLAT or DISKANN.", "KIND", "Server"),
     ]
 
 
