@@ -43,14 +43,6 @@ class NetworkOptions:
             help="What clients have to show; better by $SEEWHY_TOKEN, as others see arguments. 'new' makes one.",
         ),
     ] = ""
-    allowed_host: Annotated[
-        list[str] | None,
-        network_option(metavar="NAME", help="A name that the server is reached by; may be repeated."),
-    ] = None
-    origin: Annotated[
-        list[str] | None,
-        network_option(metavar="URL", help="A site whose pages may ask the API; may be repeated."),
-    ] = None
 
 
 def serve(
@@ -79,12 +71,7 @@ def serve(
     from search.serving.served import Served
 
     token = secrets.token_urlsafe(24) if network.token == "new" else network.token
-    settings = Settings(
-        network.host,
-        token,
-        allowed_hosts=tuple(network.allowed_host or ()),
-        origins=tuple(network.origin or ()),
-    )
+    settings = Settings(network.host, token)
     served = Served.open(index or (), **vars(engine))
     if not served.indexes:
         raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")

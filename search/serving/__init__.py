@@ -35,8 +35,7 @@ def create_app(
     Args:
         indexes: open ones, or their folders, paths or names; none for all of the user's own.
         offline, engine: as of `Index.open`.
-        settings: `host` that it will be reached by, `token` that clients have to send, `allowed_hosts` (names that it
-            may be called by without a token) and `origins` (of pages whose scripts may ask), as of `seewhy serve`.
+        settings: `host` that it will be reached by and `token` that clients have to send, as of `seewhy serve`.
 
     Raises:
         IndexNotFound: there is no such index.

@@ -25,7 +25,6 @@ _PROBLEM = {
 }
 router = APIRouter(prefix="/api/v1", responses={"default": _PROBLEM})
 
-MOST_DOCUMENTS = 50
 MOST_EXPLAINED = 10  # hits of one answer, with their matrices
 
 Asked = TypeVar("Asked", bound=Given)
@@ -89,17 +88,6 @@ def _goes_on(asked: parameters.Search | parameters.Similar, hits: Hits) -> bool:
     return count == asked.k and not is_reranked and asked.offset + asked.k <= LAST_HIT
 
 
-def _require_few(asked: parameters.Search) -> None:
-    """Raise InputError for more matrices, or more passages to rerank, than a server makes at a time."""
-    if asked.explain and asked.k > MOST_EXPLAINED:
-        raise InputError(f"k is {asked.k}, but with explain it must be {MOST_EXPLAINED} or less.")
-    of_each = (asked.per_document or LAST_HIT) if asked.group else 1
-    is_deep = (asked.offset + asked.k) * of_each > RERANKED
-    if is_deep and asked.rerank:
-        what = "(offset + k) * per_document" if asked.group else "offset + k"
-        raise InputError(f"with rerank {what} must be {RERANKED} or less.")
-
-
 @_get("/search", parameters.Search)
 def search(served: Served, asked: parameters.Search) -> Any:
     """The passages that answer a query best, best first.
@@ -107,9 +95,12 @@ def search(served: Served, asked: parameters.Search) -> Any:
     What comes back as `next` asks for the hits behind these, in the same state of the index. With `explain`, k is 10 at
     most; with `rerank`, offset + k is 30 at most.
     """
+    if asked.explain and asked.k > MOST_EXPLAINED:
+        raise InputError(f"k is {asked.k}, but with explain it must be {MOST_EXPLAINED} or less.")
+    if asked.rerank and asked.offset + asked.k > RERANKED:
+        raise InputError(f"with rerank offset + k must be {RERANKED} or less.")
 
     def find(index: Index) -> tuple[Hits, list[dict[str, Any]]]:
-        _require_few(asked)
         hits = index.query(asked.q, asked.k, **asked.of(QueryOptions))
         return hits, json.hits(hits, None, index.highlights(asked.q, hits) if asked.highlights else None)
 
@@ -164,29 +155,6 @@ def similarity(served: Served, asked: parameters.Similarity) -> Any:
     return compare(asked.text, asked.against or None, model=served.index(asked.index).encoder)
 
 
-@_get("/documents", parameters.Named)
-def documents(served: Served, asked: parameters.Named) -> Any:
-    """Documents of an index by a part of their name, in parts of 50."""
-    index, offset, most = served.index(asked.index), 0, MOST_DOCUMENTS
-    if asked.next:
-        asked.generation, offset = of_next(asked.next, parameters.LARGEST)
-    generation, found = in_one_generation(
-        index, asked.generation, lambda: index.documents_named(asked.name, most + 1, offset)
-    )
-    return {
-        "index": asked.index or served.first,
-        "generation": generation,
-        "documents": found[:most],
-        "next": as_next(generation, offset + most) if len(found) > most else None,
-    }
-
-
-@_get("/facets", parameters.Faceted)
-def facets(served: Served, asked: parameters.Faceted) -> Any:
-    """By which fields documents can be told apart: the most frequent values of each, with their filters."""
-    return _found(served, asked, lambda index: {"facets": index.facets(asked.where)})
-
-
 @_get("/status", OfIndex)
 def status(served: Served, asked: OfIndex) -> Any:
     """What an index is and holds."""
@@ -215,13 +183,3 @@ async def document(
 ) -> Response:
     """A whole document as far as the index holds it, with its passages; its file is not read."""
     return await _answered(request, lambda served: _found(served, asked, lambda index: index.document(id)))
-
-
-@router.get("/passages/{id}")
-async def passage(
-    request: Request,
-    id: Annotated[Id, Path(description="`passage_id` of a hit.")],
-    asked: Annotated[OfIndex, Query()],
-) -> Response:
-    """A passage as the index holds it."""
-    return await _answered(request, lambda served: _found(served, asked, lambda index: index.passage(id)))

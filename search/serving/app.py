@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
-from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
@@ -27,8 +26,6 @@ from search.serving.served import Served
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-_CORS_HEADERS = ("Authorization", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
 
 
 def application(served: Served, settings: Settings | None = None) -> ASGIApp:
@@ -53,14 +50,6 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
     app.add_middleware(GZipMiddleware)
-    if settings.origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=[origin.lower() for origin in settings.origins],
-            allow_methods=["GET", "POST"],
-            allow_headers=_CORS_HEADERS,
-            expose_headers=["Retry-After"],
-        )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts, www_redirect=False)
     problems.install(app)
     app.include_router(api.router)

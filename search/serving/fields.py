@@ -60,15 +60,13 @@ def as_next(generation: int, offset: int) -> str:
     return f"{generation}-{offset}"
 
 
-def of_next(given: str, last: int = LAST_HIT) -> tuple[int, int]:
-    """Generation and offset, at most `last`, of a value of `next`.
+def of_next(given: str) -> tuple[int, int]:
+    """Generation and offset of a value of `next`.
 
     Raises:
         InputError: no answer can have given it.
     """
     found = re.fullmatch(r"([0-9]{1,16})-([0-9]{1,16})", given)
-    if found is None or int(found[2]) > last:
-        raise InputError(
-            f"{quoted(given[:80])} is no value of next. Take it from an answer to the same query, or leave it out."
-        )
+    if found is None or int(found[2]) > LAST_HIT:
+        raise InputError(f"{quoted(given[:80])} is no value of next. Take it from an answer.")
     return int(found[1]), int(found[2])

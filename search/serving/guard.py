@@ -23,7 +23,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from search.errors import InputError, quoted
+from search.errors import InputError
 from search.serving.problems import Problem, as_response, busy, is_for_programs
 
 AGENTS = "/mcp"
@@ -47,7 +47,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _OPEN = ("/healthz", "/readyz", "/static/")  # they say nothing of what is indexed
-_ORIGIN = re.compile(r"https?://[^/*\s]+")
 
 Answer = TypeVar("Answer")
 
@@ -59,45 +58,24 @@ class Settings:
     Attributes:
         host: what it listens on.
         token: what a client has to send; "" for none, which is only for loopback.
-        allowed_hosts: names that a request's Host may have without a token, beside `host` and those of loopback.
-        origins: pages of other servers whose scripts may ask, as "https://notes.example"; none by default.
 
     Raises:
-        InputError: others could ask without a token, or one of them is not what it has to be.
+        InputError: others could ask without a token, or the token is too short.
     """
 
     host: str = "127.0.0.1"
     token: str = field(default="", repr=False)
-    allowed_hosts: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.token and not _is_loopback(self.host):
-            raise InputError(
-                f"other machines could ask a server that listens on {self.host}, which needs a token. "
-                "Set SEEWHY_TOKEN, or let one be made with: --token new"
-            )
+            raise InputError(f"to listen on {self.host} takes a token: set SEEWHY_TOKEN, or type --token new")
         if self.token and not re.fullmatch(rf"[!-~]{{{SHORTEST_TOKEN},}}", self.token):
-            raise InputError(
-                f"a token is {SHORTEST_TOKEN} or more visible characters of ASCII, without spaces. "
-                "Let one be made with: --token new"
-            )
-        for name in self.allowed_hosts:
-            if re.search(r"[*/\s]", name):
-                raise InputError(
-                    f"{quoted(name)} is no name of a host. Give it as in: --allowed-host notes.example"
-                )
-        for origin in self.origins:
-            if not _ORIGIN.fullmatch(origin):
-                raise InputError(
-                    f"{quoted(origin)} is no origin. Give it as in: --origin https://notes.example"
-                )
+            raise InputError(f"a token has {SHORTEST_TOKEN} or more ASCII characters, without spaces.")
 
     @property
     def trusted_hosts(self) -> list[str]:
         """Names that a request's Host may have; any where a token is needed."""
-        own = ["localhost", "127.0.0.1", "[::1]", "::1", self.host]
-        return ["*"] if self.token else [*own, *self.allowed_hosts]
+        return ["*"] if self.token else ["localhost", "127.0.0.1", "[::1]", "::1", self.host]
 
 
 def _is_loopback(name: str) -> bool:
@@ -128,7 +106,7 @@ class RequestLimiter:
         state = self._limiter.statistics()
         is_free = state.borrowed_tokens < state.total_tokens
         if not is_free and (not wait or state.tasks_waiting >= self._most_waiting):
-            raise busy("the server has as much to do as it takes on. Ask again in a moment.")
+            raise busy("too many requests are waiting. Ask again in a moment.")
         return await run_sync(function, limiter=self._limiter)
 
 
@@ -137,7 +115,6 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._token = app, settings.token.encode("ascii")
-        self._origins = {origin.lower() for origin in settings.origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -165,8 +142,6 @@ class Guard:
         """Raise Problem for a page of somebody else; but a link from anywhere may open a page."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         is_api = scope["path"].startswith("/api/") or scope["path"] == AGENTS
-        if is_api and origin and origin.lower() in self._origins:
-            return
         is_link = (
             scope["method"] in ("GET", "HEAD")
             and not is_api
@@ -176,24 +151,16 @@ class Guard:
         # A form of a page that sends no referrer has the origin "null", though it is of the same.
         own = _is_of(origin, headers.get("host", "")) or (origin == "null" and site == "same-origin")
         if (origin is not None and not own) or (site not in ("none", "same-origin") and not is_link):
-            raise Problem(
-                403,
-                "foreign-origin",
-                "pages of other servers may not ask this one. If one may: --origin ORIGIN",
-            )
+            raise Problem(403, "foreign-origin", "pages of other servers may not ask this one.")
 
     def _require_token(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem where the token is missing or wrong: a program sends it as bearer, a browser as password."""
-        if not self._token or scope["method"] == "OPTIONS" or scope["path"].startswith(_OPEN):
+        if not self._token or scope["path"].startswith(_OPEN):
             return
         if not hmac.compare_digest(_token_of(headers.get("authorization", "")), self._token):
             scheme = "Bearer" if is_for_programs(Request(scope)) else 'Basic realm="seewhy"'
-            raise Problem(
-                401,
-                "token-needed",
-                "this server asks for its token. Send it as: Authorization: Bearer TOKEN, or as a password.",
-                (("WWW-Authenticate", scheme),),
-            )
+            detail = "the token is missing or wrong. Send it as: Authorization: Bearer TOKEN"
+            raise Problem(401, "token-needed", detail, (("WWW-Authenticate", scheme),))
 
 
 def _token_of(authorization: str) -> bytes:

@@ -63,9 +63,7 @@ class OfList(OfIndex):
 class Search(fields_of(CountOptions, QueryOptions, base=OfList), OfQuery):  # type: ignore[misc]
     """A query of the API."""
 
-    highlights: Annotated[
-        bool, Field(description="Say where words of the query stand in each hit; false for hits sooner.")
-    ] = True
+    highlights: Annotated[bool, Field(description="Say where words of the query stand in each hit.")] = True
 
 
 class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
@@ -129,20 +127,6 @@ class Similarity(Given):
         list[Sentence],
         Field(max_length=MOST_TEXTS, description="Compare with these, not with each other."),
     ] = Field(default_factory=list)
-
-
-class Named(OfList):
-    """Documents by name."""
-
-    name: Annotated[
-        str, Field(max_length=200, description="Words that stand in the name or the title; none for any.")
-    ] = ""
-
-
-class Faceted(OfIndex):
-    """Documents by what they have in common."""
-
-    where: Annotated[Text | None, Field(description="A filter: of the documents that pass it.")] = None
 
 
 class Asked(fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOptions, base=OfQuery)):  # type: ignore[misc]

@@ -106,7 +106,7 @@ def test_documents_are_the_same_by_all(index: search.Index, api: Api, agent: Api
     hit = index.query(QUERY, 1)[0]
     document, said = index.document(hit.document_id), api(f"documents/{hit.document_id}")
     assert (said["text"], len(said["passages"])) == (document.text, len(document.passages))
-    assert api(f"passages/{hit.passage_id}")["text"] == hit.text
+    assert hit.text in [passage["text"] for passage in said["passages"]]
 
 
 def test_an_explanation_is_the_same_by_all(index: search.Index, run: Run, api: Api, agent: Api) -> None:

@@ -41,13 +41,12 @@ def made(index: Index) -> Made:
     ("host", "status"),
     [
         ("127.0.0.1:8765", 200), ("LocalHost:8765", 200), ("[::1]:8765", 200), ("localhost", 200),
-        ("notes.example:443", 200), ("evil.example", 400), ("127.0.0.1.evil.example", 400), ("localhost.", 400),
+        ("evil.example", 400), ("127.0.0.1.evil.example", 400), ("localhost.", 400),
         ("evil.example@localhost", 400), ("localhost, evil.example", 400), ("<b>evil", 400), ("", 400),
-        ("notes.example.evil", 400), ("x.notes.example", 400), ("192.0.2.8", 400),
+        ("192.0.2.8", 400),
     ],
 )  # fmt: skip
-def test_only_known_names_are_answered(made: Made, host: str, status: int) -> None:
-    client = made(allowed_hosts=("Notes.Example",))
+def test_only_known_names_are_answered(client: TestClient, host: str, status: int) -> None:
     for path in ("/healthz", SEARCH, "/"):
         answer = client.get(path, headers={"host": host})
         assert answer.status_code == status
@@ -78,19 +77,12 @@ def test_a_link_may_open_a_page_and_nothing_else_may(client: TestClient) -> None
     assert client.get(SEARCH, headers=own).status_code == 200
 
 
-def test_pages_that_are_named_may_ask_the_api(made: Made) -> None:
-    client = made(origins=("https://notes.example",), token=TOKEN)
-    named = {"origin": "https://notes.example", "sec-fetch-site": "cross-site"}
+def test_pages_of_others_may_not_ask_even_with_the_token(made: Made) -> None:
+    other = {"origin": "https://notes.example", "sec-fetch-site": "cross-site"}
     token = {"authorization": f"Bearer {TOKEN}"}
-    answer = client.get(SEARCH, headers=named | token)
-    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, named["origin"])
-    assert client.get(SEARCH, headers=named).status_code == 401
-    assert client.get("/", headers=named | token).status_code == 403  # the pages are no part of it
-    assert client.get(SEARCH, headers=token | {"origin": "https://other.example"}).status_code == 403
+    assert made(token=TOKEN).get(SEARCH, headers=other | token).status_code == 403
     asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
-    allowed = client.options("/api/v1/search", headers=named | asks)
-    assert allowed.status_code == 200 and "Authorization" in allowed.headers["access-control-allow-headers"]
-    assert made().options("/api/v1/search", headers=named | asks).status_code == 403
+    assert made().options("/api/v1/search", headers=other | asks).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -143,9 +135,6 @@ def test_every_answer_says_what_a_browser_may_do_with_it(client: TestClient) -> 
         ({"host": "notes.example"}, "--token new"),
         ({"token": "short"}, "16 or more"),
         ({"token": "sixteen letters and a space"}, "without spaces"),
-        ({"allowed_hosts": ("https://notes.example",)}, "--allowed-host notes.example"),
-        ({"origins": ("*",)}, "--origin https://notes.example"),
-        ({"origins": ("https://notes.example/",)}, "--origin https://notes.example"),
     ],
 )
 def test_what_cannot_be_chosen_is_said(made: Made, settings: dict[str, Any], said: str) -> None:
