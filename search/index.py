@@ -468,7 +468,6 @@ class Index:
         hit: Hit | int,
         *,
         layer: Layer | Sequence[Layer] | None = None,
-        progress: Callable[[Progress], None] | None = None,
         **options: Unpack[RankingOptions],
     ) -> Explanation:
         """Why a passage has its score for a query.
@@ -478,7 +477,6 @@ class Index:
             hit: one of the hits, whose score is then explained exactly, or a passage id.
             layer: of the matrix of cosines: 0 is the embedding layer, "last" the last hidden state, "middle" the
                 default; or several, [0, "last"], see `search.explain`.
-            progress: called while gradients are integrated, see below.
             mode, weight, phrases, without: as for `query`, for a passage id; a hit knows its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
@@ -488,7 +486,7 @@ class Index:
         Raises:
             InputError: an empty query, an id that is none, or no such layer.
         """
-        return self.explain_all(query, [hit], layer=layer, progress=progress, **options)[0]
+        return self.explain_all(query, [hit], layer=layer, **options)[0]
 
     def explain_all(
         self,
@@ -496,11 +494,10 @@ class Index:
         hits: Sequence[Hit | int],
         *,
         layer: Layer | Sequence[Layer] | None = None,
-        progress: Callable[[Progress], None] | None = None,
         **options: Unpack[RankingOptions],
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
-        return self._explainer(as_question(query), Ranking.of(**options), layer).explain(hits, progress)
+        return self._explainer(as_question(query), Ranking.of(**options), layer).explain(hits)
 
     def contrast(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from search.records.reports import Progress
     from search.records.tokens import Layer
 
 
@@ -72,7 +71,6 @@ def explain(
     layer: Layer | Sequence[Layer] | None = None,
     model: str | Encoder = DEFAULT_MODEL,
     pooling: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> Explanation:
     """Why two free texts have their cosine; as `Index.explain`, without an index.
 
@@ -80,7 +78,6 @@ def explain(
         layer: whose token vectors `similarity` compares: 0 is the embedding layer, "last" the last hidden state,
             "middle" (the default) the one that tells best which word is like which. Of several, [0, "last"], the
             first is `similarity`, and all are in `similarities`, from one pass through the model.
-        progress: called while gradients are integrated, which poolings `cls` and `pooler` need.
 
     Raises:
         InputError: there is no such layer.
@@ -89,7 +86,7 @@ def explain(
     encoder = _encoder_of(model, pooling)
     layers = similarity_layers(layer, encoder.n_layers)
     query_tokens, passage_tokens = encoder.tokens([query, passage], layers=[*layers, -1])
-    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layers=layers, progress=progress)
+    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layers=layers)
 
 
 def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:

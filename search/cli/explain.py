@@ -22,7 +22,7 @@ from search.cli.options import (
     matrix_option,
     passage_or_path,
 )
-from search.cli.output import DrawnOutput, Output, lines_of, progress_bar
+from search.cli.output import DrawnOutput, Output, lines_of
 from search.errors import InputError
 from search.records import options
 
@@ -161,8 +161,7 @@ def explain(
     else:
         of_hit = _only(opened, which)
         hit = of_hit.hit(question, passage_or_path(which), **options.part_of(chosen, options.RerankOptions))
-    with progress_bar(output.quiet) as progress:
-        explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer), progress=progress)
+    explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer))
     shown.show(
         explanation,
         "token" if as_matrix and not shown.words else "word",
@@ -343,7 +342,6 @@ def _show_pair(texts: list[str], encoder: EncoderOptions, shown: MatrixOptions, 
     if len(texts) != 2:
         raise InputError(f"--{by}s compares two texts, and there are {len(texts)}. Give two.")
     loaded = encoder.load()
-    with progress_bar(output.quiet) as progress:
-        why = explain(*texts, layer=layer_of(shown.layer), model=loaded, progress=progress)
+    why = explain(*texts, layer=layer_of(shown.layer), model=loaded)
     shown.show(why, by, output, lambda: json.explanation(why), both=True)
     output.remarks(loaded.notes)

@@ -274,8 +274,8 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
 
 
 def _described(state: Progress) -> str:
-    if state.stage in ("training", "integrating"):
-        return f"{state.stage} step {state.done:,} of {state.total:,}"
+    if state.stage == "training":
+        return f"training step {state.done:,} of {state.total:,}"
     return f"{state.stage} {state.passages:,} passages"
 
 

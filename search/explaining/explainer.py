@@ -36,7 +36,6 @@ from search.store.places import Place
 from search.store.settings import Facts, Source
 
 if TYPE_CHECKING:
-    from search.explaining.explanation import Report
     from search.records.tokens import Layer
     from search.store.conditions import Where
     from search.store.sqlite import Snapshot, Store
@@ -133,7 +132,7 @@ class Explainer:
             self._parts = encoded_parts(encoder, query.parts, layers)
         self.query, self._finder = query, AddendFinder(encoder, query)
 
-    def explain(self, what: Sequence[Hit | int], progress: Report | None = None) -> list[Explanation]:
+    def explain(self, what: Sequence[Hit | int]) -> list[Explanation]:
         """Of each hit or passage id, in one pass through the encoder."""
         with self._store.reading() as snapshot:
             ranking = Fusion(snapshot, self.query, self._ranking)
@@ -142,7 +141,7 @@ class Explainer:
                 for hit in what
             ]
             found = self._finder.found(snapshot, hits)
-        return self._explained(hits, found, progress)
+        return self._explained(hits, found)
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """See `Index.contrast`."""
@@ -231,9 +230,7 @@ class Explainer:
         rank, item = min(positions.values(), key=lambda position: position[0])
         return hit_of(snapshot, item, self._ranking, rank)
 
-    def _explained(
-        self, hits: Sequence[Hit], found: Sequence[Found], progress: Report | None = None
-    ) -> list[Explanation]:
+    def _explained(self, hits: Sequence[Hit], found: Sequence[Found]) -> list[Explanation]:
         """Of hits, given with what the index says of them."""
         if not hits:
             return []
@@ -246,20 +243,16 @@ class Explainer:
                 layers=[*self._layers, -1],
             )
         addends = [self._finder.of(*one) for one in zip(hits, found, vectors, strict=True)]
-        return [self._whole(*one, progress) for one in zip(hits, vectors, addends, strict=True)]
+        return [self._whole(*one) for one in zip(hits, vectors, addends, strict=True)]
 
-    def _whole(
-        self, hit: Hit, vectors: TokenVectors, addends: Addends, progress: Report | None
-    ) -> Explanation:
+    def _whole(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.ranking.rerank, 0.0)
         if parts := self.query.parts:
             explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding, weight=counts)
         else:
             assert self.query.tokens is not None
             explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
-        why: Explanation = explain(
-            encoder=self._encoder, layers=self._layers, offline=self._offline, progress=progress
-        )
+        why: Explanation = explain(encoder=self._encoder, layers=self._layers, offline=self._offline)
         return replace(
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,

@@ -15,7 +15,7 @@ of its part, stand below each other, and what is no text, or not taken apart, is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 
     from search.encoding.tokenizer import Role
     from search.ranking.question import Part
-    from search.records.reports import Progress
     from search.records.tokens import Layer, Matrix
-
-    Report = Callable[[Progress], None]
 
 
 def similarity_matrix(query: NDArray[Any], passage: NDArray[Any]) -> NDArray[np.float32]:
@@ -138,7 +135,6 @@ def explain_pair(
     layers: Sequence[int],
     roles: tuple[Role | None, Role | None] = (None, None),
     offline: bool = False,
-    progress: Report | None = None,
 ) -> Explanation:
     """Explain the cosine of two texts, as if it was all of a score.
 
@@ -149,7 +145,7 @@ def explain_pair(
         offline: never call out to the hub, should the model be needed in PyTorch.
     """
     cosine = float(query.embedding @ passage.embedding)
-    contributions, steps = _contributions(query, passage, encoder, roles, offline, progress)
+    contributions, steps = _contributions(query, passage, encoder, roles, offline)
     by_layer = {layer: similarity_matrix(query.layers[layer], passage.layers[layer]) for layer in layers}
     return Explanation(
         query=query.text,
@@ -178,14 +174,13 @@ def _contributions(
     encoder: Encoder,
     roles: tuple[Role | None, Role | None],
     offline: bool,
-    progress: Report | None,
 ) -> tuple[Matrix, int]:
     """The addends of the cosine, and the steps of integration that they took: none where they are exact."""
     if query.addends is not None and passage.addends is not None:
         return contribution_matrix(query.addends, passage.addends, encoder.pooling), 0
     from search.explaining.gradients import attribution
 
-    return attribution(encoder, query, roles[0], offline).cells(passage, roles[1], progress)
+    return attribution(encoder, query, roles[0], offline).cells(passage, roles[1])
 
 
 def encoded_parts(
@@ -213,7 +208,6 @@ def explain_parts(
     layers: Sequence[int],
     weight: float,
     offline: bool = False,
-    progress: Report | None = None,
 ) -> Explanation:
     """As `explain_pair`, for a query of several parts.
 
@@ -230,9 +224,7 @@ def explain_parts(
             others.append(Term(part.name, added, kind="like"))
         elif mine is not None:
             roles: tuple[Role, Role] = (part.role, "document")
-            pair = explain_pair(
-                mine, passage, encoder=encoder, layers=layers, roles=roles, offline=offline, progress=progress
-            )
+            pair = explain_pair(mine, passage, encoder=encoder, layers=layers, roles=roles, offline=offline)
             wholes.append((part.factor, pair))
     texts = [whole.query for _, whole in wholes]
     _, first = wholes[0]

@@ -18,7 +18,7 @@ from finitely many points, so the sums miss the cosine by a little: the complete
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from search.encoding.loading import kept_loaded
 from search.encoding.pooling import pooled_layers
 from search.encoding.tokenizer import Role, encode_ids, with_context
 from search.errors import ModelError
-from search.records.reports import Progress
 from search.records.shown import shown
 from search.records.tokens import TokenVectors
 
@@ -56,43 +55,21 @@ class Attribution:
         self._embedding = query.embedding
         self._known: dict[int, NDArray[np.float64]] = {}
 
-    def cells(
-        self,
-        passage: TokenVectors,
-        role: Role | None,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> tuple[NDArray[np.float64], int]:
+    def cells(self, passage: TokenVectors, role: Role | None) -> tuple[NDArray[np.float64], int]:
         """The (q, p) addends of the cosine, and the number of points on the way that they were made from.
 
         The points are doubled until the sum misses the cosine by less than 1 %, or there are MOST_STEPS.
-
-        Args:
-            progress: called as they are integrated; it begins again whenever the points are doubled.
         """
         cosine = float(self._embedding.astype(np.float64) @ passage.embedding)
         way = self._model.path(passage, role)
         steps = FEWEST_STEPS
         while True:
-            known = steps in self._known
-            done = _Counted(progress, steps + (0 if known else steps * len(self._query.moving)))
-            if not known:
-                self._known[steps] = self._model.token_addends(self._query, steps, done)
-            cells = self._model.products(way, self._known[steps], steps, done)
+            if steps not in self._known:
+                self._known[steps] = self._model.token_addends(self._query, steps)
+            cells = self._model.products(way, self._known[steps], steps)
             if abs(cosine - cells.sum()) < _TOLERANCE * abs(cosine) or steps >= MOST_STEPS:
                 return cells, steps
             steps *= 2
-
-
-class _Counted:
-    """Tells how many points of an integration are done."""
-
-    def __init__(self, progress: Callable[[Progress], None] | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def __call__(self, points: int) -> None:
-        self._done += points
-        if self._progress:
-            self._progress(Progress("integrating", self._done, self._total))
 
 
 class Path:
@@ -147,9 +124,7 @@ class Differentiable:
         moving = [i for i, token in enumerate(text.tokens) if not token.special]
         return Path(inputs, start, there - start, moving)
 
-    def token_addends(
-        self, path: Path, steps: int, done: Callable[[int], None] = lambda rows: None
-    ) -> NDArray[np.float64]:
+    def token_addends(self, path: Path, steps: int) -> NDArray[np.float64]:
         """(n, d): the addends v_i of an embedding. Their sum is the embedding, but for the error of integration.
 
         By forward differentiation, each token's part of the way in a row of its own.
@@ -173,17 +148,10 @@ class Differentiable:
                 slopes = torch.autograd.forward_ad.unpack_dual(self._embed(path, points)).tangent
             for (i, _, weight), slope in zip(some, slopes.double().cpu().numpy(), strict=True):
                 addends[i] += weight * slope
-            done(len(some))
         addends[_first_special(path)] += base
         return addends
 
-    def products(
-        self,
-        path: Path,
-        directions: NDArray[np.float64],
-        steps: int,
-        done: Callable[[int], None] = lambda rows: None,
-    ) -> NDArray[np.float64]:
+    def products(self, path: Path, directions: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
         """(q, n): the products of q directions (q, d) with the addends of an embedding.
 
         By backward differentiation, which takes as many passes as there are directions that are not zero.
@@ -200,7 +168,6 @@ class Differentiable:
                 for row, total in zip(wanted, (shadows * weights[:, None]).sum(dim=0), strict=True):
                     (slopes,) = torch.autograd.grad(total, points, retain_graph=True)
                     products[row] += (slopes * path.way).sum(dim=(0, 2)).double().cpu().numpy()
-            done(len(some))
         products[:, _first_special(path)] += directions @ self._at(path, np.zeros(1))[0]
         return products
 

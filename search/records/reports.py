@@ -14,8 +14,7 @@ class Progress:
     """How far a long piece of work is; handed to a `progress` callback.
 
     Attributes:
-        stage: "reading", "encoding" or "saving"; "checking" for `Index.check`,
-            "integrating" for `explain`.
+        stage: "reading", "encoding" or "saving"; "checking" for `Index.check`.
         done, total: bytes of source files; `total` is known from the start.
         documents, passages, tokens: counted since the start of this run.
     """
