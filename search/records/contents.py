@@ -144,7 +144,7 @@ class Facet:
     Attributes:
         field: "kind", "folder", or a name from the metadata or from annotations.
         documents: how many have a value.
-        values: the most frequent first; years, of a field with dates, the latest first.
+        values: the most frequent first.
         others: how many more values there are.
     """
 

@@ -12,16 +12,15 @@ import sqlite3
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from posixpath import commonpath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.records.contents import Facet, FacetValue
 from search.records.documents import BUILT_IN_FIELDS, field_in_filter
-from search.store.conditions import Scalar, as_date, as_number, as_text, folded
+from search.store.conditions import Scalar, as_text, folded
 from search.store.filters import flat
 from search.store.passages import Rows, name_of
 
@@ -38,18 +37,10 @@ _GLOB = str.maketrans({mark: f"\\{mark}" for mark in "\\*?[!#"})
 
 
 def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> tuple[Facet, ...]:
-    """The facets of all documents, or of those that some passages are of, within a read transaction.
-
-    Rows are taken as they are, as by filters.
-    """
-    return counted(_documents(connection, None if among is None else frozenset(among.tolist())))
-
-
-def counted(documents: Iterable[Said]) -> tuple[Facet, ...]:
-    """The facets of documents."""
+    """The facets of all documents, or of those that some passages are of, within a read transaction."""
     kinds, folders, fields = Counter[str](), Counter[str](), dict[str, _Values]()
     total = 0
-    for path, kind, metadata, said_of_it in documents:
+    for path, kind, metadata, said_of_it in _documents(connection, among):
         total += 1
         kinds[kind] += 1
         folders[unicodedata.normalize("NFC", path).rpartition("/")[0]] += 1
@@ -71,46 +62,23 @@ def counted(documents: Iterable[Said]) -> tuple[Facet, ...]:
     return tuple(islice(useful, _MOST_FIELDS))
 
 
-def _documents(connection: sqlite3.Connection, chosen: frozenset[int] | None) -> Iterator[Said]:
-    rows = connection.execute(
-        """SELECT documents.id, path, kind, metadata FROM documents JOIN files ON files.id = file
-           WHERE ?1 IS NULL OR documents.id IN (
-               SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?1)))
-           ORDER BY documents.id""",
-        (None if chosen is None else json.dumps(list(chosen)),),
-    )
-    said = groupby(_annotated(connection, chosen), key=lambda one: one[0])
-    at, group = next(said, (None, iter(())))
-    for id_, path, kind, metadata in rows:
-        while at is not None and at < id_:
-            at, group = next(said, (None, iter(())))
-        annotations = [pair for _, pair in group] if at == id_ else []
-        yield name_of(path), kind, json.loads(metadata), annotations
-
-
-def _annotated(
-    connection: sqlite3.Connection, chosen: frozenset[int] | None
-) -> Iterator[tuple[int, tuple[str, Scalar]]]:
-    """Document, field and value of what annotators say of passages, by documents."""
+def _documents(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> Iterator[Said]:
     names = {folded(name) for annotator in Rows(connection).annotators() for name in annotator.fields}
-    if not names:
-        return
+    said = """(SELECT json_group_array(json("values")) FROM passages CROSS JOIN annotations ON passage = passages.id
+               WHERE document = documents.id AND (?1 IS NULL OR passage IN (SELECT value FROM json_each(?1))))"""
     rows = connection.execute(
-        """SELECT document, passage, "values" FROM passages CROSS JOIN annotations ON passage = passages.id
-           ORDER BY document"""  # by the index on `document`, without sorting
+        f"""SELECT path, kind, metadata, {said if names else "'[]'"} FROM documents JOIN files ON files.id = file
+            WHERE ?1 IS NULL OR documents.id IN (
+                SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?1)))""",
+        (None if among is None else json.dumps(among.tolist()),),
     )
-    for document, passage, written in rows:
-        if chosen is None or passage in chosen:
-            for pair in annotated(names, json.loads(written)):
-                yield document, pair
+    for path, kind, metadata, given in rows:
+        pairs = [pair for one in json.loads(given) for pair in _pairs(names, one)]
+        yield name_of(path), kind, json.loads(metadata), pairs
 
 
-def annotated(names: Collection[str], values: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    """Fields and values of what annotators say of a passage.
-
-    Args:
-        names: of their fields, folded.
-    """
+def _pairs(names: Collection[str], values: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
+    """Fields, by their folded names, and values of what annotators say of a passage."""
     for name, value in values.items():
         for one in value if isinstance(value, list) else [value]:
             if folded(name) in names and isinstance(one, str | int | float):
@@ -128,80 +96,27 @@ class _Values:
     documents: int = 0
     by_text: Counter[str] = field(default_factory=Counter)
     shown: dict[str, str] = field(default_factory=dict)
-    by_year: Counter[int] = field(default_factory=Counter)
-    has_date: bool = False
-    all_years: bool = True
 
     def add(self, values: Iterable[Scalar]) -> None:
         """Those of one document."""
         self.documents += 1
         texts: set[str] = set()
-        years: set[int] = set()
-        for one in map(_read, values):
-            self.all_years = self.all_years and one.year is not None
-            self.has_date = self.has_date or one.is_date
-            if one.text and len(self.by_text) <= _MOST_VALUES:
-                texts.add(one.folded)
-                self.shown.setdefault(one.folded, one.text)
-            if one.year and self.all_years:
-                years.add(one.year)
-        for text in texts:
-            self.by_text[text] += 1
-        for year in years:
-            self.by_year[year] += 1
-
-    @property
-    def is_of_dates(self) -> bool:
-        return self.all_years and self.has_date
+        for text in map(as_text, values):
+            fit = len(text) <= _LONGEST and text.isprintable() and not text.isspace()
+            if text and fit and len(self.by_text) <= _MOST_VALUES:
+                texts.add(folded(text))
+                self.shown.setdefault(folded(text), text)
+        self.by_text.update(texts)
 
     def facet(self) -> Facet | None:
         """None where each document has a value of its own, or there are too many."""
         if not self.name.isprintable() or len(self.by_text) > _MOST_VALUES:
             return None
-        name, clause = _said(self.name), _name_in_filter(self.name)
-        if self.is_of_dates:
-            years = ((str(year), n, f"{clause}={year}") for year, n in self.by_year.items())
-            found = _facet(name, self.documents, years)
-            latest_first = sorted(found.values, key=lambda one: one.value, reverse=True) if found else ()
-            return found and replace(found, values=tuple(latest_first))
+        clause = _name_in_filter(self.name)
         texts = ((self.shown[key], n) for key, n in self.by_text.items())
         values = ((text, n, f"{clause}={field_in_filter(text)}") for text, n in texts)
-        found = _facet(name, self.documents, values)
+        found = _facet(_said(self.name), self.documents, values)
         return found if found and found.values[0].documents > 1 else None
-
-
-@dataclass(frozen=True)
-class _Read:
-    """A value as filters take it: its text, "" for one that is not to be listed, and the year that it is of."""
-
-    text: str
-    folded: str
-    year: int | None
-    is_date: bool
-
-
-@lru_cache(maxsize=1 << 14, typed=True)
-def _read(value: Scalar) -> _Read:
-    text = as_text(value)
-    fit = len(text) <= _LONGEST and text.isprintable() and bool(text.strip())
-    number = as_number(value)
-    if number is not None:
-        whole = number == int(number) and 1000 <= number <= 9999
-        return _Read(text if fit else "", folded(text), int(number) if whole else None, False)
-    year = _year(text)
-    return _Read(text if fit else "", folded(text), year, year is not None)
-
-
-def _year(text: str) -> int | None:
-    """The year that a date is of, in UTC, from its first to its last moment."""
-    date = as_date(text) if len(text) <= _LONGEST else None
-    if date is None:
-        return None
-    try:
-        first, last = ((datetime.min + moment).year for moment in date)
-    except OverflowError:
-        return None
-    return first if first == last >= 1000 else None
 
 
 def _of_folders(documents: Counter[str]) -> Facet | None:

@@ -79,7 +79,6 @@ def test_facets_are_the_values_that_documents_share(stored: sqlite3.Connection) 
     assert values(require_counts(stored)) == {
         "folder": [("docs", 3), ("it's [new]", 2), ("!x*y", 1)],
         "lang": [("en", 2), ("fr", 2)],
-        "date": [("2024", 1), ("2023", 3)],
         "author.name": [("Ada", 3), ("Bo", 1)],
         "city": [("Key", 2), ("Door", 1)],
         "tags": [("C++", 2), ("Python", 2)],
