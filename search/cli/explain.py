@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from search.ranking.question import Question
     from search.records.explanations import Explanation
     from search.records.hits import Hit
-    from search.render.heatmap import By, Ends
+    from search.render.heatmap import By
     from search.several import Indexes
 
 
@@ -42,51 +41,6 @@ class MatrixOptions:
 
     layer: LayerOption = None
     words: Annotated[bool, matrix_option("--words", help="By whole words, WordPieces merged.")] = False
-    no_special: Annotated[
-        bool, matrix_option("--no-special", help="Leave [CLS] and [SEP] out; --json marks them.")
-    ] = False
-    contributions: Annotated[
-        bool, matrix_option("--contributions", help="What each pair added, not its cosine; --json has both.")
-    ] = False
-    scale: Annotated[
-        str | None,
-        matrix_option(metavar="LOW..HIGH", help="Where the colours of cosines end. Default: -1..1."),
-    ] = None
-    as_csv: Annotated[bool, matrix_option("--csv", help="Print the matrix as CSV.")] = False
-
-    def require(self, output: DrawnOutput, of_tokens: bool, way_out: str) -> None:
-        """Refuse options that mean nothing here.
-
-        Args:
-            of_tokens: a matrix of tokens or words is shown.
-            way_out: how to have one.
-
-        Raises:
-            typer.BadParameter: there is such an option.
-        """
-        if self.as_csv and output.as_json:
-            raise typer.BadParameter("--csv and --json exclude each other")
-        for name in ("words", "no_special", "contributions"):
-            if getattr(self, name) and not of_tokens:
-                raise typer.BadParameter(f"--{name.replace('_', '-')} is for a matrix of tokens. {way_out}")
-        self.ends()
-
-    def ends(self) -> Ends:
-        """The ends of the scale.
-
-        Raises:
-            typer.BadParameter: it is none.
-        """
-        from search.render.heatmap import COSINES, Ends
-
-        if self.scale is None:
-            return COSINES
-        low, _, high = self.scale.partition("..")
-        with suppress(ValueError):
-            return Ends(float(low), float(high))
-        raise typer.BadParameter(
-            f"--scale {self.scale}: give two numbers, the second one larger and above 0, as in --scale 0..0.8"
-        )
 
     def show(
         self,
@@ -97,29 +51,23 @@ class MatrixOptions:
         *,
         text: Callable[..., str] | None = None,
         hit: Hit | None = None,
-        both: bool = False,
     ) -> None:
-        """Print an explanation's matrix, or draw both into the files that were asked for.
+        """Print an explanation's matrices, or draw them into the files that were asked for.
 
         Args:
             data: as JSON.
-            text: what is printed in place of a matrix.
-            both: print both matrices, unless it is the contributions that were asked for.
+            text: what is printed in place of the matrices.
         """
         from search.render import heatmap, page, picture
         from search.render.heatmap import units
 
-        drawn, ends = units(why, by, special=not self.no_special), self.ends()
-        which = {"contributions": self.contributions or both, "cosines": not self.contributions}
+        drawn = units(why, by)
         output.result(
             why,
-            text or partial(heatmap.matrices, drawn=drawn, hit=hit, ends=ends, **which),
+            text or partial(heatmap.matrices, drawn=drawn, hit=hit),
             data=data,
-            png=lambda: picture.explanation(why, drawn, hit, ends),
-            html=lambda: page.document(page.explanation(why, drawn, hit, ends)),
-            csv=(lambda: heatmap.matrix_csv(drawn, contributions=self.contributions))
-            if self.as_csv
-            else None,
+            png=lambda: picture.explanation(why, drawn, hit),
+            html=lambda: page.document(page.explanation(why, drawn, hit)),
         )
 
 
@@ -135,24 +83,16 @@ def explain(
     output: DrawnOutput,
     which: Annotated[str, typer.Argument(metavar="HIT", help=_WHICH)] = "1",
     matrix: Annotated[
-        bool, typer.Option("--matrix", help="Print the cosines of the two, token by token.")
+        bool, typer.Option("--matrix", help="Print both matrices, token by token; or --words, by words.")
     ] = False,
 ) -> None:
     """Say why a passage has its score for TEXT, addend by addend.
 
-    With --matrix token by token, as a table of cosines.
-
     With --png or --html it goes into that file, by words or with --matrix by tokens, and nothing is printed, unless
-    --json or --csv asks for it.
+    --json asks for it.
     """
     from search.render import json, why
 
-    as_matrix = matrix or shown.as_csv
-    shown.require(output, as_matrix or output.files, "Give --matrix, --csv, --png or --html, too.")
-    if shown.scale and not (as_matrix or output.files):
-        raise typer.BadParameter(
-            "--scale is for cosines in a matrix. Give --matrix, --csv, --png or --html, too."
-        )
     question = parts.question(text)
     opened = index.open(quiet=output.quiet)
     if which.isdecimal():
@@ -164,10 +104,10 @@ def explain(
     explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer))
     shown.show(
         explanation,
-        "token" if as_matrix and not shown.words else "word",
+        "token" if matrix and not shown.words else "word",
         output,
         lambda: json.explanation(explanation, hit),
-        text=None if as_matrix else partial(why.explanation, hit=hit),
+        text=None if matrix or shown.words else partial(why.explanation, hit=hit),
         hit=hit,
     )
     output.remarks(opened.notes)
@@ -288,11 +228,10 @@ def similarity(
 
     The sentences of one file can be compared with those of another.
 
-    No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --csv
-    or --json asks for it.
+    No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --json
+    asks for it.
     """
     of_pair = tokens or shown.words
-    shown.require(output, of_pair, "Give two texts and --tokens.")
     if shown.layer and not of_pair:
         raise typer.BadParameter("--layer compares the tokens of two texts: give --tokens")
     if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
@@ -308,11 +247,11 @@ def similarity(
             "give at least two sentences: as arguments, with --file, or one a line on standard input (-)."
         )
     else:
-        _show_sentences(rows, columns, encoder.load(), shown, output)
+        _show_sentences(rows, columns, encoder.load(), output)
 
 
 def _show_sentences(
-    rows: list[str], columns: list[str] | None, encoder: Encoder, shown: MatrixOptions, output: DrawnOutput
+    rows: list[str], columns: list[str] | None, encoder: Encoder, output: DrawnOutput
 ) -> None:
     from search.render import heatmap, page, picture
     from search.texts import compare
@@ -320,16 +259,14 @@ def _show_sentences(
     size = len(rows) * len(columns or rows)
     if output.html and size > page.MOST_CELLS:
         raise InputError(
-            f"{size:,} cosines are more than the {page.MOST_CELLS:,} that a page can hold. Take fewer sentences, "
-            "or --png, --csv or --json."
+            f"{size:,} cosines: a page holds {page.MOST_CELLS:,}. Take fewer sentences, --png or --json."
         )
-    compared, ends = compare(rows, columns, model=encoder), shown.ends()
+    compared = compare(rows, columns, model=encoder)
     output.result(
         compared,
-        partial(heatmap.sentences, ends=ends),
-        png=lambda: picture.sentences(compared, ends),
-        html=lambda: page.document(page.sentences(compared, ends)),
-        csv=(lambda: heatmap.sentences_csv(compared)) if shown.as_csv else None,
+        heatmap.sentences,
+        png=lambda: picture.sentences(compared),
+        html=lambda: page.document(page.sentences(compared)),
     )
     output.remarks(encoder.notes)
 
@@ -343,5 +280,5 @@ def _show_pair(texts: list[str], encoder: EncoderOptions, shown: MatrixOptions, 
         raise InputError(f"--{by}s compares two texts, and there are {len(texts)}. Give two.")
     loaded = encoder.load()
     why = explain(*texts, layer=layer_of(shown.layer), model=loaded)
-    shown.show(why, by, output, lambda: json.explanation(why), both=True)
+    shown.show(why, by, output, lambda: json.explanation(why))
     output.remarks(loaded.notes)

@@ -110,22 +110,18 @@ class DrawnOutput(Output):
         png: Callable[[], bytes],
         html: Callable[[], str] | None = None,
         data: Callable[[], str] | None = None,
-        csv: Callable[[], str] | None = None,
     ) -> None:
         """Write the files that were asked for; then print.
 
         Args:
             record, text, data: what is printed; see `show`.
             png, html: what is written; each is made if its file was asked for.
-            csv: printed instead of text or JSON.
         """
         for path, draw in ((self.png, png), (self.html, html)):
             if path and draw:
                 write_file(path, draw())
                 self.note(f"wrote {path}")
-        if csv:
-            echo(csv())
-        elif self.as_json or not self.files:
+        if self.as_json or not self.files:
             self.show(record, text, data)
 
 

@@ -142,17 +142,16 @@ class Similarities(Displayed):
     model: str
     pooling: str
 
-    def plot(self, ax: Axes | None = None, *, ends: tuple[float, float] = (-1.0, 1.0)) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """A heat map of the cosines.
 
         Args:
             ax: axes of matplotlib to draw into; None makes a new figure of pyplot.
-            ends: of the colours.
 
         Raises:
             OptionalDependency: matplotlib is not installed.
         """
-        return self._plotted(ax, ends=ends)
+        return self._plotted(ax)
 
     def to_pandas(self) -> DataFrame:
         """The cosines as a table, with the sentences as names of rows and columns.

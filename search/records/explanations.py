@@ -215,8 +215,6 @@ class Explanation(Displayed):
         *,
         matrix: Literal["similarity", "contributions"] = "similarity",
         by: Literal["token", "word"] = "token",
-        special: bool = True,
-        ends: tuple[float, float] | None = None,
     ) -> Axes:
         """One of the two matrices as a heat map.
 
@@ -224,21 +222,18 @@ class Explanation(Displayed):
             ax: axes of matplotlib to draw into; None makes a new figure of pyplot.
             matrix: which one; contributions as they count in the score.
             by: token by token, or with WordPieces merged to words.
-            special: with [CLS] and [SEP].
-            ends: of the colours; (-1, 1) for cosines, the largest addend for contributions.
 
         Raises:
             OptionalDependency: matplotlib is not installed.
         """
         _require_choices(matrix, by)
-        return self._plotted(ax, matrix=matrix, by=by, special=special, ends=ends)
+        return self._plotted(ax, matrix=matrix, by=by)
 
     def to_pandas(
         self,
         matrix: Literal["similarity", "contributions"] = "similarity",
         *,
         by: Literal["token", "word"] = "token",
-        special: bool = True,
     ) -> DataFrame:
         """One of the two matrices as a table; rows and columns have their tokens with their places, "13:##ot".
 
@@ -246,7 +241,7 @@ class Explanation(Displayed):
             OptionalDependency: pandas is not installed.
         """
         _require_choices(matrix, by)
-        return self._tabulated(matrix=matrix, by=by, special=special)
+        return self._tabulated(matrix=matrix, by=by)
 
     @property
     def audit(self) -> Audit:

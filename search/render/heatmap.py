@@ -1,4 +1,4 @@
-"""Matrices of two texts, sentences and attention: their units, their colours, and how a terminal and CSV show them.
+"""Matrices of two texts, sentences and attention: their units, their colours, and how a terminal shows them.
 
 A unit is a word, or several tokens that are shown as one: the special tokens, the punctuation, the model's prompt. What
 the tokens add to a score, the units add. Everything that draws an explanation draws units.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from rich.cells import cell_len
@@ -25,7 +25,7 @@ from search.records.hits import Hit
 from search.records.inspections import Attention
 from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
 from search.render import json
-from search.render.format import csv_of, fixed, layer_of, letters, one_line
+from search.render.format import fixed, layer_of, letters, one_line
 from search.render.terminal import Canvas, as_text, grid
 from search.render.why import draw_head, how_made, signed
 
@@ -73,9 +73,6 @@ class Units:
         contributions: (U, V) sums of addends, weighted as in the score, so that they and the terms sum to it.
         similarity: (U, V) the highest cosine among the tokens of the two units.
         by: whether its units are words or tokens.
-        query_added, passage_added: (U,), (V,) what each unit added, with those of the other text that are left out.
-        total: what all units added.
-        left: how many units of query and passage are left out.
     """
 
     words: WordMatrices
@@ -84,38 +81,30 @@ class Units:
     contributions: Matrix
     similarity: Matrix
     by: By
-    query_added: Vector
-    passage_added: Vector
-    total: float
-    left: tuple[int, int] = (0, 0)
+
+    @property
+    def total(self) -> float:
+        """What all units added."""
+        return float(self.contributions.sum())
+
+    @property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """Of the rows and the columns."""
+        return [unit.label for unit in self.query], [unit.label for unit in self.passage]
 
 
-def units(why: Explanation, by: By = "word", *, special: bool = True) -> Units:
-    """The lines of an explanation: its words, then what is no word of the text; or every token.
-
-    Args:
-        special: with the special tokens; without them, unless a text has no others.
-    """
+def units(why: Explanation, by: By = "word") -> Units:
+    """The lines of an explanation: its words, then what is no word of the text; or every token."""
     words = why.words() if by == "word" else _tokens(why)
     query, passage = _units(words.query, by), _units(words.passage, by)
-    contributions = why.weight * _by_units(np.add, words.contributions, query, passage)
-    whole = Units(
+    return Units(
         words=words,
         query=query,
         passage=passage,
-        contributions=contributions,
+        contributions=why.weight * _by_units(np.add, words.contributions, query, passage),
         similarity=_by_units(np.maximum, words.similarity, query, passage),
         by=by,
-        query_added=contributions.sum(axis=1),
-        passage_added=contributions.sum(axis=0),
-        total=float(contributions.sum()),
     )
-    return whole if special else _only(whole, _not_special(query), _not_special(passage))
-
-
-def _not_special(side: Sequence[Unit]) -> list[int]:
-    """Positions of the units that are no special tokens; all where there are no others."""
-    return [i for i, unit in enumerate(side) if unit.kind != "special"] or [*range(len(side))]
 
 
 def largest_addend(drawn: Units) -> float:
@@ -131,34 +120,24 @@ def largest_addend(drawn: Units) -> float:
 
 def part(whole: Units, rows: int, columns: int) -> Units:
     """At most so many rows and columns: those that added most, whatever the sign, in the order of the text."""
-    return _only(whole, _largest(whole.query_added, rows), _largest(whole.passage_added, columns))
-
-
-def left_out(shown: Units) -> str:
-    """What a picture does not show, in a sentence; empty when it shows all."""
-    sides = zip(("query", "passage"), shown.left, (shown.query_added, shown.passage_added), strict=True)
-    phrases = [
-        f"{count} of the {side}, which added {shown.total - added.sum():+.4f} in all"
-        for side, count, added in sides
-        if count
-    ]
-    return f"Lines left out: {'; '.join(phrases)}." if phrases else ""
-
-
-def _only(whole: Units, rows: Sequence[int], columns: Sequence[int]) -> Units:
-    """Some rows and columns; what these added, they still added."""
-    cells = np.ix_(rows, columns)
-    left = (len(whole.query) - len(rows), len(whole.passage) - len(columns))
+    chosen_rows = _largest(whole.contributions.sum(axis=1), rows)
+    chosen_columns = _largest(whole.contributions.sum(axis=0), columns)
+    cells = np.ix_(chosen_rows, chosen_columns)
     return replace(
         whole,
-        query=tuple(whole.query[i] for i in rows),
-        passage=tuple(whole.passage[j] for j in columns),
+        query=tuple(whole.query[i] for i in chosen_rows),
+        passage=tuple(whole.passage[j] for j in chosen_columns),
         contributions=whole.contributions[cells],
         similarity=whole.similarity[cells],
-        query_added=whole.query_added[rows],
-        passage_added=whole.passage_added[columns],
-        left=(whole.left[0] + left[0], whole.left[1] + left[1]),
     )
+
+
+def left_out(whole: Units, shown: Units) -> str:
+    """What a picture does not show, in a sentence; empty when it shows all."""
+    counts = [len(whole.query) - len(shown.query), len(whole.passage) - len(shown.passage)]
+    if not any(counts):
+        return ""
+    return f"Left out, as they added least: {counts[0]} {whole.by}s of the query, {counts[1]} of the passage."
 
 
 def _largest(added: Vector, count: int) -> list[int]:
@@ -199,46 +178,8 @@ def _token(token: Token, at: int) -> Word:
     return Word(token.text, token.start, token.end, kind, (at, at + 1))
 
 
-@dataclass(frozen=True)
-class Ends:
-    """Two values: what lies at one of them, or beyond, has the colour of that end.
-
-    From `low` 0 or higher colours grow from none at `low`. With a `low` below 0 there is none at 0, and the colours of
-    what is below it grow towards `low`.
-    """
-
-    low: float = -1.0
-    high: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for ends that are none."""
-        if not (self.low < self.high and self.high > 0):
-            raise ValueError(
-                f"colours from {self.low:g} to {self.high:g}: the end is not above the start, or not above 0"
-            )
-
-    def share(self, value: Any) -> Any:
-        """Where a value, or each of an array, stands: in [-1, 1], 0 for no colour."""
-        if self.low >= 0:
-            return np.clip((value - self.low) / (self.high - self.low), 0, 1)
-        return np.clip(value / np.where(np.asarray(value) < 0, -self.low, self.high), -1, 1)
-
-    @property
-    def said(self) -> str:
-        """What to add to a sentence about a picture of cosines; nothing where the ends are the usual ones."""
-        return "" if self == COSINES else f"; coloured from {self.low:g} to {self.high:g}"
-
-
-COSINES = Ends()
-
-
-def around_zero(end: float) -> Ends:
-    """From -end to end."""
-    return Ends(-end, end)
-
-
 @as_text
-def sentences(canvas: Canvas, similarities: Similarities, ends: Ends = COSINES) -> None:
+def sentences(canvas: Canvas, similarities: Similarities) -> None:
     """A matrix of sentences: the sentences, the cosines, the closest pairs."""
     rows = [str(i + 1) for i in range(len(similarities.rows))]
     columns = rows if similarities.itself else [letters(j) for j in range(len(similarities.columns))]
@@ -247,9 +188,9 @@ def sentences(canvas: Canvas, similarities: Similarities, ends: Ends = COSINES) 
         _draw_legend(canvas, columns, similarities.columns)
     shape = f"{len(rows)} x {len(columns)} cosines"
     if max(similarities.cosines.shape) > _MOST_SENTENCES:
-        canvas.dim(f"{shape} are too many to draw here; --html, --png, --csv and --json have them all.")
+        canvas.dim(f"{shape} are too many to draw here; --html, --png and --json have them all.")
     else:
-        _draw_cells(canvas, rows, columns, similarities.cosines, ends)
+        _draw_cells(canvas, rows, columns, similarities.cosines)
     canvas.title("Closest pairs")
     for i, j in similarities.closest(_CLOSEST):
         canvas.line(f"  {similarities.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
@@ -262,39 +203,27 @@ def _draw_legend(canvas: Canvas, names: Sequence[str], texts: Sequence[str]) -> 
 
 
 @as_text
-def matrices(
-    canvas: Canvas,
-    why: Explanation,
-    drawn: Units,
-    hit: Hit | None = None,
-    *,
-    contributions: bool = True,
-    cosines: bool = True,
-    ends: Ends = COSINES,
-) -> None:
+def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = None) -> None:
     """The matrices of two texts, unit by unit: what made the cosine, then what is like what. Nothing is cut off."""
     if hit:
         draw_head(canvas, why, hit)
     else:
         canvas.facts((("rows", one_line(why.query)), ("columns", one_line(why.passage))))
-    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
-    if contributions:
-        _draw_contributions(canvas, why, drawn)
-    if cosines:
-        canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not add up to anything")
-        _draw_cells(canvas, rows, columns, drawn.similarity, ends)
+    rows, columns = drawn.labels
+    _draw_contributions(canvas, why, drawn)
+    canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not add up to anything")
+    _draw_cells(canvas, rows, columns, drawn.similarity)
     canvas.gap()
-    canvas.dim(f"({len(rows)} x {len(columns)} {drawn.by}s. {left_out(drawn)}".rstrip() + ")")
+    canvas.dim(f"({len(rows)} x {len(columns)} {drawn.by}s)")
 
 
 def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     """The addends of the cosine, the sum of each row behind it, and the sum of all."""
     part = "cosine" if why.weight == 1 else "cosine's part of the score"
     canvas.title(f"Contributions, in thousandths: they add up to the {part}")
-    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
-    cells = 1000 * np.column_stack([drawn.contributions, drawn.query_added]).astype(np.float64)
-    ends = around_zero(1000 * largest_addend(drawn))
-    _draw_cells(canvas, rows, [*columns, "sum"], cells, ends, places=1)
+    rows, columns = drawn.labels
+    cells = 1000 * np.column_stack([drawn.contributions, drawn.contributions.sum(axis=1)])
+    _draw_cells(canvas, rows, [*columns, "sum"], cells, 1000 * largest_addend(drawn), places=1)
     canvas.gap()
     whole = why.weight == 1 and not why.terms and why.late is None
     canvas.line(
@@ -312,17 +241,17 @@ def _draw_cells(
     rows: Sequence[str],
     columns: Sequence[str],
     cells: Matrix,
-    ends: Ends,
+    limit: float = 1.0,
     places: int = 2,
 ) -> None:
-    """A matrix in blocks of as many columns as the width has room for."""
+    """A matrix in blocks of as many columns as the width has room for; shades are deepest at `limit`."""
     label = min(max(map(cell_len, rows)), _LABEL)
     at_once = max(1, (canvas.width - label) // _CELL)
     for first in range(0, len(columns), at_once):
         names = [_column(name, _CELL - 1) for name in columns[first : first + at_once]]
         table = grid(_column("", label, "bold"), *names, gap=1)
         for name, values in zip(rows, cells[:, first : first + at_once].tolist(), strict=True):
-            table.add_row(name, *(_cell(value, ends, places) for value in values))
+            table.add_row(name, *(_cell(value / limit, fixed(value, places)) for value in values))
         if first:
             canvas.gap()
         canvas.table(table)
@@ -332,30 +261,11 @@ def _column(name: str, width: int, style: str = "") -> Column:
     return Column(name, width=width, justify="right", no_wrap=True, overflow="ellipsis", style=style)
 
 
-def _cell(value: float, ends: Ends, places: int) -> Text:
+def _cell(share: float, number: str) -> Text:
     """A number with a shade before it for its share of the scale, whatever its sign."""
-    number = fixed(value, places)
-    shade = _SHADES[round(abs(float(ends.share(value))) * (len(_SHADES) - 1))]
+    shade = _SHADES[round(min(abs(share), 1.0) * (len(_SHADES) - 1))]
     tone = "red" if number.startswith("-") else "blue"
     return Text.assemble((shade * (_CELL - 1 - len(number)), tone), number)
-
-
-def sentences_csv(similarities: Similarities) -> str:
-    """n lines of m cosines, with the sentences as header line and first column."""
-    names, columns = similarities.labels
-    rows = zip(names, similarities.cosines.tolist(), strict=True)
-    return csv_of([("", *columns), *((text, *cosines) for text, cosines in rows)])
-
-
-def matrix_csv(drawn: Units, *, contributions: bool = False) -> str:
-    """A line for each unit of the query, a column for each of the passage: cosines, or contributions.
-
-    Units are named with their places, so that no two rows or columns have one name.
-    """
-    cells = drawn.contributions if contributions else drawn.similarity
-    head = ("", *(unit.numbered for unit in drawn.passage))
-    names = [unit.numbered for unit in drawn.query]
-    return csv_of([head, *((name, *row) for name, row in zip(names, cells.tolist(), strict=True))])
 
 
 MOST_TOKENS = 60
@@ -384,7 +294,7 @@ def attention(
     else:
         names = labels(attention)
         numbered = [f"{i} {name}" for i, name in enumerate(names)]
-        _draw_cells(canvas, numbered, names, attention.matrix(layer, head), COSINES)
+        _draw_cells(canvas, numbered, names, attention.matrix(layer, head))
     canvas.gap()
     for said in (rows_line(attention), *CAVEATS):
         canvas.dim(said)

@@ -15,7 +15,7 @@ from search.records.explanations import Explanation
 from search.records.hits import Hit, Hits
 from search.records.inspections import InputToken, Inspection
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
-from search.render.heatmap import COSINES, By, Ends, Units, around_zero, largest_addend, left_out, part, units
+from search.render.heatmap import By, Units, largest_addend, left_out, part, units
 from search.render.page.document import isolated, text
 from search.render.why import how_made, sentence, signed
 
@@ -40,11 +40,12 @@ def html(record: Any) -> str:
 
 @html.register
 def _(why: Explanation) -> str:
-    drawn = part(units(why, "token"), MOST_ROWS, MOST_COLUMNS)
-    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
-    cosines = _matrix(rows, columns, drawn.similarity, COSINES, (_PURPLE, _GREY), 2)
-    ends = around_zero(1000 * largest_addend(drawn))
-    added = _matrix(rows, columns, 1000 * drawn.contributions, ends, (_BLUE, _BROWN), 1)
+    drawn = units(why, "token")
+    shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
+    rows, columns = shown.labels
+    cosines = _matrix(rows, columns, shown.similarity, 1.0, (_PURPLE, _GREY), 2)
+    limit = 1000 * largest_addend(shown)
+    added = _matrix(rows, columns, 1000 * shown.contributions, limit, (_BLUE, _BROWN), 1)
     rest = why.audit.addends - drawn.total
     others = f" + {rest:.6f} (words and others)" if abs(rest) > 1e-12 else ""
     pairs = f"= {drawn.total:.6f} ({why.contributions.size:,} pairs of tokens)"
@@ -55,7 +56,7 @@ def _(why: Explanation) -> str:
         f'<p style="white-space:pre-wrap" dir="auto">{_passage(why)}</p>',
         f"<h4>Cosines of token vectors at {layer_of(why)}: which token is like which</h4>{cosines}",
         f"<h4>Contributions, in thousandths: what made the score</h4>{added}",
-        f"<p>{text(left_out(drawn))}</p>" if left_out(drawn) else "",
+        f"<p>{text(left_out(drawn, shown))}</p>",
     )
     return f"<div>{''.join(parts)}</div>"
 
@@ -87,7 +88,7 @@ def _(found: Similarities) -> str:
         return f"{made}<p>Too many to show here: .plot() draws them, .to_pandas() and .cosines hold them.</p>"
     rows = [f"{i + 1} {one_line(sentence)}" for i, sentence in enumerate(found.rows)]
     columns = [str(j + 1) if found.itself else one_line(found.columns[j]) for j in range(m)]
-    return f"<div>{_matrix(rows, columns, found.cosines, COSINES, (_PURPLE, _GREY), 2)}{made}</div>"
+    return f"<div>{_matrix(rows, columns, found.cosines, 1.0, (_PURPLE, _GREY), 2)}{made}</div>"
 
 
 @html.register
@@ -102,23 +103,19 @@ def _(inspected: Inspection) -> str:
     return f"<div>{_table(('', *names), rows)}<p>{made}; states {shape}, layer 0 is the embedding layer</p></div>"
 
 
-def plot(record: Any, ax: Axes | None, ends: tuple[float, float] | None, **how: Any) -> Axes:
+def plot(record: Any, ax: Axes | None, **how: Any) -> Axes:
     """A matrix as a heat map in axes of matplotlib, by default in those of a new figure of pyplot."""
     from search.render.picture import heat_map, names_of
 
-    scale = COSINES if ends is None else Ends(*ends)
     if isinstance(record, Similarities):
         rows, columns, _ = names_of(record)
-        return heat_map(ax, record.cosines, rows, columns, "Cosines of sentences", scale, "cosine")
+        return heat_map(ax, record.cosines, rows, columns, "Cosines of sentences", "cosine")
     drawn, cells = _chosen(record, **how)
-    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
+    rows, columns = drawn.labels
     if cells is drawn.similarity:
-        return heat_map(ax, cells, rows, columns, f"Cosines at {layer_of(record)}", scale, "cosine")
-    if ends is None:
-        scale = around_zero(largest_addend(drawn))
-    thousandths = Ends(1000 * scale.low, 1000 * scale.high)
-    title = "Contributions, in thousandths"
-    return heat_map(ax, 1000 * cells, rows, columns, title, thousandths, "contribution")
+        return heat_map(ax, cells, rows, columns, f"Cosines at {layer_of(record)}", "cosine")
+    title, limit = "Contributions, in thousandths", 1000 * largest_addend(drawn)
+    return heat_map(ax, 1000 * cells, rows, columns, title, "contribution", limit)
 
 
 def frame(record: Any, **how: Any) -> DataFrame:
@@ -136,8 +133,8 @@ def frame(record: Any, **how: Any) -> DataFrame:
     )
 
 
-def _chosen(why: Explanation, matrix: Which, by: By, special: bool) -> tuple[Units, Matrix]:
-    drawn = units(why, by, special=special)
+def _chosen(why: Explanation, matrix: Which, by: By) -> tuple[Units, Matrix]:
+    drawn = units(why, by)
     return drawn, {"similarity": drawn.similarity, "contributions": drawn.contributions}[matrix]
 
 
@@ -158,29 +155,28 @@ def _matrix(
     rows: Sequence[str],
     columns: Sequence[str],
     cells: Matrix,
-    ends: Ends,
+    limit: float,
     colours: tuple[str, str],
     places: int,
 ) -> str:
-    """A table of shaded cells; the names of columns stand upright where they are long."""
+    """A table of cells, most deeply shaded at `limit`; the names of columns stand upright where they are long."""
     upright = ' style="writing-mode:vertical-rl"' if max(map(len, columns), default=0) > 5 else ""
     head = ("", *(f"<span{upright}>{isolated(name)}</span>" for name in columns))
-    shares = ends.share(cells).tolist()
     body = (
         (
             isolated(name),
             *(
-                f'<span style="display:block;{_shade(share, colours)}">{fixed(value, places)}</span>'
-                for value, share in zip(values, its, strict=True)
+                f'<span style="display:block;{_shade(value / limit, colours)}">{fixed(value, places)}</span>'
+                for value in values
             ),
         )
-        for name, values, its in zip(rows, cells.tolist(), shares, strict=True)
+        for name, values in zip(rows, cells.tolist(), strict=True)
     )
     return _table(head, body)
 
 
 def _shade(share: float, colours: tuple[str, str]) -> str:
-    return f"background:rgba({colours[share < 0]},{_DEEPEST * abs(share):.2f})"
+    return f"background:rgba({colours[share < 0]},{_DEEPEST * min(abs(share), 1):.2f})"
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

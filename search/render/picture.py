@@ -26,10 +26,7 @@ from search.render.evaluation import base_name, figures_line, steps_line
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import (
     CAVEATS,
-    COSINES,
-    Ends,
     Units,
-    around_zero,
     labels,
     largest_addend,
     left_out,
@@ -43,18 +40,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from search.records.tokens import Matrix, Vector
+    from search.records.tokens import Matrix
 
 EXTRA, PACKAGE = "pictures", "matplotlib"
 MOST_ROWS, MOST_COLUMNS = 24, 40
 
 Scale = Literal["contribution", "cosine", "attention"]
-# Colours for values from 0 up, and for values on both sides of 0.
-_COLOURS: dict[Scale, tuple[str, str]] = {
-    "contribution": ("Blues", "RdBu"),
-    "cosine": ("Purples", "PRGn_r"),
-    "attention": ("Greens", "Greens"),
-}
+_COLOURS: dict[Scale, str] = {"contribution": "RdBu", "cosine": "PRGn_r", "attention": "Greens"}
 _MOST_INCHES = 40.0
 _LETTER = 0.08  # inches
 _NUMBERS_UP_TO = 15  # rows or columns
@@ -97,46 +89,41 @@ def heat_map(
     rows: Sequence[str],
     columns: Sequence[str],
     title: str,
-    ends: Ends,
     scale: Scale,
+    limit: float = 1.0,
 ) -> Axes:
     """Draw the cells as coloured squares with labels, a scale below them, and numbers where there are few.
 
     Args:
         ax: where to draw; None for the axes of a new figure of pyplot, which a notebook shows below its cell.
+        limit: where colours are deepest; below zero, at its negative.
     """
-    from matplotlib.colors import Normalize, TwoSlopeNorm
-
     if ax is None:
         from matplotlib import pyplot
 
         _, ax = pyplot.subplots(figsize=_size(rows, columns), layout="constrained")
-    below = ends.low < 0
-    norm = TwoSlopeNorm(0, ends.low, ends.high) if below else Normalize(ends.low, ends.high)
-    image = ax.imshow(cells, cmap=_COLOURS[scale][below], norm=norm, aspect="auto", interpolation="nearest")
+    lowest = 0.0 if scale == "attention" else -limit
+    image = ax.imshow(cells, cmap=_COLOURS[scale], vmin=lowest, vmax=limit, aspect="auto")
     ax.set_title(title, loc="left", weight="bold")
     for axis, names, angle in ((ax.xaxis, columns, 90), (ax.yaxis, rows, 0)):
         shown = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
         axis.set_ticks(range(len(shown)), shown, rotation=angle, fontsize=8)
     if max(cells.shape) <= _NUMBERS_UP_TO:
-        _write_numbers(ax, cells, ends, "{:.1f}" if scale == "contribution" else "{:.2f}")
+        form = "{:.1f}" if scale == "contribution" else "{:.2f}"
+        for (i, j), value in np.ndenumerate(cells):
+            colour = "white" if abs(value) > 0.6 * limit else "black"
+            ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color=colour)
     ax.figure.colorbar(image, ax=ax, location="bottom", aspect=40, fraction=0.05)
     return ax
 
 
-def _write_numbers(ax: Axes, cells: Matrix, ends: Ends, form: str) -> None:
-    for (i, j), value in np.ndenumerate(cells):
-        colour = "white" if abs(float(ends.share(value))) > 0.6 else "black"
-        ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color=colour)
-
-
 @_style()
-def sentences(similarities: Similarities, ends: Ends = COSINES) -> bytes:
+def sentences(similarities: Similarities) -> bytes:
     """Cosines of sentences as the bytes of a PNG; columns of other sentences have letters, listed below."""
     rows, columns, legend = names_of(similarities)
     figure = _figure(_size(rows, columns))
     title = f"{len(rows)} x {len(columns)} sentences"
-    heat_map(figure.subplots(), similarities.cosines, rows, columns, title, ends, "cosine")
+    heat_map(figure.subplots(), similarities.cosines, rows, columns, title, "cosine")
     note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling."
     return _png(figure, title, [], [*legend, note])
 
@@ -152,30 +139,24 @@ def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str
 
 
 @_style()
-def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES) -> bytes:
-    """Both matrices of an explanation as the bytes of a PNG; labels of rows and columns have the sums of the addends.
+def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes:
+    """Both matrices of an explanation as the bytes of a PNG.
 
     Of many units those are drawn that added most, and a line says what was left out.
 
     Args:
         drawn: the units of `why`.
-        ends: of the colours of cosines.
     """
     shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
-    rows, columns = ([unit.label for unit in side] for side in (shown.query, shown.passage))
-    row_sums, column_sums = _with_sums(rows, shown.query_added), _with_sums(columns, shown.passage_added)
-    width, height = _size(row_sums, column_sums)
+    rows, columns = shown.labels
+    width, height = _size(rows, columns)
     figure = _figure((2 * width + 1, height))
     left, right = figure.subplots(1, 2)
-    added = around_zero(1000 * largest_addend(shown))
     title = "Contributions, in thousandths: what made the score"
-    heat_map(left, 1000 * shown.contributions, row_sums, column_sums, title, added, "contribution")
-    heat_map(right, shown.similarity, rows, columns, f"Cosines at {layer_of(why)}", ends, "cosine")
-    return _png(figure, f"Why: {why.query}", _head(why, hit), _notes(why, shown))
-
-
-def _with_sums(names: Sequence[str], added: Vector) -> list[str]:
-    return [f"{_shortened(name)} {value:+.3f}" for name, value in zip(names, added, strict=True)]
+    limit = 1000 * largest_addend(shown)
+    heat_map(left, 1000 * shown.contributions, rows, columns, title, "contribution", limit)
+    heat_map(right, shown.similarity, rows, columns, f"Cosines at {layer_of(why)}", "cosine")
+    return _png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, shown)])
 
 
 def _head(why: Explanation, hit: Hit | None) -> list[str]:
@@ -184,18 +165,14 @@ def _head(why: Explanation, hit: Hit | None) -> list[str]:
     return [f"Query: {why.query}", f"Passage: {where(hit)} {named(hit)}", headings(hit)]
 
 
-def _notes(why: Explanation, shown: Units) -> list[str]:
+def _sum(why: Explanation) -> str:
+    """The sum that makes the score, in a line."""
     parts = [f"{why.weight * why.sum_of_contributions:.6f} (contributions)"]
     if why.terms:
         parts.append(f"{sum(term.contribution for term in why.terms):.6f} (terms)")
     if why.late is not None:
         parts.append(f"{float(why.late.sum()):.6f} (best matches)")
-    rest = f"completeness error, {why.steps} steps" if why.steps else "residual"
-    return [
-        f"score {why.score:.6f} = {' + '.join(parts)} {signed(why.residual)} ({rest}). "
-        "Beside a name is the sum of its row or column. Cosines do not add up to anything.",
-        f"{left_out(shown)} All of it: --csv or --html." if left_out(shown) else "",
-    ]
+    return f"score {why.score:.6f} = {' + '.join(parts)} {signed(why.residual)} (residual)."
 
 
 @_style()
@@ -208,8 +185,7 @@ def attention(attention: Attention, layer: int | None = None, head: int | None =
         notes.append(f"Rows and columns in the order of the tokens: {order}.")
     else:
         figure, weights = _figure(_size(names, names)), attention.matrix(layer, head)
-        ends = Ends(0.0, float(weights.max()))
-        heat_map(figure.subplots(), weights, names, names, "", ends, "attention")
+        heat_map(figure.subplots(), weights, names, names, "", "attention", float(weights.max()))
     return _png(figure, title, [title, "  |  ".join(attention.texts)], [*notes, *CAVEATS])
 
 
@@ -221,9 +197,8 @@ def _every_head(attention: Attention) -> Figure:
     side = min(max(0.9, 0.035 * n), 2.2)
     figure = _figure((heads * side + 1.5, layers * side + 2))
     axes = figure.subplots()
-    colours = _COLOURS["attention"][0]
     # The square root shows weights that are small.
-    image = axes.imshow(np.sqrt(cells), cmap=colours, vmin=0, vmax=1, interpolation="nearest")
+    image = axes.imshow(np.sqrt(cells), cmap=_COLOURS["attention"], vmin=0, vmax=1, interpolation="nearest")
     for axis, count, name in ((axes.xaxis, heads, "head"), (axes.yaxis, layers, "layer")):
         middles = np.arange(count) * (n + 1) + (n - 1) / 2
         axis.set_ticks(middles, [f"{name} {i}" for i in range(1, count + 1)], fontsize=8)

@@ -1,6 +1,5 @@
 """`seewhy similarity`, and the files that `seewhy explain` writes."""
 
-import csv
 import io
 import json
 from importlib import util
@@ -51,13 +50,10 @@ def test_sentences_are_compared_with_each_other(run: Run, tiny_model: Path) -> N
 
 
 def test_arguments_file_and_standard_input_are_the_same(run: Run, file: Path) -> None:
-    _, expected, _ = run(*TEXTS, "--csv")
-    head, first, *_ = csv.reader(io.StringIO(expected))
-    assert head == ["", *TEXTS]
-    assert (first[0], float(first[1])) == (TEXTS[0], pytest.approx(1.0, abs=1e-6))
-    assert run("--file", file, "--csv")[:2] == (0, expected)
-    assert run("-", "--csv", stdin="\n".join(TEXTS).encode())[:2] == (0, expected)
-    assert run("--file", "-", "--csv", stdin="\r\n".join(TEXTS).encode("utf-16"))[:2] == (0, expected)
+    _, expected, _ = run(*TEXTS, "--json")
+    assert run("--file", file, "--json")[:2] == (0, expected)
+    assert run("-", "--json", stdin="\n".join(TEXTS).encode())[:2] == (0, expected)
+    assert run("--file", "-", "--json", stdin="\r\n".join(TEXTS).encode("utf-16"))[:2] == (0, expected)
 
 
 def test_two_files_give_n_by_m(run: Run, file: Path, tmp_path: Path, tiny_model: Path) -> None:
@@ -77,26 +73,12 @@ def test_two_texts_token_by_token(run: Run) -> None:
     assert "Contributions, in thousandths" in out
     assert "##s" in out
     assert "##s" not in run("find keys", "the key", "--words")[1]
-    found = json.loads(run("find keys", "the key", "--tokens", "--json")[1])
-    cells = table(run("find keys", "the key", "--tokens", "--csv", "--contributions")[1])
-    np.testing.assert_allclose(cells, found["contributions"], atol=1e-6)
-
-
-def table(printed: str) -> np.ndarray:
-    """The numbers of a CSV with a header line and a first column of names, none of which comes twice."""
-    head, *lines = csv.reader(io.StringIO(printed))
-    for names in (head, [line[0] for line in lines]):
-        assert len(set(names)) == len(names)
-    return np.array([line[1:] for line in lines], dtype=float)
 
 
 @pytest.mark.parametrize("layer", ["0", "1", "-1", "middle", "last", "3"])
-def test_csv_of_any_layer_has_the_numbers_of_the_library(run: Run, tiny_model: Path, layer: str) -> None:
+def test_any_layer_has_the_numbers_of_the_library(run: Run, tiny_model: Path, layer: str) -> None:
     wanted: Any = int(layer) if layer.lstrip("-").isdigit() else layer
     why = search.explain("find keys", "the key", layer=wanted, model=str(tiny_model))
-    code, out, err = run("find keys", "the key", "--tokens", "--csv", "--layer", layer)
-    assert (code, err) == (0, "")
-    np.testing.assert_allclose(table(out), why.similarity, atol=5e-7)
     found = json.loads(run("find keys", "the key", "--tokens", "--json", "--layer", layer)[1])
     assert (found["similarity_layer"], found["n_layers"]) == (why.similarity_layer, 3)
     np.testing.assert_allclose(found["similarity"], why.similarity, atol=1e-7)
@@ -106,19 +88,8 @@ def test_csv_of_any_layer_has_the_numbers_of_the_library(run: Run, tiny_model: P
     )
 
 
-def test_words_and_no_special_tokens(run: Run) -> None:
+def test_matrix_and_tokens_are_one_option(run: Run) -> None:
     assert run("a key", "a door", "--matrix") == run("a key", "a door", "--tokens")
-    *_, last = csv.reader(io.StringIO(run("find keys", "the key", "--words", "--no-special", "--csv")[1]))
-    assert last[0] == "2:keys"
-    assert "[CLS]" not in run("find keys", "the key", "--tokens", "--no-special")[1]
-    assert "1:find" in run("find keys", "the key", "--tokens", "--csv", "--no-special")[1]
-
-
-def test_a_scale_changes_shades_and_no_number(run: Run) -> None:
-    plain, scaled = (run(*TEXTS, *scale)[1] for scale in ([], ["--scale", "0.5..1"]))
-    numbers = [out.translate({ord(shade): None for shade in " ·░▒▓█"}) for out in (plain, scaled)]
-    assert numbers[0] == numbers[1]
-    assert plain != scaled
 
 
 def test_other_poolings(run: Run) -> None:
@@ -135,13 +106,9 @@ def test_other_poolings(run: Run) -> None:
         (["--file", "no-such-file"], 1, "'no-such-file' cannot be read"),
         (["--file", "GAP"], 1, "is empty. Give one sentence a line"),
         (["a", "--against", "EMPTY"], 1, "cannot be read as text: empty"),
-        (["a", "b", "--csv", "--json"], 2, "exclude each other"),
-        (["a", "b", "--no-special"], 2, "--no-special is for a matrix of tokens. Give two texts and --tokens"),
         (["a", "b", "--layer", "1"], 2, "--layer compares the tokens of two texts: give --tokens"),
         (["a", "b", "--tokens", "--layer", "4"], 1, "layer 4 does not exist: the model has layers 0 to 3"),
         (["a", "b", "--tokens", "--layer", "first"], 1, "there is no layer 'first'"),
-        (["a", "b", "--scale", "1..0"], 2, "--scale 1..0: give two numbers"),
-        (["a", "b", "--scale", "0"], 2, "as in --scale 0..0.8"),
         (["a", "--file", "GAP"], 2, "give the sentences once"),
         (["a", "b", "--png", "no/folder/x.png"], 1, "cannot be written: there is no folder"),
         (["a", "b", "--html", "FOLDER"], 1, "is a folder. Name a file to write to"),
@@ -207,14 +174,10 @@ def test_explain_writes_both(run: Run, notes: Path, tiny_model: Path, tmp_path: 
 
 def test_a_vector_with_itself_has_the_cosine_1(run: Run) -> None:
     twice = [*TEXTS, *TEXTS]
-    cosines = table_of_sentences(run(*twice, "--csv")[1])
-    assert all(cosines[i][i] == cosines[i][(i + 3) % 6] == "1" for i in range(6))
-    tokens = table_of_sentences(run(TEXTS[0], TEXTS[0], "--tokens", "--csv")[1])
-    assert all(tokens[i][i] == "1" for i in range(len(tokens)))
-
-
-def table_of_sentences(printed: str) -> list[list[str]]:
-    return [line[1:] for line in csv.reader(io.StringIO(printed))][1:]
+    cosines = json.loads(run(*twice, "--json")[1])["cosines"]
+    assert all(cosines[i][i] == cosines[i][(i + 3) % 6] == pytest.approx(1.0, abs=1e-6) for i in range(6))
+    tokens = json.loads(run(TEXTS[0], TEXTS[0], "--tokens", "--json")[1])["similarity"]
+    assert all(tokens[i][i] == pytest.approx(1.0, abs=1e-6) for i in range(len(tokens)))
 
 
 def test_integrated_gradients_are_named(run: Run) -> None:

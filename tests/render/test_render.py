@@ -36,7 +36,7 @@ from search.render.format import (
     snippet,
     where,
 )
-from search.render.heatmap import COSINES, Ends, largest_addend, left_out, part, units
+from search.render.heatmap import largest_addend, left_out, part, units
 from search.render.hits import pointed
 from tests.explaining.test_explanation import by_hand
 
@@ -264,17 +264,15 @@ def test_units_are_words_and_then_what_is_none() -> None:
     assert largest_addend(drawn) == pytest.approx(26 / 276)  # Keys and Key; no sum of several
 
 
-def test_the_part_that_matters_and_what_is_left_out_add_up() -> None:
+def test_the_part_that_matters_and_what_is_left_out() -> None:
     drawn = units(by_hand(), "token")
     shown = part(drawn, 2, 3)
     assert [unit.label for unit in shown.query] == ["##s", "[SEP]"]  # the largest sums, in order
     assert [unit.label for unit in shown.passage] == [",", "key", "[SEP]"]
-    assert (shown.left, shown.total) == ((2, 3), pytest.approx(1.0))
-    assert shown.query_added[0] == pytest.approx(sum(range(12, 18)) / 276)  # with columns that are not shown
-    assert left_out(shown) == (
-        "Lines left out: 2 of the query, which added +0.2391 in all; 3 of the passage, which added +0.4348 in all."
+    assert left_out(drawn, shown) == (
+        "Left out, as they added least: 2 tokens of the query, 3 of the passage."
     )
-    assert left_out(part(drawn, 4, 6)) == ""
+    assert left_out(drawn, part(drawn, 4, 6)) == ""
 
 
 def test_sentences_in_a_terminal() -> None:
@@ -316,56 +314,44 @@ def test_pairs_in_a_terminal() -> None:
     assert lines[first + 4].split()[-1] == "█445.7"  # 18 + ... + 23 of 276, in thousandths
     assert "0.96" in lines[second + 4]
     assert "layer 3" in drawn
-    assert "(4 x 6 tokens.)" in drawn
+    assert "(4 x 6 tokens)" in drawn
 
 
 def test_every_token_of_a_long_passage_is_in_a_block() -> None:
     passage = tuple(replace(by_hand().passage_tokens[2], text=f"w{i}") for i in range(99))
     cells = np.arange(396).reshape(4, 99) / 396
     why = replace(by_hand(), passage_tokens=passage, similarity=cells, contributions=cells)
-    drawn = heatmap.matrices(why, units(why, "token"), contributions=False, width=60)
+    whole = heatmap.matrices(why, units(why, "token"), width=60)
+    drawn = whole.partition("Cosines")[2]
     assert [word for word in drawn.split() if word.startswith("w")] == [f"w{i}" for i in range(99)]
     assert drawn.count(" key ") == len(range(0, 99, 7))
 
 
-@pytest.mark.parametrize(
-    ("ends", "shares"),
-    [
-        (COSINES, [-1, -0.5, 0, 0.4, 1]),
-        (Ends(0, 0.8), [0, 0, 0, 0.5, 1]),
-        (Ends(0.2, 0.6), [0, 0, 0, 0.5, 1]),
-        (Ends(-0.25, 0.5), [-1, -1, 0, 0.8, 1]),
-    ],
-)
-def test_a_scale_ends_where_it_is_said_to(ends: Ends, shares: list[float]) -> None:
-    with pytest.raises(ValueError, match="colours from"):
-        Ends(ends.high, ends.low)
-    values = np.array([-1, -0.5, 0, 0.4, 1])
-    np.testing.assert_allclose(ends.share(values), shares)
-    assert [float(ends.share(value)) for value in values] == pytest.approx(shares)
-    assert heatmap.sentences(sentences(), ends=Ends(0.5, 1)).count("█") == 6  # the diagonal
-    assert " 0.50" in heatmap.sentences(sentences(), ends=Ends(0.5, 1))
+def test_csv_has_documented_columns_and_seven_digits() -> None:
+    text = 'a "b",\nc\x1b[2J'
+    hit = replace(HIT, score=0.12345678, cosine=None, lexical=None, text=text)
+    header, row = standard_csv.reader(io.StringIO(hits.as_csv([hit])))
+    assert tuple(header) == hits.CSV_COLUMNS
+    found = dict(zip(header, row, strict=True))
+    assert found == {
+        "rank": "1", "score": "0.1234568", "cosine": "", "lexical": "", "path": "/notes/keys.md", "line_start": "3",
+        "line_end": "5", "page": "", "passage_id": "12", "document": "keys.md", "title": "Keys",
+        "heading": "Keys > Rotate", "text": 'a "b",\nc\\x1b[2J', "changed": "",
+        "index": "", "document_id": "0",
+    }  # fmt: skip
 
 
-def rows(text: str) -> list[list[str]]:
-    return list(standard_csv.reader(io.StringIO(text)))
-
-
-def test_csv_of_sentences() -> None:
-    found = replace(sentences(), rows=('a "quoted", one', "b", "c"))
-    (head, first, *_) = rows(heatmap.sentences_csv(found))
-    assert head == ["", "sentence 0", "sentence 1", "sentence 2"]
-    assert first == ['a "quoted", one', "1", "0.5", "-0.25"]
-
-
-def test_csv_of_two_texts() -> None:
-    why = by_hand()
-    head, *lines = rows(heatmap.matrix_csv(units(why, "token")))
-    assert head == ["", "0:[CLS]", "1:door", "2:lock", "3:,", "4:key", "5:[SEP]"]
-    assert [line[0] for line in lines] == ["0:[CLS]", "1:key", "2:##s", "3:[SEP]"]
-    np.testing.assert_allclose(np.array([line[1:] for line in lines], dtype=float), why.similarity, atol=1e-6)
-    _, *lines = rows(heatmap.matrix_csv(units(why, "token"), contributions=True))
-    assert sum(float(cell) for line in lines for cell in line[1:]) == pytest.approx(1.0)
+def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
+    assert hits.markdown([HIT, OTHER]).split("\n") == [
+        "1. [Keys \\> Rotate](/notes/keys.md#L3-L5) 0.613",
+        "",
+        "   Turn the lock.",
+        "",
+        "2. [A \\[b\\]\\*](/notes/a%20b.pdf) 0.613",
+        "",
+        "   \\#\\# Rotate Turn the lock.",
+    ]
+    assert "(/notes/keys.md#L3)" in hits.markdown([replace(HIT, line_end=3)])
 
 
 def test_groups_have_their_document_above() -> None:

@@ -26,16 +26,9 @@ page.define("why-explanation", (root, data) => {
   // What a unit is shaded by when no other is chosen: its sum, or its best match among words.
   const own = (side, number) => {
     const values = row(side, number);
-    if (matrix === "contribution") return data.added[side][number];
+    if (matrix === "contribution") return total(values);
     const words = values.filter((_, partner) => alone(sides[side].other, partner));
     return Math.max(...(words.length ? words : values));
-  };
-
-  // Where a cosine stands between the ends of its scale, as in scale.py.
-  const share = (value) => {
-    const [low, high] = data.ends;
-    if (low >= 0) return Math.min(Math.max((value - low) / (high - low), 0), 1);
-    return Math.min(Math.max(value / (value < 0 ? -low : high), -1), 1);
   };
 
   const end = (side) => {
@@ -61,7 +54,7 @@ page.define("why-explanation", (root, data) => {
         const mine = active !== null && active.side === side;
         unit.classList.toggle("active", mine && active.number === number);
         const value = !active ? own(side, number) : mine ? 0 : cell(other, active.number, number);
-        page.shade(unit, matrix === "cosine" ? share(value) : value, limit);
+        page.shade(unit, value, limit);
         unit.setAttribute("aria-pressed", String(chosen !== null && chosen.side === side && chosen.number === number));
       }
     }
@@ -93,16 +86,15 @@ page.define("why-explanation", (root, data) => {
     head.append(page.element("b", ""));
     head.firstChild.append(page.element("bdi", data[active.side][active.number].label));
     if (matrix === "contribution") {
-      const sum = data.added[active.side][active.number];
+      const sum = total(values);
       head.append(` added ${page.signed(sum, 4)} to the score of ${data.score.toFixed(4)}. Most of it with:`);
     } else {
       head.append(" is most like:");
     }
-    const left = data.left[other === "query" ? 0 : 1]; // which are not shown
-    const rest = listed.length - strongest.length - negative.length + left;
+    const rest = listed.length - strongest.length - negative.length;
     const foot = page.element("p", undefined, "faint");
     if (rest > 0 && matrix === "contribution") {
-      const others = data.added[active.side][active.number] - total([...strongest, ...negative].map(({ value }) => value));
+      const others = total(values) - total([...strongest, ...negative].map(({ value }) => value));
       foot.append(`${rest === 1 ? "1 other" : rest + " others together"} ${page.signed(others, places)}. `);
     }
     if (matrix === "contribution") foot.append(`Deepest shade: ${limit.toFixed(places)}`);

@@ -11,7 +11,7 @@ import numpy as np
 from search.records.comparisons import Similarities
 from search.records.inspections import Attention, ContextualCosines, InputToken, Inspection
 from search.render.format import letters, one_line
-from search.render.heatmap import CAVEATS, COSINES, By, Ends, rows_line
+from search.render.heatmap import CAVEATS, By, rows_line
 from search.render.inspection import (
     compared,
     embedding_lengths,
@@ -326,7 +326,7 @@ def _tokens(attention: Attention, side: str, said: str) -> str:
 MOST_CELLS = 40_000  # more make a page that no browser scrolls well
 
 
-def sentences(similarities: Similarities, ends: Ends = COSINES) -> Page:
+def sentences(similarities: Similarities) -> Page:
     """The page of a matrix of sentences.
 
     Raises:
@@ -342,13 +342,13 @@ def sentences(similarities: Similarities, ends: Ends = COSINES) -> Page:
     )
     rows = "".join(
         f'<tr><th scope="row" data-row="{i}"><span class="unit" tabindex="-1" role="button">'
-        f"<i>{i + 1}</i> {isolated(sentence)}</span></th>{_cells(i, cosines, ends)}</tr>"
+        f"<i>{i + 1}</i> {isolated(sentence)}</span></th>{_cells(i, cosines)}</tr>"
         for i, (sentence, cosines) in enumerate(
             zip(similarities.rows, similarities.cosines.tolist(), strict=True)
         )
     )
     made = f"{isolated(similarities.model)}, {text(similarities.pooling)} pooling"
-    said = f"{n} \u00d7 {m} cosines of sentence embeddings: {made}{ends.said}"
+    said = f"{n} \u00d7 {m} cosines of sentence embeddings: {made}"
     values = {
         "rows": [one_line(sentence) for sentence in similarities.rows],
         "columns": [one_line(sentence) for sentence in similarities.columns],
@@ -367,9 +367,9 @@ def sentences(similarities: Similarities, ends: Ends = COSINES) -> Page:
     return Page(title, title, about(said=said), body, ("sentences.js",))
 
 
-def _cells(row: int, cosines: list[float], ends: Ends) -> str:
+def _cells(row: int, cosines: list[float]) -> str:
     return "".join(
-        f'<td class="{shade(float(ends.share(value)), 1.0)}" data-row="{row}" data-column="{j}" tabindex="-1">'
+        f'<td class="{shade(value, 1.0)}" data-row="{row}" data-column="{j}" tabindex="-1">'
         f"{value:.2f}</td>".replace(">-", ">\u2212")
         for j, value in enumerate(cosines)
     )

@@ -13,7 +13,7 @@ from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.tokens import Word
 from search.render.format import headings, layer_of, named, percentile_of, where
-from search.render.heatmap import COSINES, Ends, Unit, Units, largest_addend
+from search.render.heatmap import Unit, Units, largest_addend
 from search.render.page.document import Page, about, bar, data, isolated, shade, signed, text
 from search.render.why import sentence
 
@@ -45,7 +45,7 @@ _CHOICE = """<fieldset class="choice" hidden>
 <label><input type="radio" name="matrix" value="contribution" checked>
 <span><b>Contribution</b>: what made the score; adds up to it</span></label>
 <label><input type="radio" name="matrix" value="cosine">
-<span><b>Cosine</b> at {layer}: which {unit} is like which; adds up to nothing{ends}</span></label>
+<span><b>Cosine</b> at {layer}: which {unit} is like which; adds up to nothing</span></label>
 </fieldset>"""
 
 _DETAIL = """<section class="detail" aria-live="polite">
@@ -98,22 +98,19 @@ class _Side:
 def _two_texts(why: Explanation, drawn: Units, names: tuple[str, str]) -> tuple[_Side, _Side]:
     """Query and passage of an explanation, under the names that they have on the page."""
     words, by_word = drawn.words, drawn.by == "word"
-    query = (words.query, drawn.query, drawn.query_added, by_word)
-    passage = (words.passage, drawn.passage, drawn.passage_added, by_word)
+    query = (words.query, drawn.query, drawn.contributions.sum(axis=1), by_word)
+    passage = (words.passage, drawn.passage, drawn.contributions.sum(axis=0), by_word)
     return (
         _Side("query", names[0], why.query, "", *query),
         _Side("passage", names[1], why.passage, why.context, *passage),
     )
 
 
-def explanation(
-    why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES, *, tables: bool = True
-) -> Page:
+def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, *, tables: bool = True) -> Page:
     """The page of an explanation.
 
     Args:
         drawn: the units of `why`.
-        ends: of the colours of cosines.
         tables: with both matrices as tables.
     """
     query, passage = _two_texts(
@@ -123,29 +120,26 @@ def explanation(
         (
             "<why-explanation>",
             _sum(why, drawn),
-            _CHOICE.format(layer=layer_of(why), unit=drawn.by, ends=ends.said),
+            _CHOICE.format(layer=layer_of(why), unit=drawn.by),
             f'<div class="texts"><div class="aside">{_panel(query)}',
             f"{_DETAIL}</div>",
             f"{_panel(passage)}</div>",
-            _table(query, _others(why), drawn.total, opened=True),
-            _table(passage, (), drawn.total, opened=False),
+            _table(query, _others(why), opened=True),
+            _table(passage, (), opened=False),
             _matrices(why, drawn, query, passage) if tables else "",
             _FOOT,
-            f"{data(_values(why, drawn, ends))}</why-explanation>",
+            f"{data(_values(why, drawn))}</why-explanation>",
         )
     )
     heading = "Why these texts have their cosine" if hit is None else "Why this passage has its score"
     return Page(f"Why: {why.query}", heading, _about(why, hit), body, ("explanation.js",))
 
 
-def _values(why: Explanation, drawn: Units, ends: Ends) -> dict[str, Any]:
+def _values(why: Explanation, drawn: Units) -> dict[str, Any]:
     """What the script works on."""
     return {
         "limit": largest_addend(drawn),
-        "ends": [ends.low, ends.high],
         "score": why.score,
-        "left": drawn.left,
-        "added": {"query": drawn.query_added.tolist(), "passage": drawn.passage_added.tolist()},
         "query": [{"label": unit.label, "kind": unit.kind} for unit in drawn.query],
         "passage": [{"label": unit.label, "kind": unit.kind} for unit in drawn.passage],
         "contribution": [[round(cell, 8) for cell in row] for row in drawn.contributions.tolist()],
@@ -189,18 +183,12 @@ def _others(why: Explanation) -> list[Share]:
     return [share for share in why.shares() if share.kind in ("term", "model", "like", "late")]
 
 
-def _table(side: _Side, shares: Sequence[Share], by_pairs: float, *, opened: bool) -> str:
-    """Every unit with what it added, as a plain table; the addends besides token pairs too, and the sum.
-
-    Args:
-        by_pairs: what all units added, also those that are left out.
-    """
+def _table(side: _Side, shares: Sequence[Share], *, opened: bool) -> str:
+    """Every unit with what it added, as a plain table; the addends besides token pairs too, and the sum."""
     rows: list[tuple[str, str, float]] = [
         (isolated(unit.label), unit.kind, float(value))
         for unit, value in zip(side.units, side.added, strict=True)
     ]
-    if abs(rest := by_pairs - float(side.added.sum())) > 1e-9:
-        rows.append(("left out", "special", rest))
     rows += [(_name(share), share.kind, share.contribution) for share in shares]
     end = max((abs(value) for _, _, value in rows), default=0.0)
     remark = {"context": " <small>in title and headings</small>"}
