@@ -1,4 +1,4 @@
-"""How hits are printed, and where they lead: formats, the lines around them, links, the editor."""
+"""How hits are printed, and where they lead: formats, the lines around them, the editor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
 
-Format = Literal["paths", "vimgrep"]
+Format = Literal["paths"]
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,7 @@ class HitsOutput(Output):
 
     form: Annotated[
         Format | None,
-        typer.Option(
-            "--format",
-            "-f",
-            help="paths, each file once; vimgrep, places that editors go to.",
-        ),
+        typer.Option("--format", "-f", help="paths: each file once, best first."),
     ] = None
     lines: Annotated[
         int,
@@ -57,7 +53,7 @@ class HitsOutput(Output):
     @property
     def lines_needed(self) -> int | None:
         """How many lines of its file around a hit; None where nothing around it is shown or needed."""
-        return self.lines if self.lines or self.form == "vimgrep" else None
+        return self.lines or None
 
     @property
     def marked(self) -> bool:
@@ -98,17 +94,15 @@ class HitsOutput(Output):
                 grouped=grouped,
                 around=around,
                 marks=marks,
-                links=self.in_colour and sys.stdout.isatty(),
             ),
             "json": lambda: json.document(json.hits(hits, around, marks)),
             "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
             "paths": lambda: draw.paths(hits),
-            "vimgrep": lambda: draw.vimgrep(hits, marks, around or ()),
         }
         echo(write[self.format]())
 
 
-def open_hit(opened: Asked, hit: Hit, marks: Sequence[Highlight]) -> None:
+def open_hit(hit: Hit, marks: Sequence[Highlight]) -> None:
     """Open a hit in the editor, at the first word that counts.
 
     Raises:
@@ -118,17 +112,16 @@ def open_hit(opened: Asked, hit: Hit, marks: Sequence[Highlight]) -> None:
         raise InputError(
             f"'{hit.path}' is gone, so it is not opened. Bring the index up to date with --update."
         )
-    from search.render.hits import pointed
+    from search.render.hits import line_of
 
-    line, column, _ = pointed(hit, marks, opened.surroundings(hit, lines=0))
     sys.stdout.flush()
-    open_at(hit.path, line, column)
+    open_at(hit.path, line_of(hit, marks))
 
 
 _ARGUMENTS = {
     "+{line} {path}": "vi vim nvim gvim mvim view nano pico emacs emacsclient kak micro joe jed ne mg gedit",
-    "--goto {path}:{line}:{column}": "code code-insiders codium vscodium cursor windsurf positron",
-    "{path}:{line}:{column}": "subl sublime_text hx helix zed zeditor",
+    "--goto {path}:{line}": "code code-insiders codium vscodium cursor windsurf positron",
+    "{path}:{line}": "subl sublime_text hx helix zed zeditor",
     "--line {line} {path}": "idea pycharm webstorm goland clion rubymine phpstorm rider rustrover kate kwrite mate",
 }
 _ARGUMENTS_OF = {name: arguments for arguments, names in _ARGUMENTS.items() for name in names.split()}
@@ -151,8 +144,8 @@ def editor() -> list[str]:
     return words
 
 
-def open_at(path: str, line: int, column: int) -> None:
-    """Open a file at a line and column, both from 1, and wait for the editor; an unknown one gets the file alone.
+def open_at(path: str, line: int) -> None:
+    """Open a file at a line, from 1, and wait for the editor; an unknown one gets the file alone.
 
     Raises:
         InputError: the editor cannot be started, or there is none.
@@ -160,7 +153,7 @@ def open_at(path: str, line: int, column: int) -> None:
     words, path = editor(), os.path.abspath(path)  # noqa: PTH100 (no option of an editor begins so)
     name = Path(words[0]).name.lower().removesuffix(".exe").removesuffix(".cmd").removesuffix("64")
     arguments = _ARGUMENTS_OF.get(name, "{path}").split()
-    filled = [argument.format(path=path, line=line, column=column) for argument in arguments]
+    filled = [argument.format(path=path, line=line) for argument in arguments]
     try:
         subprocess.run([*words, *filled], check=False)
     except OSError as error:

@@ -299,7 +299,7 @@ class SearchScreen(Screen[None]):
             with ExitStack() as stack:
                 with suppress(SuspendNotSupported):
                     stack.enter_context(self.app.suspend())
-                open_hit(self._index, hit, self._marks[self.hits.index(hit)])
+                open_hit(hit, self._marks[self.hits.index(hit)])
         except (SearchError, OSError) as error:
             self._say(str(error))
         self.refresh()

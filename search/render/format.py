@@ -54,7 +54,6 @@ def _code(match: re.Match[str]) -> str:
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
-_HIGH = 95.0  # percentile from which on a score is worth a look
 _SNIPPET = 320
 _LONGEST_NAME = 200
 
@@ -205,27 +204,8 @@ def percentile_of(hit: Hit) -> str:
     """Where a score stands: "above 99.8 % of 2,000 random pairs"; "" where there is no sample."""
     if hit.percentile is None:
         return ""
-    return f"above {_share(hit.percentile)} {hit.random_pairs:,} random pairs"
-
-
-def percentiles_of(hits: Sequence[Hit]) -> str:
-    """Where the scores of a ranking stand, in one sentence; "" where there is no sample.
-
-    "Hits 1-4 score above all of 2,000 random pairs, hit 10 above 98.6 %." Where scores fall to what one in twenty
-    random pairs reaches, it says from which hit on.
-    """
-    percentiles = [hit.percentile for hit in hits if hit.percentile is not None]
-    if not percentiles or len(percentiles) < len(hits):
-        return ""
-    alike = sum(share == percentiles[0] for share in percentiles) if percentiles[0] == 100 else 1
-    which = "Hit 1 scores" if alike == 1 else f"Hits 1-{alike} score"
-    said = f"{which} {percentile_of(hits[0])}"
-    if alike < len(percentiles):
-        said += f", hit {len(percentiles)} above {_number(percentiles[-1])} %"
-    high = sum(share >= _HIGH for share in percentiles)
-    if 1 <= high < len(percentiles) - 1:
-        said += f"; from hit {high + 1} on less than {_HIGH:.0f} %"
-    return f"{said}."
+    share = math.floor(hit.percentile * 10 + 1e-9) / 10  # so that only what is above all is 100
+    return f"above {'all' if share == 100 else f'{share:g} %'} of {hit.random_pairs:,} random pairs"
 
 
 def copies_of(hit: Hit) -> str:
@@ -247,15 +227,6 @@ def random_pairs(pairs: RandomPairs | None) -> str:
         f"median {pairs.median:.2f}, 95 % below {pairs.p95:.2f}, 99 % below {pairs.p99:.2f} "
         f"({pairs.pairs:,} pairs)"
     )
-
-
-def _share(percentile: float) -> str:
-    return "all of" if percentile == 100 else f"{_number(percentile)} % of"
-
-
-def _number(percentile: float) -> str:
-    """Rounded down, so that only what is above all is 100."""
-    return f"{math.floor(percentile * 10 + 1e-9) / 10:g}"
 
 
 Cell = str | int | float | None

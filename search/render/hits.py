@@ -1,4 +1,4 @@
-"""Ranked hits and passages that say the same, for a terminal; hits also as Markdown, CSV and paths.
+"""Ranked hits and passages that say the same, for a terminal; of hits also the paths.
 
 A passage is drawn as it stands in its file: its own lines, numbered where the file has them, what counts in them
 marked in colour. It is cut to the rows whose marks add most to its score; where none is marked, to its first rows below
@@ -11,8 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
-from pathlib import Path
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from rich.style import Style
@@ -28,7 +27,7 @@ from search.render.format import (
     escaped_name,
     headings,
     one_line,
-    percentiles_of,
+    percentile_of,
     shortened,
     shown_path,
     since_indexed,
@@ -59,7 +58,6 @@ def hits(
     grouped: bool = False,
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
-    links: bool = False,
 ) -> None:
     """Ranked hits: score, place, headings, the lines that carry the match.
 
@@ -69,7 +67,6 @@ def hits(
         grouped: hits of one document stand together, and its name above them.
         around: what stands around each hit.
         marks: what counts in the text of each.
-        links: places are links to their files, so that a click opens them.
     """
     if not ranked:
         canvas.line(f"No hits: {no_hits or _NO_PASSAGES}", whole=True)
@@ -81,23 +78,19 @@ def hits(
             canvas.line((escaped_name(hit.document), "bold cyan"), (title, "bold"), whole=True)
             canvas.gap()
         before = hit.document
-        _draw(canvas, hit, around[place] if around else None, marks[place] if marks else (), links)
+        _draw(canvas, hit, around[place] if around else None, marks[place] if marks else ())
     if quiet:
         return
-    in_order = [hit.rank for hit in ranked] == list(range(1, len(ranked) + 1))
-    falling = all(a.score >= b.score for a, b in pairwise(ranked))
-    if in_order and falling and (said := percentiles_of(ranked)):
-        canvas.dim(said)
+    if ranked[0].rank == 1 and (said := percentile_of(ranked[0])):
+        canvas.dim(f"Hit 1 scores {said}.")
     if found := ranked[0].verdict:
         canvas.line(verdict_line(found), style=VERDICT_STYLES[found.says])
 
 
 def verdict_line(found: Verdict) -> str:
     """Whether anything seems to answer, how likely that is, and why."""
-    return (
-        f"{_SAID[found.says]} ({100 * found.probability:.0f} %): the best hit scores {found.score:.2f}, "
-        f"and the first hits of one document have {100 * found.found:.0f} % of the query's words by weight."
-    )
+    known = f"the first hits of one document have {100 * found.found:.0f} % of the query's words by weight"
+    return f"{_SAID[found.says]} ({100 * found.probability:.0f} %): {known}."
 
 
 @as_text
@@ -106,16 +99,13 @@ def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
     _draw(canvas, hit, None, marks)
 
 
-def _draw(
-    canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight], links: bool = False
-) -> None:
-    link = f" link {Path(hit.path).as_uri()}" if links and Path(hit.path).is_absolute() else ""
+def _draw(canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight]) -> None:
     moved = {None: "", hit.rank: f"  (stays {hit.rank})"}.get(hit.rank_before, f"  (was {hit.rank_before})")
     canvas.line(
         f"{hit.rank:>2}  ",
         (f"{hit.score:.3f}", "green"),
         "  ",
-        (where(hit), f"cyan{link}"),
+        (where(hit), "cyan"),
         (f"  p{hit.passage_id}", "dim"),
         (f"  {escape(hit.index)}" if hit.index else "", "magenta"),
         (moved, "dim"),
@@ -132,18 +122,6 @@ def _draw(
     if beside and beside.note:
         canvas.line(escape(beside.note), style="yellow", indent=4)
     canvas.gap()
-
-
-def vimgrep(
-    ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]], around: Sequence[Surroundings]
-) -> str:
-    """`path:line:column:text` of each hit, where its first word that counts stands; columns are bytes, as in Vim."""
-    lines = []
-    for hit, marked, beside in zip(ranked, marks, around, strict=True):
-        number, column, text = pointed(hit, marked, beside)
-        column = len(text[: column - 1].encode("utf-8", "surrogateescape")) + 1
-        lines.append(f"{escaped_name(shown_path(hit.path))}:{number}:{column}:{escape(text)}")
-    return "\n".join(lines)
 
 
 def paths(ranked: Sequence[Hit]) -> str:
@@ -168,11 +146,7 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
                 canvas.dim(shortened(one_line(copy.text), _SHOWN), indent=11)
         canvas.gap()
     total = sum(len(cluster.passages) for cluster in clusters)
-    exact = sum(copy.same_text_as is not None for cluster in clusters for copy in cluster.passages)
-    canvas.dim(
-        f"{total:,} passages in {counted(len(clusters), 'cluster')}, "
-        f"{exact:,} of them with a text that came before (=)."
-    )
+    canvas.dim(f"{total:,} passages in {counted(len(clusters), 'cluster')}; = is a text that came before.")
 
 
 ROWS = 6  # of a passage
@@ -218,7 +192,7 @@ def draw_passage(
     canvas: Canvas, hit: Hit, marks: Sequence[Highlight], beside: Surroundings | None = None
 ) -> None:
     """A passage, cut to a few rows; or all of it, with the lines of its file that stand around it."""
-    lines, heading = _lines(hit, marks, canvas.colour)
+    lines, heading = _lines(hit, marks)
     wrapped = [_wrapped(canvas, line) for line in lines]
     own, first = [*chain.from_iterable(wrapped)], sum(map(len, wrapped[:heading]))
     beside, whole = beside or Surroundings(), beside is not None and not beside.note
@@ -239,26 +213,11 @@ def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
     return [row for line in texts for row in _wrapped(canvas, line)]
 
 
-def pointed(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> tuple[int, int, str]:
-    """Where an editor is to go: line and column in the file, both from 1, and the text of that line as far as known.
-
-    That is the first word that counts below the passage's own heading; where there is none, the line below that.
-    """
-    lines, heading = _lines(hit, marks, colour=False)
-    spans = _spans(hit.text)
-    below = spans[heading][0]
-    start = min((mark.start for mark in marks if mark.start >= below), default=below)
-    at = bisect_right(spans, (start, len(hit.text) + 1)) - 1
-    number, text = lines[at].number, hit.text[slice(*spans[at])]
-    if number is None:
-        return _line_of(hit), 1, _readable(text)
-    before = beside.start if at == 0 else ""
-    return number, len(before) + start - spans[at][0] + 1, before + text
-
-
-def _line_of(hit: Hit) -> int:
-    """The line of the file on which the passage begins; 1 where the file has none."""
-    return hit.line_start if hit.kind in (*PLAIN_KINDS, "html", "csv", "jsonl") else 1
+def line_of(hit: Hit, marks: Sequence[Highlight]) -> int:
+    """The line of the file, from 1, of the first word that counts; where none is, that below the passage's heading."""
+    lines, heading = _lines(hit, marks)
+    counting = (row.number for row in lines[heading:] if row.adds and row.number)
+    return next(counting, lines[heading].number or hit.line_start)
 
 
 def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
@@ -307,14 +266,12 @@ def _adds(text: Text) -> float:
     )
 
 
-def _lines(hit: Hit, marks: Sequence[Highlight], colour: bool) -> tuple[list[Row], int]:
+def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[Row], int]:
     """The lines of a passage, marked, and how many of them are its own heading."""
     spans = _spans(hit.text)
     lines = [_readable(hit.text[start:end]) for start, end in spans]
     begins = [0, *accumulate(len(line) + 1 for line in lines)]
     text = Text("\n".join(lines))
-    if colour and hit.kind == "code":
-        _colour(text, hit)
 
     def place(offset: int) -> int:
         line = bisect_right(spans, (offset, len(hit.text) + 1)) - 1
@@ -353,15 +310,3 @@ def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
 def _readable(text: str) -> str:
     """A line or the beginning of one, harmless, with spaces for tabs."""
     return escape(text).replace("\t", "    ")
-
-
-def _colour(text: Text, hit: Hit) -> None:
-    """Colour a file of code, so that it can be read on light and dark."""
-    from pygments.token import Comment, Keyword, Number, String
-    from rich.syntax import ANSISyntaxTheme, Syntax
-
-    cyan = Style(color="cyan")
-    tones = {Comment: Style(dim=True), Keyword: Style(color="magenta"), String: cyan, Number: cyan}
-    lexer = Syntax.guess_lexer(hit.path, text.plain)
-    for span in Syntax("", lexer, theme=ANSISyntaxTheme(tones)).highlight(text.plain).spans:
-        text.stylize(span.style, span.start, span.end)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -10,9 +9,6 @@ import pytest
 
 from search.cli.hits import open_at
 from search.errors import InputError
-from search.render import hits as draw
-from tests.conftest import Run
-from tests.render.test_render import HIT
 
 KEY = "find the key"
 
@@ -31,7 +27,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ("command", "argv"),
     [
         ("/usr/bin/emacsclient -nw -a ''", ["/usr/bin/emacsclient", "-nw", "-a", "", "+9", "/a b/c.md"]),
-        ("'/opt/my apps/code' --wait", ["/opt/my apps/code", "--wait", "--goto", "/a b/c.md:9:4"]),
+        ("'/opt/my apps/code' --wait", ["/opt/my apps/code", "--wait", "--goto", "/a b/c.md:9"]),
         ("pycharm64.exe", ["pycharm64.exe", "--line", "9", "/a b/c.md"]),
         ("my-editor --x '$(rm)' ; ls", ["my-editor", "--x", "$(rm)", ";", "ls", "/a b/c.md"]),
     ],
@@ -42,7 +38,7 @@ def test_each_editor_is_told_the_line_as_it_takes_it(
 ) -> None:
     monkeypatch.setenv("EDITOR", "other")
     monkeypatch.setenv("VISUAL", command)
-    open_at("/a b/c.md", 9, 4)
+    open_at("/a b/c.md", 9)
     assert opened == [argv]
 
 
@@ -54,40 +50,16 @@ def test_an_editor_that_is_none(monkeypatch: pytest.MonkeyPatch, command: str, s
     monkeypatch.delenv("EDITOR", raising=False)
     monkeypatch.setenv("VISUAL", command)
     with pytest.raises(InputError, match=said):
-        open_at("/a", 1, 1)
+        open_at("/a", 1)
 
 
 def test_an_editor_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "/nowhere/editor")
     with pytest.raises(InputError, match="'/nowhere/editor' cannot be started: No such file"):
-        open_at("/a", 1, 1)
-
-
-def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(indexed)
-    (indexed / "long.txt").write_text(
-        "\n" + "Äö is so. " * 40 + "The pot\x1b is here. " + "It is not. " * 40 + "\n", encoding="utf-8"
-    )
-    assert run("query", "pot", "--update")[0] == 0
-    lines = run("query", "pot", "-f", "vimgrep", "-k", 3)[1].splitlines()
-    place, line, column, text = lines[0].split(":", 3)
-    assert (place, line) == ("long.txt", "2")
-    raw = (indexed / "long.txt").read_bytes().split(b"\n")[1]
-    assert raw[int(column) - 1 :].startswith(b"pot\x1b is here")
-    assert "\\x1b is here" in text
-    assert all(re.fullmatch(r"[^:]+:\d+:\d+:.*", one) for one in lines)
-    assert any(one.startswith("table.csv:") for one in run("query", "sound", "-f", "vimgrep")[1].splitlines())
-
-
-def test_places_are_links_on_a_terminal_in_colour() -> None:
-    odd = HIT.__class__(**vars(HIT) | {"path": "/notes/a b\x1b]0;\udcff.md", "line_start": 3})
-    drawn = draw.hits([odd], colour=True, links=True)
-    assert re.search(r"\x1b\]8;id=\d+;file:///notes/a%20b%1B%5D0%3B%FF\.md\x1b\\", drawn)
-    assert "\x1b]8" not in draw.hits([odd], colour=True)
-    assert "\x1b]0" not in drawn
+        open_at("/a", 1)
 
 
 def test_no_path_is_an_option_of_an_editor(opened: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "vim")
-    open_at("+:/^/!touch x;/a.md", 1, 1)
+    open_at("+:/^/!touch x;/a.md", 1)
     assert Path(opened[0][-1]).is_absolute() and opened[0][-1].endswith("a.md")

@@ -54,7 +54,7 @@ def test_formats(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_nothing_in_any_format(run: Run, indexed: Path) -> None:
     nothing = ("query", KEY, "--min-score", 5)
     assert run(*nothing, "--json")[1] == "[]\n"
-    assert [run(*nothing, *form)[1] for form in (["--jsonl"], ["-f", "vimgrep"], ["-f", "paths"])] == [""] * 3
+    assert [run(*nothing, *form)[1] for form in (["--jsonl"], ["-f", "paths"])] == [""] * 2
 
 
 @pytest.mark.parametrize(("constant", "says"), [(9, "Answers likely (100 %)"), (-9, "Nothing here ")])

@@ -18,7 +18,7 @@ OF_DOCUMENTS = re.compile(r"\x1b\]|\x07|\x1b\[5|\x9b|\u202e|\u2066|\x08|\x7f")
 LINK = re.compile(r"\x1b\]8;[!-~]*\x1b\\")  # of this program, to a file; all of it harmless letters
 COMMANDS = (
     ["index", "notes", "--model", "MODEL"], ["index", "notes", "--dry-run"], ["query", "key", "--where", "by:*"],
-    ["query", "key", "--context", "2", "--group"], ["query", "key", "--json"], ["query", "key", "-f", "vimgrep"],
+    ["query", "key", "--context", "2", "--group"], ["query", "key", "--json"], ["query", "key", "-f", "paths"],
     ["explain", "key"], ["explain", "key", "--json"], ["similar", "p1"], ["status"],
     ["list"],
     ["check"], ["duplicates", "-t", "0.1"], ["query", f"key {EVIL}"], ["list", EVIL],

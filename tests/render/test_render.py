@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv as standard_csv
-import io
 import json as standard_json
 import re
 import shlex
@@ -31,13 +29,12 @@ from search.render.format import (
     letters,
     one_line,
     percentile_of,
-    percentiles_of,
     random_pairs,
     snippet,
     where,
 )
 from search.render.heatmap import largest_addend, left_out, part, units
-from search.render.hits import pointed
+from search.render.hits import line_of
 from tests.explaining.test_explanation import by_hand
 
 EVIL = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
@@ -327,59 +324,10 @@ def test_every_token_of_a_long_passage_is_in_a_block() -> None:
     assert drawn.count(" key ") == len(range(0, 99, 7))
 
 
-def test_csv_has_documented_columns_and_seven_digits() -> None:
-    text = 'a "b",\nc\x1b[2J'
-    hit = replace(HIT, score=0.12345678, cosine=None, lexical=None, text=text)
-    header, row = standard_csv.reader(io.StringIO(hits.as_csv([hit])))
-    assert tuple(header) == hits.CSV_COLUMNS
-    found = dict(zip(header, row, strict=True))
-    assert found == {
-        "rank": "1", "score": "0.1234568", "cosine": "", "lexical": "", "path": "/notes/keys.md", "line_start": "3",
-        "line_end": "5", "page": "", "passage_id": "12", "document": "keys.md", "title": "Keys",
-        "heading": "Keys > Rotate", "text": 'a "b",\nc\\x1b[2J', "changed": "",
-        "index": "", "document_id": "0",
-    }  # fmt: skip
-
-
-def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
-    assert hits.markdown([HIT, OTHER]).split("\n") == [
-        "1. [Keys \\> Rotate](/notes/keys.md#L3-L5) 0.613",
-        "",
-        "   Turn the lock.",
-        "",
-        "2. [A \\[b\\]\\*](/notes/a%20b.pdf) 0.613",
-        "",
-        "   \\#\\# Rotate Turn the lock.",
-    ]
-    assert "(/notes/keys.md#L3)" in hits.markdown([replace(HIT, line_end=3)])
-
-
 def test_groups_have_their_document_above() -> None:
     shown = hits.hits([HIT, replace(HIT, rank=2, passage_id=14), replace(OTHER, rank=3)], grouped=True)
     lines = [line for line in shown.split("\n") if line and not line.startswith(" ")]
     assert lines == ["keys.md  Keys", "a b.pdf  A [b]*"]
-
-
-@pytest.mark.parametrize(
-    ("percentiles", "said"),
-    [
-        ([100.0], "Hit 1 scores above all of 2,000 random pairs."),
-        ([99.95], "Hit 1 scores above 99.9 % of 2,000 random pairs."),
-        ([100.0, 99.0], "Hit 1 scores above all of 2,000 random pairs, hit 2 above 99 %."),
-        ([100.0, 100.0, 98.65], "Hits 1-2 score above all of 2,000 random pairs, hit 3 above 98.6 %."),
-        ([100.0, 100.0], "Hits 1-2 score above all of 2,000 random pairs."),
-        (
-            [95.85, 94.9, 94.0, 45.1],
-            "Hit 1 scores above 95.8 % of 2,000 random pairs, hit 4 above 45.1 %; from hit 2 on less than 95 %.",
-        ),
-        ([99.0, 96.0, 60.0], "Hit 1 scores above 99 % of 2,000 random pairs, hit 3 above 60 %."),
-        ([12.3, 0.0], "Hit 1 scores above 12.3 % of 2,000 random pairs, hit 2 above 0 %."),
-        ([100.0, None], ""),
-        ([], ""),
-    ],
-)
-def test_a_ranking_in_one_sentence(percentiles: list[float | None], said: str) -> None:
-    assert percentiles_of([ranked(rank, share) for rank, share in enumerate(percentiles, 1)]) == said
 
 
 def test_hits_at_80_columns() -> None:
@@ -387,13 +335,14 @@ def test_hits_at_80_columns() -> None:
     assert drawn == (
         " 1  0.500  /a.txt:1  p801\n   1  text\n\n"
         " 2  0.500  /a.txt:1  p802\n   1  text\n\n"
-        "Hit 1 scores above all of 2,000 random pairs, hit 2 above 98 %."
+        "Hit 1 scores above all of 2,000 random pairs."
     )
     assert hits.hits([ranked(1, 100.0)], quiet=True) == " 1  0.500  /a.txt:1  p801\n   1  text"
 
 
 def test_the_spread_of_random_pairs() -> None:
     assert percentile_of(ranked(1, 99.8)) == "above 99.8 % of 2,000 random pairs"
+    assert percentile_of(ranked(1, 99.99)) == "above 99.9 % of 2,000 random pairs"
     assert percentile_of(ranked(1, None)) == ""
     assert random_pairs(RandomPairs(2000, 0.75, 0.126, 0.3275, 0.437)) == (
         "median 0.13, 95 % below 0.33, 99 % below 0.44 (2,000 pairs)"
@@ -595,15 +544,6 @@ def test_words_are_marked_in_colour_alone() -> None:
     assert (styles["lock"].bold, styles["lock"].color.number) == (None, 2)
 
 
-def test_code_has_the_colours_of_its_language() -> None:
-    text = "def turn(key):\n    return 'door'  # of it"
-    code = hits.hits([hit(text, "code", path="/notes/a.py")], colour=True)
-    assert code != hits.hits([hit(text, "text", path="/notes/a.py")], colour=True)
-    assert [line.plain for line in map(Text.from_ansi, code.splitlines()[2:])] == drawn(hit(text, "code"))
-    unknown = hits.hits([hit(text, "code", path="/notes/a.unknown")], colour=True)
-    assert "\x1b[35mdef" in code and "\x1b[35m" not in unknown
-
-
 def test_what_stands_around_is_numbered_alike_and_nothing_is_cut() -> None:
     beside = Surroundings(((5, "\x07before"), (6, "")), ((27, "after"),))
     shown = drawn(hit(PROSE), around=[beside])
@@ -612,13 +552,10 @@ def test_what_stands_around_is_numbered_alike_and_nothing_is_cut() -> None:
     assert len(shown) == 23
 
 
-def test_lines_and_places_for_other_programs() -> None:
+def test_the_line_for_an_editor() -> None:
     shown = hit(PROSE)
-    marks = marks_of(PROSE, **{"12": 0.2})
-    assert pointed(shown, marks, Surroundings()) == (18, 6, "line 12 says this and that")
-    assert pointed(hit("## Find\n\nThe key.", heading="Find"), [], Surroundings()) == (9, 1, "The key.")
-    first = marks_of(PROSE, **{"1": 0.2})
-    assert pointed(shown, first, Surroundings(start="More: ")) == (7, 12, "More: line 1 says this and that")
-    assert pointed(hit("a\nb", "csv", line_end=7), [], Surroundings(start="1,")) == (7, 1, "a")
-    assert pointed(hit("a\nb", "docx"), [], Surroundings()) == (1, 1, "a")
-    assert pointed(hit(""), [], Surroundings()) == (7, 1, "")
+    assert line_of(shown, marks_of(PROSE, **{"12": 0.2})) == 18
+    assert line_of(shown, marks_of(PROSE, **{"1": 0.2})) == 7
+    assert line_of(hit("## Find\n\nThe key.", heading="Find"), []) == 9
+    assert line_of(hit("a\nb", "csv", line_end=7), []) == 7
+    assert line_of(hit(""), []) == 7

@@ -71,7 +71,6 @@ def alone(place: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> list[str
     [
         (),
         ("--json",),
-        ("--format", "vimgrep"),
         ("--context", "1"),
         ("--context", "1", "--jsonl", "-k", "2"),
         ("--color", "always"),

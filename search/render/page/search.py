@@ -13,7 +13,7 @@ from search.records.contents import Facet, FacetValue, StoredPassage
 from search.records.hits import Verdict
 from search.records.options import WEIGHT
 from search.records.shown import shown
-from search.render.format import fixed, one_line, percentiles_of, shortened
+from search.render.format import fixed, one_line, shortened
 from search.render.hits import verdict_line
 from search.render.page.document import Page, about, isolated, text
 from search.render.page.hits import Asked, Marked, deepest, listed
@@ -245,8 +245,6 @@ def _parts(asked: Asked, found: Found) -> Iterator[str]:
         yield _START
     elif found.marked:
         yield listed(replace(asked, generation=found.generation), found.marked)
-        if percentiles := percentiles_of([one.hit for one in found.marked]):
-            yield f'<p class="faint percentiles">{text(percentiles)}</p>'
         yield _legend(found)
     if asked.q.strip():
         missed = replace(asked, generation=found.generation).link("/why-not")
