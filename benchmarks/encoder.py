@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--model", default="all-MiniLM-L6-v2", help="with --device")
+    parser.add_argument("--sgemm", type=int, default=3072, metavar="N", help="multiply N x N matrices")
     parser.add_argument("--index-only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--sgemm-only", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -54,7 +55,7 @@ def main() -> None:
         index_and_report_memory(args.folder)
         return
     if args.sgemm_only:
-        print(json.dumps(products()))
+        print(json.dumps(products(args.sgemm)))
         return
     if args.device != "cpu":
         print(headline("torch", "transformers", "sentence-transformers"))
@@ -67,10 +68,10 @@ def main() -> None:
         if args.memory:
             memory(args.folder, Path(place))
         else:
-            speed(args.folder, Path(place), args.passages, args.repeats)
+            speed(args.folder, Path(place), args.passages, args.repeats, args.sgemm)
 
 
-def speed(folder: Path, place: Path, n: int, repeats: int) -> None:
+def speed(folder: Path, place: Path, n: int, repeats: int, side: int) -> None:
     from sentence_transformers import SentenceTransformer
 
     from search.encoding.openvino_engine import computes_in
@@ -101,7 +102,7 @@ def speed(folder: Path, place: Path, n: int, repeats: int) -> None:
     for _ in range(repeats):
         for name, work in contestants.items():
             seconds[name].append(timed(work))
-    rates, flops = sgemm(folder), model_flops(lengths, fast)
+    rates, flops = sgemm(folder, side), model_flops(lengths, fast)
     quickest = max(rates, key=lambda name: rates[name])
     base = seconds["SentenceTransformer.encode"]
     print(f"{'':28}{'tokens/s':>10}{'ratio':>8}{'of processor':>14}{'of sgemm':>10}   range of tokens/s")
@@ -184,22 +185,22 @@ def copy_files(folder: Path, place: Path, n: int, encoder: Encoder) -> tuple[lis
     return list(found), list(found.values())
 
 
-def sgemm(folder: Path) -> dict[str, float]:
+def sgemm(folder: Path, side: int) -> dict[str, float]:
     """FLOP/s of matrix products in float32, by library."""
     free = {name: value for name, value in os.environ.items() if not name.startswith(HOLD_BACK)}
-    command = [sys.executable, __file__, str(folder), "--sgemm-only"]
+    command = [sys.executable, __file__, str(folder), "--sgemm-only", "--sgemm", str(side)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=free, encoding="utf-8")
     return dict(json.loads(done.stdout))
 
 
-def products() -> dict[str, float]:
+def products(side: int) -> dict[str, float]:
     """The best of five, of NumPy and PyTorch."""
     import torch
 
-    a = np.random.default_rng(0).random((3072, 3072), dtype=np.float32)
+    a = np.random.default_rng(0).random((side, side), dtype=np.float32)
     b = torch.from_numpy(a)
     works: dict[str, Callable[[], object]] = {"NumPy": lambda: a @ a, "PyTorch": lambda: b @ b}
-    return {name: 2 * 3072**3 / min(timed(work)[0] for _ in range(6)) for name, work in works.items()}
+    return {name: 2 * side**3 / min(timed(work)[0] for _ in range(6)) for name, work in works.items()}
 
 
 def model_flops(lengths: list[int], encoder: Encoder) -> float:

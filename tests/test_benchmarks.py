@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import runpy
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -109,10 +108,11 @@ def answered(folder: Path) -> list[str | Path]:
 
 
 def pages(folder: Path) -> Path:
-    """Three pages of the handbook."""
+    """The beginning of three pages of the handbook."""
     folder.mkdir()
     for page in sorted(HANDBOOK.glob("0[1-3]-*.md")):
-        shutil.copy(page, folder)
+        text = page.read_text(encoding="utf-8")
+        (folder / page.name).write_text(text[: text.index("\n\n", 2_500)], encoding="utf-8")
     return folder
 
 
@@ -145,8 +145,8 @@ SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "agent": answered,
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
-    "cold_start": lambda p: [HANDBOOK, "--passages", "10", "--repeats", "1", "--calls", "5", "--no-reference"],
-    "encoder": lambda p: [HANDBOOK, "--passages", "3", "--repeats", "1"],
+    "cold_start": lambda p: [pages(p / "pages"), "--passages", "3", "--repeats", "1", "--calls", "5", "--no-reference"],
+    "encoder": lambda p: [pages(p / "pages"), "--passages", "3", "--repeats", "1", "--sgemm", "64"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
     "faults": lambda p: ["--only", "full"],
     "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
@@ -157,7 +157,7 @@ SMALL: dict[str, Made] = {
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "page": lambda p: [pages(p / "pages"), "--turns", "1", "--picture", p / "page.png"],
     "plan": lambda p: [],
-    "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv", 4), beir(p / "b"), "--passages", "3",
+    "precision": lambda p: [pages(p / "pages"), write_graded(p / "a.tsv", 4), beir(p / "b"), "--passages", "3",
                             "--repeats", "1", "--queries", "2", "--device", "cpu", "--lower", "bf16"],
     "peers": lambda p: [exported(p / "export"), Index.build(pages(p / "pages"), index=str(p / "index")).path,
                         "--repeats", "1"],
@@ -172,7 +172,7 @@ SMALL: dict[str, Made] = {
     "verdict": lambda p: [squad(p / "a.json"), "--spoken", pages(p / "pages"), spoken(p / "b.json"), "--nothing",
                           spoken(p / "c.json"), "--collections", beir(p / "d"),
                           "--questions", "2"],
-    "warm_query": lambda p: [HANDBOOK, "--passages", "20", "--queries", "3", "--warming", "3"],
+    "warm_query": lambda p: [pages(p / "pages"), "--queries", "2", "--warming", "2"],
     "workers": lambda p: [pages(p / "pages"), "--passages", "3", "--repeats", "1", "--ways", "1"],
 }  # fmt: skip
 

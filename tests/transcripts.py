@@ -46,6 +46,7 @@ LEFT_OUT = {
 _PROMPT = re.compile(r"\$ (?:\.venv/bin/)?(?=seewhy )")
 _ROUNDING = re.compile(r"([+-] ?)?\d+\.\d+e[+-]\d+")
 _SHARE = re.compile(r"\d[\d.]* %|(?<=above )all(?= of \d)|^Hits? \d.* random pairs.*")
+_TIME = re.compile(r"(?:\d+ h )?\d+ min(?: \d+ s)?")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(\.\d+)?")
 _BAR = re.compile(r"[█▓▒░·]+ *")
 
@@ -88,8 +89,12 @@ def transcripts(page: Path) -> list[Transcript]:
 
 
 @contextmanager
-def terminal() -> Iterator[Callable[[str], list[str]]]:
-    """Runs a command and returns the lines that it prints, in a user's data folder with the index of the handbook."""
+def terminal(kept: Path | None = None) -> Iterator[Callable[[str], list[str]]]:
+    """Runs a command and returns the lines that it prints, in a user's data folder with the index of the handbook.
+
+    Args:
+        kept: such a data folder, which is copied; without it the index is made.
+    """
     before = Path.cwd()
     with TemporaryDirectory(prefix="seewhy-") as made, patch.dict(os.environ):
         home = str(Path(made).resolve())
@@ -99,8 +104,13 @@ def terminal() -> Iterator[Callable[[str], list[str]]]:
         os.environ |= {"SEEWHY_HOME": home, "SEEWHY_CONFIG": config, "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
         try:
             os.chdir(REPOSITORY)
-            indexed = _printed(INDEX, home)
-            yield lambda command: indexed if command == INDEX else _printed(command, home)
+            indexed = Path(home, "indexed.txt")
+            if kept:
+                shutil.copytree(kept, home, dirs_exist_ok=True)
+            else:
+                indexed.write_text("\n".join(_printed(INDEX, home)), encoding="utf-8")
+            lines = indexed.read_text(encoding="utf-8").split("\n")
+            yield lambda command: lines if command == INDEX else _printed(command, home)
         finally:
             os.chdir(before)
 
@@ -174,7 +184,7 @@ def _alike(one: str, other: str) -> float:
 
 def pattern(line: str) -> str:
     """A line without what differs from machine to machine, and what a small change of another page changes."""
-    line = _BAR.sub("█", _ROUNDING.sub("0e-0", _SHARE.sub("0 %", line)))
+    line = _BAR.sub("█", _ROUNDING.sub("0e-0", _SHARE.sub("0 %", _TIME.sub("0.0 s", line))))
     return _NUMBER.sub(lambda number: "0" + re.sub(r"\d", "0", number[1] or ""), line)
 
 

@@ -191,15 +191,11 @@ def test_passages_and_texts_that_an_index_holds(index: search.Index, run: Run) -
 
 
 def test_tweets(real: Encoder) -> None:
-    """A part of the tweets, with the real model: better than the majority class, and mean better than pooler."""
+    """A part of the tweets, with the real model: better than the majority class."""
     folder = DATA / "sentiment"
     if not (folder / "val_text.txt").is_file():
         pytest.skip("the tweets are not at hand")
     texts = (folder / "val_text.txt").read_text(encoding="utf-8").split("\n")[:300]
     labels = (folder / "val_labels.txt").read_text(encoding="utf-8").split("\n")[:300]
-    pairs = list(zip(texts, labels, strict=True))
-    mean, pooler = (
-        train_labels(pairs, pooling=pooling, offline=True).training.report for pooling in ("mean", "pooler")
-    )
-    assert mean.accuracy.low > mean.majority_accuracy
-    assert mean.macro_f1.low > pooler.macro_f1.high
+    report = train_labels(list(zip(texts, labels, strict=True)), offline=True).training.report
+    assert report.accuracy.low > report.majority_accuracy

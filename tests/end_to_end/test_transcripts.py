@@ -5,17 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from search import Encoder
 from tests.transcripts import PAGES, REPOSITORY, Transcript, differences, remade, terminal, transcripts, write
 
 PRINTED = [" 1  0.684  notes/keys.md:1-3  p7", "    Keys", "", "score +0.2027  ████    - 4.5e-08 (residual)"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the pages show paths of other systems")
-def test_all_transcripts_are_what_is_printed(real: Encoder) -> None:
+def test_all_transcripts_are_what_is_printed(handbook_home: Path) -> None:
     shown = [transcript for page in PAGES for transcript in transcripts(page) if not transcript.left_out]
     assert len(shown) >= 20
-    with terminal() as run:
+    with terminal(handbook_home) as run:
         wrong = {one.place: found for one in shown if (found := differences(one, remade(one, run)))}
     assert wrong == {}, "if that is meant: python tests/transcripts.py --write"
 
