@@ -104,11 +104,10 @@ def measured(index: search.Index, queries: list[str], mode: dict[str, Any]) -> F
         figures.explain.append(time.perf_counter() - between)
         figures.encode.append(between - started)
         for why in explained:
-            audit = why.audit
             figures.scores += 1
-            figures.sum_error = max(figures.sum_error, abs(audit.residual))
-            figures.share = max(figures.share, abs(audit.residual / audit.returned))
-            figures.drift = max(figures.drift, abs(audit.drift or 0.0))
+            figures.sum_error = max(figures.sum_error, abs(why.residual))
+            figures.share = max(figures.share, abs(why.residual / why.score))
+            figures.drift = max(figures.drift, abs(why.drift or 0.0))
             figures.steps = max(figures.steps, why.steps)
     return figures
 

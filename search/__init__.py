@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from search.records.comparisons import Contrast as Contrast
     from search.records.comparisons import WhyNot as WhyNot
     from search.records.evaluations import Evaluation as Evaluation
-    from search.records.explanations import Audit as Audit
     from search.records.explanations import Explanation as Explanation
     from search.records.hits import Cluster as Cluster
     from search.records.hits import Hit as Hit
@@ -86,7 +85,7 @@ _HOLDS = {
     "OptionalDependency ReadError SearchError TextTooLong",
     "records.comparisons": "Contrast WhyNot",
     "records.evaluations": "Evaluation",
-    "records.explanations": "Audit Explanation",
+    "records.explanations": "Explanation",
     "records.reports": "Changes CheckReport Finding Progress Report Status",
     "records.hits": "Cluster Hit Surroundings Verdict",
     "records.tokens": "Token TokenVectors",

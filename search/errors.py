@@ -16,8 +16,6 @@
     ├── StoreUnavailable      the server that an index is on does not answer
     ├── ChangedMeanwhile      the state of an index that was read was deleted while it was read
     ├── FingerprintMismatch   two embeddings that cannot be compared
-    │   ├── IndexMismatch     two indexes that are to be asked as one
-    │   └── HeadMismatch      a trained head, and embeddings that it was not trained on
     └── OptionalDependency    an extra is not installed; the message holds the line that installs it
 
 Each message names the thing, says what is wrong with it, and what to do next. Errors of other
@@ -146,46 +144,23 @@ class ChangedMeanwhile(SearchError):
 
 
 class FingerprintMismatch(SearchError):
-    """The index was built with one model or setting and is being used with another."""
+    """Embeddings that were made in different ways are to be compared.
 
-    def __init__(self, differences: list[tuple[str, str, str]]) -> None:
-        listed = "; ".join(
-            f"{name}: the index has '{built}', you asked for '{asked}'" for name, built, asked in differences
-        )
-        super().__init__(
-            f"embeddings made in different ways cannot be compared ({listed}). "
-            "Leave the option out to use what the index was built with, "
-            "or build the index anew with it: seewhy index FOLDER, with the same options and --rebuild"
-        )
-        self.differences = differences
+    Args:
+        differences: what differs, as (name, mine, theirs); `mine` and `theirs` say of what these are.
+        problem: what cannot be done; `remedy`, what can.
+    """
 
-
-class IndexMismatch(FingerprintMismatch):
-    """Two indexes were made in different ways and are to be asked as one."""
-
-    def __init__(self, one: str, other: str, differences: list[tuple[str, str, str]]) -> None:
-        listed = "; ".join(f"{name}: '{mine}' and '{theirs}'" for name, mine, theirs in differences)
-        SearchError.__init__(
-            self,
-            f"the indexes '{one}' and '{other}' were made in different ways, so their scores cannot be compared "
-            f"({listed}). Ask them one at a time with --index, or build one anew as the other is: seewhy index FOLDER, "
-            "with the same options and --rebuild",
-        )
-        self.differences = differences
-
-
-class HeadMismatch(FingerprintMismatch):
-    """A linear head was trained on embeddings of one kind and is asked about those of another."""
-
-    def __init__(self, head: str, what: str, differences: list[tuple[str, str, str]]) -> None:
-        listed = "; ".join(
-            f"{name}: the head has '{trained}', {what} '{asked}'" for name, trained, asked in differences
-        )
-        SearchError.__init__(
-            self,
-            f"the head '{head}' cannot read embeddings of another kind ({listed}). "
-            "Train one for these with: seewhy lab label train EXAMPLES.csv",
-        )
+    def __init__(
+        self,
+        differences: list[tuple[str, str, str]],
+        mine: str = "the index has",
+        theirs: str = "you asked for",
+        problem: str = "embeddings made in different ways cannot be compared",
+        remedy: str = "Leave the option out, or build the index anew with it: seewhy index FOLDER --rebuild",
+    ) -> None:
+        listed = "; ".join(f"{name}: {mine} '{one}', {theirs} '{other}'" for name, one, other in differences)
+        super().__init__(f"{problem} ({listed}). {remedy}")
         self.differences = differences
 
 

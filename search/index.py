@@ -765,7 +765,7 @@ class Index:
             name, replace, device, progress: as for `search.annotating.passages`, which says more.
 
         Raises:
-            HeadMismatch: the head was trained on other embeddings.
+            FingerprintMismatch: the head was trained on other embeddings.
             InputError: labels of that name were given by another model or head, or the name is taken.
             IndexLocked: another process is writing to the index.
         """

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from search.encoding import Encoder
 from search.errors import (
     FieldMissing,
+    FingerprintMismatch,
     IndexDamaged,
-    IndexMismatch,
     IndexNotFound,
     SearchError,
     WordMissing,
@@ -118,7 +118,7 @@ class Indexes:
         left out where it counts; it has to count in one of the indexes, and `Hit.ranking` says which were left out.
 
         Raises:
-            IndexMismatch: two of the indexes were made in different ways.
+            FingerprintMismatch: two of the indexes were made in different ways.
             InputError: as for `Index.query`.
         """
         self._require_alike()
@@ -204,11 +204,15 @@ class Indexes:
         self._of_query = said  # at once, as threads may ask at the same time
 
     def _require_alike(self) -> None:
-        """Raise IndexMismatch if one was made otherwise than the first. They may be cut otherwise."""
+        """Raise FingerprintMismatch if one was made otherwise than the first. They may be cut otherwise."""
         (first, one), *others = ((name_of(index), index.fingerprint) for index in self.all)
         for name, made in others:
             if different := one.differences(replace(made, passages=one.passages)):
-                raise IndexMismatch(first, name, different)
+                problem = f"the indexes '{first}' and '{name}' were made in different ways"
+                remedy = (
+                    "Ask one with --index, or build one anew as the other is: seewhy index FOLDER --rebuild"
+                )
+                raise FingerprintMismatch(different, first, name, problem, remedy)
 
 
 def _where_they_count(

@@ -77,7 +77,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
-        "Audit", "Changes", "CheckReport", "Cluster", "Contrast", "Encoder", "Evaluation", "Explanation", "Finding",
+        "Changes", "CheckReport", "Cluster", "Contrast", "Encoder", "Evaluation", "Explanation", "Finding",
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
         "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
         "ReadError",

@@ -186,7 +186,7 @@ def label_index(
         replace: drop labels of that name that another model or head has given, all of them.
 
     Raises:
-        HeadMismatch: the head was trained on other embeddings than the index holds.
+        FingerprintMismatch: the head was trained on other embeddings than the index holds.
         InputError: labels of that name were given by another model or head; or the name is taken.
         IndexLocked: another process is writing to the index.
         ModelError: as for `label`.

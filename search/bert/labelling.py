@@ -38,7 +38,6 @@ from search.encoding import Encoder, Fingerprint
 from search.encoding.tokenizer import strings
 from search.errors import (
     FingerprintMismatch,
-    HeadMismatch,
     IndexDamaged,
     InputError,
     ModelError,
@@ -94,11 +93,11 @@ class LinearHead:
             what: whose they are, "the index in '...'".
 
         Raises:
-            HeadMismatch: they were made in another way than those that it was trained on.
+            FingerprintMismatch: they were made in another way than those that it was trained on.
         """
         found = self.fingerprint.differences(replace(fingerprint, passages=""))
         if found:
-            raise HeadMismatch(self.name, what, found)
+            raise _unfit(self.name, what, found)
 
     def save(self, folder: str | Path, *, replace: bool = False) -> Path:
         """Write the head into a folder, which is made if it does not exist.
@@ -176,12 +175,18 @@ def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto")
 
     Raises:
         ModelError: it cannot be found.
-        HeadMismatch: the model of that name is another one by now.
+        FingerprintMismatch: the model of that name is another one by now.
     """
     try:
         return Encoder.of(head.fingerprint, offline=offline, engine=engine)
     except FingerprintMismatch as error:
-        raise HeadMismatch(head.name, "the model that is found now", error.differences) from None
+        raise _unfit(head.name, "the model that is found now", error.differences) from None
+
+
+def _unfit(head: str, what: str, differences: list[tuple[str, str, str]]) -> FingerprintMismatch:
+    problem = f"the head '{head}' cannot read embeddings of another kind"
+    remedy = "Train one for these with: seewhy lab label train EXAMPLES.csv"
+    return FingerprintMismatch(differences, "the head has", what, problem, remedy)
 
 
 def explain_label(
@@ -199,7 +204,7 @@ def explain_label(
 
     Raises:
         InputError: an empty text or one that is too long; or a pooling that is no sum over tokens.
-        HeadMismatch: `encoder` makes other embeddings than the head was trained on.
+        FingerprintMismatch: `encoder` makes other embeddings than the head was trained on.
     """
     check_text(text)
     head = head if isinstance(head, LinearHead) else load_linear_head(head)

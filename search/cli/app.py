@@ -62,7 +62,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "lab inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),
         "lab vocabulary": (
             "inspect:vocabulary",
-            "Ask a model's vocabulary: texts, ids, entries, and entries that are like a word.",
+            "Ask a model's vocabulary: texts, ids and entries.",
         ),
         "lab fill": ("predict:fill", "Say which words BERT puts in the place of [MASK]."),
         "lab next": ("predict:follows", "Say how likely each text follows the one before it."),

@@ -175,8 +175,8 @@ class Explainer:
         *last_why, why = self._explained([*last, hit], found)
         passes = hit.passage_id in passing
         if not last:  # none passes the filter, or only words count and no passage has one
-            return WhyNot(*question, "lower" if passes else "filtered", hit=hit, shares=why.shares())
-        answer = WhyNot(*question, "found", hit=hit, last=last[0], shares=why.shares())
+            return WhyNot(*question, "lower" if passes else "filtered", hit=hit)
+        answer = WhyNot(*question, "found", hit=hit, last=last[0])
         if hit.passage_id in [shown.passage_id for shown in hits]:
             return answer
         answer = replace(answer, contrast=contrast_of(last[0], last_why[0], hit, why))

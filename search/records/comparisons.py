@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from search.records.displayed import Displayed
-from search.records.explanations import Partner, Share
+from search.records.explanations import Partner
 from search.records.hits import Hit
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ class WhyNot:
             nothing of it is indexed.
         last: the last of the k hits.
         contrast: why `last` stands above `hit`; None for one that is found or not indexed.
-        shares: what each word of the query added to the score of `hit`.
     """
 
     query: str
@@ -104,24 +103,6 @@ class WhyNot:
     hit: Hit | None = None
     last: Hit | None = None
     contrast: Contrast | None = None
-    shares: tuple[Share, ...] = ()
-
-    @property
-    def rank(self) -> int | None:
-        """Of `hit`, 1 for the best passage of the whole index."""
-        return None if self.hit is None else self.hit.rank
-
-    @property
-    def gap(self) -> float | None:
-        """Score of the last hit less that of `hit`; None where there is no contrast."""
-        return None if self.contrast is None else self.contrast.gap
-
-    @property
-    def matched_on(self) -> tuple[Share, ...]:
-        """The three words of the query that added most, the strongest first."""
-        kinds = ("word", "term")
-        words = [share for share in self.shares if share.kind in kinds and share.contribution > 0]
-        return tuple(sorted(words, key=lambda share: -share.contribution)[:3])
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +142,6 @@ class Similarities(Displayed):
         """
         return self._tabulated()
 
-    @property
-    def labels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of rows and columns: the sentences, with their numbers where one stands twice."""
-        return _different(self.rows), _different(self.columns)
-
     def closest(self, count: int) -> list[tuple[int, int]]:
         """(row, column) of the pairs with the highest cosines, best first.
 
@@ -177,9 +153,3 @@ class Similarities(Displayed):
         rows, columns = np.unravel_index(order, self.cosines.shape)
         pairs = zip(rows.tolist(), columns.tolist(), strict=True)
         return list(islice(((i, j) for i, j in pairs if not self.itself or i < j), count))
-
-
-def _different(texts: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(texts)) == len(texts):
-        return texts
-    return tuple(f"{number}: {text}" for number, text in enumerate(texts, 1))

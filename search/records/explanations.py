@@ -109,32 +109,6 @@ class Share:
     partners: tuple[Partner, ...] = ()
 
 
-@dataclass(frozen=True)
-class Audit:
-    """Whether a score is what its addends say, and what the index holds.
-
-    Attributes:
-        returned: the score that the hit was ranked by.
-        recomputed: the same, made anew of the query's embedding now and the passage's as it is stored; None
-            where nothing is stored: for two free texts, and a passage that has left the index since.
-        addends: the sum of all addends.
-    """
-
-    returned: float
-    recomputed: float | None
-    addends: float
-
-    @property
-    def residual(self) -> float:
-        """The returned score less all addends."""
-        return self.returned - self.addends
-
-    @property
-    def drift(self) -> float | None:
-        """The returned score less the recomputed one."""
-        return None if self.recomputed is None else self.returned - self.recomputed
-
-
 @dataclass(frozen=True, eq=False)
 class Explanation(Displayed):
     """Why a passage has its score for a query.
@@ -156,7 +130,8 @@ class Explanation(Displayed):
         score: what the hit was ranked by.
         pooling: how the embeddings were made.
         weight: what the cosine counts in the score; 1 when nothing else does.
-        recomputed: see `Audit`.
+        recomputed: the score, made anew of the query's embedding now and the passage's as it is stored; None where
+            nothing is stored: for two free texts, and a passage that has left the index since.
         late: (q, p) addends of a rerank by late interaction, as they count in the score: each token of the query
             with the one token that is most like it, 0 elsewhere; None without such a rerank.
         steps: 0 when the addends are exact; else they are integrated gradients, from so many points, and
@@ -244,21 +219,21 @@ class Explanation(Displayed):
         return self._tabulated(matrix=matrix, by=by)
 
     @property
-    def audit(self) -> Audit:
-        """The score that was returned, beside the one that the index says and the one that the addends say."""
+    def addends(self) -> float:
+        """The sum of all addends."""
         others = sum(term.contribution for term in self.terms)
         others += 0.0 if self.late is None else float(self.late.sum())
-        return Audit(self.score, self.recomputed, self.weight * self.sum_of_contributions + others)
+        return self.weight * float(self.contributions.sum()) + others
 
     @property
     def residual(self) -> float:
         """Score less all addends: rounding when they are exact, the completeness error when they are not."""
-        return self.audit.residual
+        return self.score - self.addends
 
     @property
-    def sum_of_contributions(self) -> float:
-        """What the token pairs add to the cosine in all."""
-        return float(self.contributions.sum())
+    def drift(self) -> float | None:
+        """The score less the recomputed one; None where there is none."""
+        return None if self.recomputed is None else self.score - self.recomputed
 
     def shares(self, partners: int = 3) -> tuple[Share, ...]:
         """What each word of the query added, in the order of the query; they sum to the score less the residual.

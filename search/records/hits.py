@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, SupportsIndex, overload
+from typing import TYPE_CHECKING, Literal
 
 from search.records.contents import StoredPassage
 from search.records.displayed import Displayed
@@ -115,14 +115,7 @@ class Hit(StoredPassage, Displayed):
 
 
 class Hits(list[Hit], Displayed):
-    """The hits of a query, best first: a list that a notebook shows as a table; so are slices of it."""
-
-    @overload
-    def __getitem__(self, at: SupportsIndex) -> Hit: ...
-    @overload
-    def __getitem__(self, at: slice) -> Hits: ...
-    def __getitem__(self, at: SupportsIndex | slice) -> Hit | Hits:
-        return Hits(super().__getitem__(at)) if isinstance(at, slice) else super().__getitem__(at)
+    """The hits of a query, best first: a list that a notebook shows as a table."""
 
     def to_pandas(self) -> DataFrame:
         """A row for each hit, a column for each of its fields but the explanation.

@@ -379,33 +379,18 @@ class Answer(Location):
     null_score: float
 
     @property
-    def passage_id(self) -> int | None:
-        """Of the passage that it was read in."""
-        return self.hit.passage_id if self.hit else None
-
-    @property
-    def span_score(self) -> float:
-        """`start_logit + end_logit` (Devlin et al. 2019, section 4.2)."""
-        return self.start_logit + self.end_logit
-
-    @property
     def margin(self) -> float:
-        """`span_score - null_score`: the logarithm of how much likelier the span is than no answer.
+        """`start_logit + end_logit - null_score`: the logarithm of how much likelier the span is than no answer.
 
         A softmax over the window divides both by the same sum, which cancels; so margins of different windows and
         passages can be compared, and the bare scores cannot.
         """
-        return self.span_score - self.null_score
-
-    @property
-    def probability(self) -> float:
-        """Of this span against no answer, in [0, 1]: `1 / (1 + exp(-margin))`; one half at a margin of 0."""
-        return 1 / (1 + math.exp(-max(self.margin, -700.0)))
+        return self.start_logit + self.end_logit - self.null_score
 
     @property
     def score(self) -> float:
-        """What answers are ranked by, equal scores by their margin: the probability."""
-        return self.probability
+        """What answers are ranked by: the probability of the span against no answer, `1 / (1 + exp(-margin))`."""
+        return 1 / (1 + math.exp(-max(self.margin, -700.0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,20 +18,18 @@ from search.render.format import CONTROL
 
 # What comes after the fields of a record: properties, methods, and fields that have their place there.
 _DERIVED: dict[str, tuple[str, ...]] = {
-    "Answer": ("score", "probability", "margin", "span_score", "passage_id"),
+    "Answer": ("score", "margin"),
     "Answers": ("answers", "nearest"),
-    "Audit": ("residual", "drift"),
     "Contrast": ("gap", "residual", "words"),
     "Difference": ("gap",),
     "Explanation": (
-        "audit", "shares", "residual", "sum_of_contributions", "words", "alignment", "highlights",
+        "addends", "drift", "shares", "residual", "words", "alignment", "highlights",
     ),
     "Filled": ("loss",),
     "Guess": ("loss",),
     "Hit": ("mode", "kind"),
     "LabelExplanation": ("residual", "by_word"),
     "TrainingReport": ("improved",),
-    "WhyNot": ("rank", "gap", "matched_on"),
 }  # fmt: skip
 
 # Fields that are said elsewhere in the document, or in a file of their own.

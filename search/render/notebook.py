@@ -46,7 +46,7 @@ def _(why: Explanation) -> str:
     cosines = _matrix(rows, columns, shown.similarity, 1.0, (_PURPLE, _GREY), 2)
     limit = 1000 * largest_addend(shown)
     added = _matrix(rows, columns, 1000 * shown.contributions, limit, (_BLUE, _BROWN), 1)
-    rest = why.audit.addends - drawn.total
+    rest = why.addends - drawn.total
     others = f" + {rest:.6f} (words and others)" if abs(rest) > 1e-12 else ""
     pairs = f"= {drawn.total:.6f} ({why.contributions.size:,} pairs of tokens)"
     total = f"{pairs}{others} {signed(why.residual)} (residual)"
@@ -127,7 +127,7 @@ def frame(record: Any, **how: Any) -> DataFrame:
         names = ([unit.numbered for unit in side] for side in (drawn.query, drawn.passage))
         return pandas.DataFrame(cells, *names)
     if isinstance(record, Similarities):
-        return pandas.DataFrame(record.cosines, *record.labels)
+        return pandas.DataFrame(record.cosines, record.rows, record.columns)
     return pandas.DataFrame(
         [{name: value for name, value in vars(row).items() if name != "explanation"} for row in record]
     )

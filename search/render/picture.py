@@ -167,7 +167,7 @@ def _head(why: Explanation, hit: Hit | None) -> list[str]:
 
 def _sum(why: Explanation) -> str:
     """The sum that makes the score, in a line."""
-    parts = [f"{why.weight * why.sum_of_contributions:.6f} (contributions)"]
+    parts = [f"{why.weight * why.contributions.sum():.6f} (contributions)"]
     if why.terms:
         parts.append(f"{sum(term.contribution for term in why.terms):.6f} (terms)")
     if why.late is not None:

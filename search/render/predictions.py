@@ -261,7 +261,7 @@ def _draw_answer(canvas: Canvas, answer: Answer) -> None:
     text = one_line(answer.text)
     rank = f"{answer.rank:>2}  " if answer.rank else "    "
     place = where(answer) if answer.path else f"line {answer.line_start}"
-    passage = "" if answer.passage_id is None else f"  p{answer.passage_id}"
+    passage = f"  p{answer.hit.passage_id}" if answer.hit else ""
     canvas.line(rank, (text, "green"), style="bold", whole=True)
     canvas.line(
         f"    {answer.score:.3f}",

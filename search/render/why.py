@@ -81,7 +81,7 @@ def contrast(canvas: Canvas, compared: Contrast) -> None:
 
 @as_text
 def why_not(canvas: Canvas, standing: WhyNot) -> None:
-    """The answer in one sentence, then where the document stands and what it was matched on."""
+    """The answer in one sentence, then where the document stands."""
     canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
     canvas.line(("wanted ", "dim"), (escape(standing.document), "cyan"), whole=True)
     canvas.title(answer(standing))
@@ -93,11 +93,6 @@ def why_not(canvas: Canvas, standing: WhyNot) -> None:
         _draw_hit(canvas, "last", standing.contrast.a)
     _draw_hit(canvas, "it", standing.hit)
     canvas.dim(snippet(standing.hit), indent=17)
-    if standing.matched_on:
-        canvas.title("What it was matched on")
-        for share in standing.matched_on:
-            partners = (f"{one_line(one.text)} {one.contribution:.3f}" for one in share.partners)
-            canvas.line(f"  {share_name(share)} {share.contribution:+.4f}: {', '.join(partners)}")
     if standing.contrast is not None:
         canvas.title("What it lacks against the last hit")
         _draw_gap(canvas, standing.contrast, "last", "it")
@@ -183,7 +178,7 @@ def sentence(why: Explanation) -> str:
 def _divided(why: Explanation) -> str:
     """How the score divides into its parts: "62 % meaning, 38 % words"; as numbers, if one is negative."""
     parts = {
-        "meaning": why.weight * why.sum_of_contributions,
+        "meaning": why.weight * float(why.contributions.sum()),
         "words": _sum_of(why, "term"),
         "what hits shall be like": _sum_of(why, "like"),
         "best matches": 0.0 if why.late is None else float(why.late.sum()),
@@ -236,19 +231,18 @@ def _draw_words(canvas: Canvas, why: Explanation) -> None:
 
 def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     """The sum that makes the score, how it was made, and the score by the stored embedding."""
-    audit = why.audit
     parts = []
     if why.weight:
         factor = "" if why.weight == 1 else f"{why.weight:g} x "
-        parts.append(f"{factor}{why.sum_of_contributions:.6f} ({why.contributions.size:,} token pairs)")
+        parts.append(f"{factor}{why.contributions.sum():.6f} ({why.contributions.size:,} token pairs)")
     if why.terms or not why.weight:
         parts.append(f"{sum(term.contribution for term in why.terms):.6f} ({_terms(why)})")
     if why.late is not None:
         parts.append(f"{float(why.late.sum()):.6f} (best matches)")
-    score = (f"{audit.returned:.6f}", "bold green")
-    canvas.line("score ", score, f" = {' + '.join(parts)} {signed(audit.residual)} (residual)")
-    if audit.recomputed is not None and audit.drift is not None:
-        canvas.dim(f"      {audit.recomputed:.6f} {signed(audit.drift)} by the embedding that is stored")
+    score = (f"{why.score:.6f}", "bold green")
+    canvas.line("score ", score, f" = {' + '.join(parts)} {signed(why.residual)} (residual)")
+    if why.recomputed is not None and why.drift is not None:
+        canvas.dim(f"      {why.recomputed:.6f} {signed(why.drift)} by the embedding that is stored")
     pairs = f"{len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens"
     canvas.dim(f"({pairs}, {how_made(why)})")
     canvas.gap()

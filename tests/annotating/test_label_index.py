@@ -13,7 +13,7 @@ import pytest
 import search
 from search import Encoder
 from search.bert import LinearHead, label, label_index
-from search.errors import HeadMismatch, InputError
+from search.errors import FingerprintMismatch, InputError
 from tests.bert.conftest import save_tiny_head
 from tests.bert.test_labelling import LONG, MOODS, head_for, with_config
 from tests.conftest import REPOSITORY
@@ -85,7 +85,7 @@ def test_a_head_of_other_embeddings_is_refused(
     index: search.Index, other_model: Path, tmp_path: Path
 ) -> None:
     other = head_for(Encoder(str(other_model)))
-    with pytest.raises(HeadMismatch, match="the index"):
+    with pytest.raises(FingerprintMismatch, match="the index"):
         label_index(index.path, head=other)
     with pytest.raises(InputError, match="there is no head"):
         label_index(index.path, head=tmp_path)

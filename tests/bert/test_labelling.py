@@ -11,7 +11,7 @@ import pytest
 
 import search
 from search.bert import LinearHead, explain_label, label, tokenize
-from search.errors import HeadMismatch, InputError, ModelError
+from search.errors import FingerprintMismatch, InputError, ModelError
 from tests.bert.conftest import save_tiny, save_tiny_head
 from tests.conftest import save_tiny_bert
 
@@ -148,7 +148,7 @@ def test_what_has_no_addends(tiny: search.Encoder, tiny_model: Path, tmp_path: P
     with pytest.raises(InputError, match="has 102 tokens and the model reads 64"):
         explain_label("water " * 100, head_for(tiny), encoder=tiny)
     other = search.Encoder(str(save_tiny_bert(tmp_path, seed=5)))
-    with pytest.raises(HeadMismatch):
+    with pytest.raises(FingerprintMismatch):
         explain_label("the key", head_for(tiny), encoder=other)
 
 
@@ -156,5 +156,5 @@ def test_a_model_that_has_changed_since(tmp_path: Path) -> None:
     head = head_for(search.Encoder(str(save_tiny_bert(tmp_path, seed=5))))
     save_tiny_bert(tmp_path, seed=6)
     for work in (lambda: label(["the key"], head=head), lambda: explain_label("the key", head)):
-        with pytest.raises(HeadMismatch, match=r"weights: .* the model that is found now"):
+        with pytest.raises(FingerprintMismatch, match=r"weights: .* the model that is found now"):
             work()

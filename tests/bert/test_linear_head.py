@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 import search
 from search.bert import LinearHead, load_linear_head
-from search.errors import FingerprintMismatch, HeadMismatch, InputError
+from search.errors import FingerprintMismatch, InputError
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_what_is_saved_is_loaded_to_the_last_bit(head: LinearHead, tmp_path: Pat
 
 def test_only_embeddings_of_the_same_kind_are_read(head: LinearHead, other_model: Path) -> None:
     head.require_fits(replace(head.fingerprint, passages='{"tokens": 120}', model="elsewhere"), "the index")
-    with pytest.raises(HeadMismatch, match=r"the head 'topic' cannot read .*the index 'max'"):
+    with pytest.raises(FingerprintMismatch, match=r"the head 'topic' cannot read .*the index 'max'"):
         head.require_fits(replace(head.fingerprint, pooling="max"), "the index")
     with pytest.raises(FingerprintMismatch, match="weights"):
         head.require_fits(search.Encoder(str(other_model)).fingerprint, "the index")

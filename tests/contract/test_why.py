@@ -90,7 +90,7 @@ def test_addends_sum_to_the_score(whys: Whys) -> None:
         assert weight * why.contributions.sum() + words + why.residual == pytest.approx(why.score, abs=1e-12)
         assert abs(why.residual) < SCORE
         assert sum(share.contribution for share in why.shares()) == pytest.approx(why.score, abs=SCORE)
-        assert why.audit.recomputed == pytest.approx(why.score, abs=SCORE)
+        assert why.recomputed == pytest.approx(why.score, abs=SCORE)
 
 
 def test_contributions_are_products_of_token_vectors(whys: Whys, tiny_model: Path) -> None:

@@ -92,7 +92,7 @@ def test_an_index_keeps_its_precision(notes: Path, tiny: Encoder) -> None:
     assert index.status().fingerprint["precision"] == "bf16"
     (hit,) = index.query("find the key", k=1)
     why = index.explain("find the key", hit)
-    assert why.audit.drift == pytest.approx(0, abs=1e-6)  # by the embedding that is stored
+    assert why.drift == pytest.approx(0, abs=1e-6)  # by the embedding that is stored
     assert abs(why.residual) < 5e-3  # of the passage as it was encoded again
     assert index.encoder.precision == "bf16"
     (notes / "more.txt").write_text("more water", encoding="utf-8")

@@ -23,19 +23,19 @@ def index(notes: Path, tiny_model: Path) -> search.Index:
     return search.Index.build(notes, model=str(tiny_model))
 
 
-def test_the_audit_by_hand() -> None:
-    audit = replace(by_hand(), recomputed=1.5).audit
-    assert (audit.returned, audit.recomputed, audit.drift) == (1.25, 1.5, -0.25)
-    assert audit.addends == pytest.approx(1.0)
-    assert audit.residual == pytest.approx(0.25)
-    assert by_hand().audit.drift is None
+def test_the_numbers_of_a_score_by_hand() -> None:
+    why = replace(by_hand(), recomputed=1.5)
+    assert (why.score, why.recomputed, why.drift) == (1.25, 1.5, -0.25)
+    assert why.addends == pytest.approx(1.0)
+    assert why.residual == pytest.approx(0.25)
+    assert by_hand().drift is None
 
 
 def test_a_score_of_two_parts_adds_up() -> None:
     why = replace(by_hand(), weight=0.8, terms=(Term("keys", 0.3), Term("door", 0.125)), score=1.25)
-    assert why.audit.addends == pytest.approx(0.8 + 0.425)
+    assert why.addends == pytest.approx(0.8 + 0.425)
     assert why.residual == pytest.approx(0.025)
-    assert sum(share.contribution for share in why.shares()) == pytest.approx(why.audit.addends)
+    assert sum(share.contribution for share in why.shares()) == pytest.approx(why.addends)
     assert [(share.text, share.kind) for share in why.shares()][-2:] == [("keys", "term"), ("door", "term")]
 
 
@@ -68,11 +68,11 @@ def test_equal_words_of_the_passage_are_one_partner_and_negative_ones_none() -> 
 
 def test_the_returned_the_stored_and_the_summed_score_agree(index: search.Index) -> None:
     for hit in index.query(QUERY):
-        audit = index.explain(QUERY, hit).audit
-        assert audit.returned == hit.score
-        assert audit.recomputed == pytest.approx(hit.score, abs=1e-6)
-        assert audit.recomputed != 0
-        assert abs(audit.residual) < 1e-6
+        why = index.explain(QUERY, hit)
+        assert why.score == hit.score
+        assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
+        assert why.recomputed != 0
+        assert abs(why.residual) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_every_exact_way_to_embed(notes: Path, tmp_path: Path, options: dict[str
     assert len(hits) == 5
     for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):
         assert why.steps == 0
-        assert why.audit.addends == pytest.approx(hit.score, abs=1e-6)
-        assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-6)
+        assert why.addends == pytest.approx(hit.score, abs=1e-6)
+        assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
         assert [share.text for share in why.shares() if share.kind not in ("word", "term")] == [
             "[CLS] and [SEP]",
             "the model's prompt",
@@ -103,9 +103,9 @@ def test_every_mode_adds_up(index: search.Index, mode: str) -> None:
     hits = index.query(query, k=100, mode=mode)
     assert hits
     for hit, why in zip(hits, index.explain_all(query, hits), strict=True):
-        assert why.audit.returned == hit.score
-        assert abs(why.audit.residual) < 1e-6
-        assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-6)
+        assert why.score == hit.score
+        assert abs(why.residual) < 1e-6
+        assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
         assert bool(why.terms) == (mode != "dense" and hit.lexical != 0)
         if mode in ("hybrid", "lexical"):
@@ -136,9 +136,9 @@ def test_a_term_is_dealt_out_to_the_places_where_it_stands(index: search.Index) 
 
 def test_a_score_that_is_not_the_index_s_own_is_found_out(index: search.Index) -> None:
     hit = index.query(QUERY)[0]
-    audit = index.explain(QUERY, replace(hit, score=hit.score + 0.5)).audit
-    assert audit.drift == pytest.approx(0.5, abs=1e-6)
-    assert audit.residual == pytest.approx(0.5, abs=1e-6)
+    why = index.explain(QUERY, replace(hit, score=hit.score + 0.5))
+    assert why.drift == pytest.approx(0.5, abs=1e-6)
+    assert why.residual == pytest.approx(0.5, abs=1e-6)
 
 
 def test_a_hit_whose_passage_has_left_the_index(index: search.Index, notes: Path) -> None:

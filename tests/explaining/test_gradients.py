@@ -140,4 +140,4 @@ def test_an_index_whose_model_is_converted(notes: Path, tiny_model: Path) -> Non
         assert why.score == hit.score
         assert why.steps >= 16
         assert abs(why.residual) < 0.01 * abs(hit.score)
-        assert abs(why.audit.drift or 0) < 1e-5
+        assert abs(why.drift or 0) < 1e-5

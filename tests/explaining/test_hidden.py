@@ -216,7 +216,7 @@ def test_in_every_format_what_is_marked_is_what_is_named(
         assert text[hit.start : hit.end] == hit.text == why.passage
         assert_highlights_lie_on_words(why, text, places, hit.start)
         assert abs(why.residual) < 1e-6
-        assert why.audit.drift == pytest.approx(0, abs=1e-6)
+        assert why.drift == pytest.approx(0, abs=1e-6)
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
         n_occurrences += len(list(assert_occurrences(hit, why, text, set(places))))
     assert n_occurrences

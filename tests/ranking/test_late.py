@@ -76,8 +76,8 @@ def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: b
     index = search.Index.build(notes, model=str(tiny_model), token_vectors=stored)
     hits = index.query(QUERY, k=100, mode=mode, rerank="late")
     for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):
-        assert abs(why.audit.residual) < 1e-6
-        assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-6)
+        assert abs(why.residual) < 1e-6
+        assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
         assert why.late is not None and why.late.sum() == pytest.approx(LATE_SHARE * hit.reranked, abs=1e-9)
         assert np.count_nonzero(why.late, axis=1).max() == 1  # each token has one partner

@@ -35,7 +35,7 @@ def test_pooler_ranks_and_has_addends_that_are_not_exact(notes: Path, tiny_model
     hit = index.query("key")[0]
     why = index.explain("key", hit)
     assert why.steps > 0
-    assert why.audit.addends == pytest.approx(hit.score, abs=0.02)
+    assert why.addends == pytest.approx(hit.score, abs=0.02)
 
 
 def test_threads_share_an_index(notes: Path, tiny_model: Path) -> None:

@@ -107,9 +107,6 @@ def test_tables_have_names_that_are_unique(tiny_model: Path) -> None:
         why.to_pandas("cosines")  # type: ignore[arg-type]
     assert list(sentences().to_pandas().columns) == ["sentence 0", "sentence 1", "sentence 2"]
     hits = Hits([HIT, replace(HIT, rank=2, explanation=why)]).to_pandas()
-    repeated = replace(sentences(), rows=("a", "b", "a"), columns=("a", "b", "a")).to_pandas()
-    assert list(repeated.index) == list(repeated.columns) == ["1: a", "2: b", "3: a"]
-    assert isinstance(Hits([HIT, HIT])[:1], Hits) and Hits([HIT])[0] is HIT
     assert list(hits["rank"]) == [1, 2] and "explanation" not in hits
 
 

@@ -17,7 +17,7 @@ from search.ranking.where import parse
 from search.records.comparisons import Contrast, Difference, Similarities, WhyNot
 from search.records.contents import DocumentText, StoredFile, StoredPassage
 from search.records.documents import NamedDocument
-from search.records.explanations import Highlight, Partner, Share, Term
+from search.records.explanations import Highlight, Partner, Term
 from search.records.hits import Hit
 from search.records.inspections import (
     Attention,
@@ -174,7 +174,6 @@ def evil_pages() -> list[page.Page]:
     compared = Contrast(
         EVIL, EVIL_HIT, EVIL_HIT, (Difference(EVIL, "word", 0, 3, 0.5, 0.25, partners, partners),)
     )
-    shares = (Share(EVIL, "word", 0, 3, 0.5, partners),)
     standing = WhyNot(
         EVIL,
         EVIL,
@@ -186,7 +185,6 @@ def evil_pages() -> list[page.Page]:
         hit=EVIL_HIT,
         last=EVIL_HIT,
         contrast=compared,
-        shares=shares,
     )
     words = tuple(replace(word, text=EVIL) for word in WORDS)
     tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
@@ -319,13 +317,10 @@ def test_a_gap_is_split_by_word_with_both_signs() -> None:
     ],
 )
 def test_where_a_document_stands(changes: dict[str, Any], heading: str, said: str) -> None:
-    shares = (Share("key", "word", 4, 7, 0.5, (Partner("lock", 0.1),)),)
-    standing = WhyNot("the key", "keys.md", 3, 3, 20, "found", hit=OTHER, shares=shares)
+    standing = WhyNot("the key", "keys.md", 3, 3, 20, "found", hit=OTHER)
     found = draw.why_not(replace(standing, **changes), ASKED)
     assert found.heading == heading and said in seen(found)
     assert "keys.md" in seen(found)
-    if standing.hit is not None and changes["cause"] != "not indexed":
-        assert "key with lock +0.5000" in seen(found)
 
 
 def test_tokens_lengths_and_what_layers_do() -> None:

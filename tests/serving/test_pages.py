@@ -99,7 +99,10 @@ def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, i
     (way,) = links(found.text, r'<a href="(/why-not[^"]*document=\d+)"><bdi>deep/time.txt</bdi>')
     standing = index.why_not(QUERY, "deep/time.txt", 1, per_document=1)
     page = client.get(way).text
-    assert f"ranks {standing.rank} of {standing.passages} passages, and 1 hits were asked for" in page
+    assert (
+        f"ranks {standing.hit and standing.hit.rank} of {standing.passages} passages, and 1 hits were asked for"
+        in page
+    )
 
 
 def test_why_a_passage_is_like_another(client: TestClient, index: Index) -> None:

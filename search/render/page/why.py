@@ -361,7 +361,6 @@ def why_not(standing: WhyNot, asked: _Asked) -> Page:
     if standing.hit is not None:
         last = _hit("The last hit", standing.last, asked) if standing.contrast and standing.last else ""
         parts.append(f'<div class="two">{last}{_hit("Its best passage", standing.hit, asked)}</div>')
-    parts.append(_matched(standing))
     if standing.contrast is not None:
         parts.append(f"<h2>What it lacks against the last hit</h2>{_gap(standing.contrast, 'last', 'it')}")
     parts.append(f'<p><a href="{link("/why-not", **asked)}">Ask about another document</a></p>')
@@ -412,19 +411,6 @@ def _hit(name: str, hit: Hit, asked: _Asked) -> str:
     return f"""<section class="panel"><h2>{name}</h2><p><b class="score">{hit.score:.4f}</b>{stands}</p>
 <p>{isolated(where(hit))} <span class="faint">{named(hit)}</span></p>{under}
 <p dir="auto">{text(snippet(hit))}</p><p><a href="{why}">Why this score</a></p></section>"""
-
-
-def _matched(standing: WhyNot) -> str:
-    """The words of the query that its best passage was matched on."""
-    end = max((share.contribution for share in standing.matched_on), default=0.0)
-    rows = "".join(
-        f'<tr><th scope="row">{text(share_name(share))}{_with(share.partners)}</th>'
-        f"<td>{signed(share.contribution)}</td><td>{bar(share.contribution, end)}</td></tr>"
-        for share in standing.matched_on
-    )
-    return (
-        f'<h2>What it was matched on</h2><table class="added"><tbody>{rows}</tbody></table>' if rows else ""
-    )
 
 
 def _gap(compared: Contrast, a: str, b: str) -> str:

@@ -225,7 +225,7 @@ def why_not(
         document=standing.document,
         cause=standing.cause,
         said=" ".join(filter(None, (answer(standing), WAYS_OUT.get(standing.reason)))),
-        rank=standing.rank,
+        rank=hit.rank if hit else None,
         id=str(PassageId(name, generation, hit.passage_id)) if hit else None,
         place=place(hit.document, hit.line_start, hit.line_end) if hit else None,
         score=round(hit.score, 4) if hit else None,
