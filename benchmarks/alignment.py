@@ -131,17 +131,18 @@ def read(file: Path) -> Iterator[Judged]:
 
 def measure(judged: Judged, encoder: search.Encoder, figures: Figures, all_layers: bool) -> None:
     a, b = judged.texts
-    why = search.explain(a, b, layer=["middle", *range(encoder.n_layers + 1)], model=encoder)
+    why = search.explain(a, b, model=encoder)
     figures.add("search.explain", aligned(why, judged), judged)
     marks_too = aligned(why, judged, punctuation=True)
     figures.add("search.explain, punctuation too", marks_too, judged, punctuation=True)
     figures.add("mutual best cosine", greedy(why, judged).mutual, judged)
-    last = greedy(why.at(encoder.n_layers), judged)
+    last = greedy(search.explain(a, b, layer="last", model=encoder), judged)
     figures.add("greedy, last layer", last.forth | last.back, judged)
     figures.add("greedy, last layer, one way", last.forth, judged)
     for layer in range(encoder.n_layers + 1) if all_layers else ():
-        figures.add(f"search.explain, layer {layer}", aligned(why.at(layer), judged), judged)
-        figures.add(f"mutual best cosine, layer {layer}", greedy(why.at(layer), judged).mutual, judged)
+        why = search.explain(a, b, layer=layer, model=encoder)
+        figures.add(f"search.explain, layer {layer}", aligned(why, judged), judged)
+        figures.add(f"mutual best cosine, layer {layer}", greedy(why, judged).mutual, judged)
 
 
 def aligned(why: Explanation, judged: Judged, punctuation: bool = False) -> Pairs:

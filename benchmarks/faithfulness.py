@@ -112,7 +112,7 @@ def explained_texts(encoder: search.Encoder, query: str, texts: Sequence[str]) -
     layer = middle_layer(encoder.n_layers)
     (asked,) = encoder.tokens([query], role="query", layers=[layer, -1])
     return [
-        explain_pair(asked, text, encoder=encoder, layers=[layer], roles=("query", "document"))
+        explain_pair(asked, text, encoder=encoder, layer=layer, roles=("query", "document"))
         for text in encoder.tokens(texts, role="document", layers=[layer, -1])
     ]
 

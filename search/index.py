@@ -467,7 +467,7 @@ class Index:
         query: Query,
         hit: Hit | int,
         *,
-        layer: Layer | Sequence[Layer] | None = None,
+        layer: Layer | None = None,
         **options: Unpack[RankingOptions],
     ) -> Explanation:
         """Why a passage has its score for a query.
@@ -476,7 +476,7 @@ class Index:
             query: as it was given to `query`.
             hit: one of the hits, whose score is then explained exactly, or a passage id.
             layer: of the matrix of cosines: 0 is the embedding layer, "last" the last hidden state, "middle" the
-                default; or several, [0, "last"], see `search.explain`.
+                default.
             mode, weight, phrases, without: as for `query`, for a passage id; a hit knows its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
@@ -493,7 +493,7 @@ class Index:
         query: Query,
         hits: Sequence[Hit | int],
         *,
-        layer: Layer | Sequence[Layer] | None = None,
+        layer: Layer | None = None,
         **options: Unpack[RankingOptions],
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
@@ -867,7 +867,7 @@ class Index:
         self,
         query: str | Question | EncodedQuery,
         ranking: Ranking,
-        layer: Layer | Sequence[Layer] | None = None,
+        layer: Layer | None = None,
     ) -> Explainer:
         from search.explaining.explainer import Explainer
 

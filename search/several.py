@@ -148,14 +148,14 @@ class Indexes:
         query: Query,
         hit: Hit,
         *,
-        layer: Layer | Sequence[Layer] | None = None,
+        layer: Layer | None = None,
         **options: Unpack[RankingOptions],
     ) -> Explanation:
         """Why a hit has its score for a query; as `Index.explain`."""
         return self.of(hit).explain(query, hit, layer=layer, **options)
 
     def explain_all(
-        self, query: Query, hits: Sequence[Hit], *, layer: Layer | Sequence[Layer] | None = None
+        self, query: Query, hits: Sequence[Hit], *, layer: Layer | None = None
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query."""
         return self._of_each(hits, lambda index, its: index.explain_all(query, its, layer=layer))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.explaining.explanation import explain_pair, similarity_layers, similarity_matrix
+from search.explaining.explanation import explain_pair, similarity_layer, similarity_matrix
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 
@@ -68,7 +68,7 @@ def explain(
     query: str,
     passage: str,
     *,
-    layer: Layer | Sequence[Layer] | None = None,
+    layer: Layer | None = None,
     model: str | Encoder = DEFAULT_MODEL,
     pooling: str | None = None,
 ) -> Explanation:
@@ -76,17 +76,16 @@ def explain(
 
     Args:
         layer: whose token vectors `similarity` compares: 0 is the embedding layer, "last" the last hidden state,
-            "middle" (the default) the one that tells best which word is like which. Of several, [0, "last"], the
-            first is `similarity`, and all are in `similarities`, from one pass through the model.
+            "middle" (the default) the one that tells best which word is like which.
 
     Raises:
         InputError: there is no such layer.
         TextTooLong: a text has more tokens than the model reads.
     """
     encoder = _encoder_of(model, pooling)
-    layers = similarity_layers(layer, encoder.n_layers)
-    query_tokens, passage_tokens = encoder.tokens([query, passage], layers=[*layers, -1])
-    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layers=layers)
+    number = similarity_layer(layer, encoder.n_layers)
+    query_tokens, passage_tokens = encoder.tokens([query, passage], layers=[number, -1])
+    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layer=number)
 
 
 def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:

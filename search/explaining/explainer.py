@@ -19,7 +19,7 @@ from search.corpus import Skipped, SourceFile, documents, load
 from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
 from search.explaining.addends import AddendFinder, Addends, Found
-from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layers
+from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layer
 from search.indexing.plan import listed as walked
 from search.ranking.freshness import as_of_now, since_indexed
 from search.ranking.fusion import Fusion
@@ -118,12 +118,12 @@ class Explainer:
         query: str | Question | EncodedQuery,
         ranking: Ranking,
         offline: bool = False,
-        layer: Layer | Sequence[Layer] | None = None,
+        layer: Layer | None = None,
     ) -> None:
         self._store, self._encoder, self._offline = store, encoder, offline
         self._ranking = ranking
-        self._layers = similarity_layers(layer, encoder.n_layers)
-        layers = [*self._layers, -1]
+        self._layer = similarity_layer(layer, encoder.n_layers)
+        layers = [self._layer, -1]
         with query_fits():
             if isinstance(query, Question):
                 query = encoded_question(query, ranking, encoder, store, explained=True)
@@ -240,7 +240,7 @@ class Explainer:
                 contexts=[hit.context for hit in hits],
                 hidden=[hit.hidden for hit in hits],
                 role="document",
-                layers=[*self._layers, -1],
+                layers=[self._layer, -1],
             )
         addends = [self._finder.of(*one) for one in zip(hits, found, vectors, strict=True)]
         return [self._whole(*one) for one in zip(hits, vectors, addends, strict=True)]
@@ -252,7 +252,7 @@ class Explainer:
         else:
             assert self.query.tokens is not None
             explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
-        why: Explanation = explain(encoder=self._encoder, layers=self._layers, offline=self._offline)
+        why: Explanation = explain(encoder=self._encoder, layer=self._layer, offline=self._offline)
         return replace(
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,

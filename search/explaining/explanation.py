@@ -15,7 +15,7 @@ of its part, stand below each other, and what is no text, or not taken apart, is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -98,33 +98,23 @@ def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
 
 
-def similarity_layers(asked: Layer | Sequence[Layer] | None, n_layers: int) -> list[int]:
-    """The layers whose cosines are asked for, each once, counted from the embedding layer, 0.
+def similarity_layer(asked: Layer | None, n_layers: int) -> int:
+    """The layer whose cosines are asked for, counted from the embedding layer, 0.
 
     Args:
-        asked: numbers, negative ones counted from the last as Python counts, "middle" or "last"; None is "middle".
+        asked: a number, a negative one counted from the last as Python counts, "middle" or "last"; None is "middle".
 
     Raises:
         InputError: the model has no such layer.
     """
-    several = isinstance(asked, Iterable) and not isinstance(asked, str)
-    wanted: list[Any] = list(asked) if several else ["middle" if asked is None else asked]  # type: ignore[arg-type]
-    named = {"middle": middle_layer(n_layers), "last": n_layers}
-    unknown = [
-        repr(layer)
-        for layer in wanted
-        if not (layer in named if isinstance(layer, str) else _is_number(layer))
-    ]
-    if not wanted or unknown:
-        shown = unknown[0] if wanted else "named"
-        raise InputError(f"there is no layer {shown}. Give its number, 0 to {n_layers}, 'middle' or 'last'.")
-    numbers = (named[layer] if isinstance(layer, str) else int(layer) for layer in wanted)
-    return list(dict.fromkeys(layer_number(number, n_layers) for number in numbers))
-
-
-def _is_number(layer: object) -> bool:
-    """An integer of Python or NumPy; True, which Python counts as 1, is none."""
-    return isinstance(layer, Integral) and not isinstance(layer, bool)
+    middle = middle_layer(n_layers)
+    named: dict[object, object] = {None: middle, "middle": middle, "last": n_layers}
+    found = named.get(asked, asked)
+    if not isinstance(found, Integral) or isinstance(found, bool):
+        raise InputError(
+            f"there is no layer {asked!r}. Give its number, 0 to {n_layers}, 'middle' or 'last'."
+        )
+    return layer_number(int(found), n_layers)
 
 
 def explain_pair(
@@ -132,21 +122,20 @@ def explain_pair(
     passage: TokenVectors,
     *,
     encoder: Encoder,
-    layers: Sequence[int],
+    layer: int,
     roles: tuple[Role | None, Role | None] = (None, None),
     offline: bool = False,
 ) -> Explanation:
     """Explain the cosine of two texts, as if it was all of a score.
 
     Args:
-        query, passage: from `encoder`, with the last layer and `layers`.
-        layers: of the similarity matrices; the first is that of `Explanation.similarity`.
+        query, passage: from `encoder`, with the last layer and `layer`.
+        layer: of the similarity matrix.
         roles: what the two texts were encoded as.
         offline: never call out to the hub, should the model be needed in PyTorch.
     """
     cosine = float(query.embedding @ passage.embedding)
     contributions, steps = _contributions(query, passage, encoder, roles, offline)
-    by_layer = {layer: similarity_matrix(query.layers[layer], passage.layers[layer]) for layer in layers}
     return Explanation(
         query=query.text,
         passage=passage.text,
@@ -154,9 +143,8 @@ def explain_pair(
         hidden=passage.hidden,
         query_tokens=query.tokens,
         passage_tokens=passage.tokens,
-        similarity=by_layer[layers[0]],
-        similarity_layer=layers[0],
-        similarities=by_layer,
+        similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),
+        similarity_layer=layer,
         n_layers=encoder.n_layers,
         contributions=contributions,
         terms=(),
@@ -205,7 +193,7 @@ def explain_parts(
     embedding: Matrix,
     *,
     encoder: Encoder,
-    layers: Sequence[int],
+    layer: int,
     weight: float,
     offline: bool = False,
 ) -> Explanation:
@@ -224,20 +212,15 @@ def explain_parts(
             others.append(Term(part.name, added, kind="like"))
         elif mine is not None:
             roles: tuple[Role, Role] = (part.role, "document")
-            pair = explain_pair(mine, passage, encoder=encoder, layers=layers, roles=roles, offline=offline)
+            pair = explain_pair(mine, passage, encoder=encoder, layer=layer, roles=roles, offline=offline)
             wholes.append((part.factor, pair))
     texts = [whole.query for _, whole in wholes]
     _, first = wholes[0]
-    by_layer: dict[int, Matrix] = {
-        layer: np.vstack([whole.similarities[layer] for _, whole in wholes]).astype(np.float32)
-        for layer in layers
-    }
     return replace(
         first,
         query="\n".join(texts),
         query_tokens=_in_a_row([whole.query_tokens for _, whole in wholes], texts),
-        similarity=by_layer[layers[0]],
-        similarities=by_layer,
+        similarity=np.vstack([whole.similarity for _, whole in wholes]).astype(np.float32),
         contributions=np.vstack([factor * whole.contributions for factor, whole in wholes]),
         terms=tuple(others),
         steps=max(whole.steps for _, whole in wholes),

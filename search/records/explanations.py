@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from search.errors import InputError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy import ufunc
     from pandas import DataFrame
 
-    from search.records.tokens import Layer, Matrix, Vector
+    from search.records.tokens import Matrix, Vector
 
 NEIGHBOURS = 0.15  # what their cosine counts in an alignment; 0.1 to 0.3 give the same F1 to 0.002
 
@@ -121,7 +121,6 @@ class Explanation(Displayed):
         query_tokens, passage_tokens: the q and p tokens, special tokens included.
         similarity: (q, p) float32 cosines of token vectors at layer `similarity_layer`: which word is
             like which. They do not sum to anything. Row i is of query_tokens[i], column j of passage_tokens[j].
-        similarities: the same by layer, of every layer that was asked for; see `at`.
         n_layers: how many layers the model has; 0 is the embedding layer. None where it is not known.
         contributions: (q, p) float64 addends of the cosine of the two embeddings, from the last layer:
             what made the score. `contributions.sum()` is `cosine` but for rounding.
@@ -156,33 +155,11 @@ class Explanation(Displayed):
     steps: int = 0
     late: Matrix | None = None
     hidden: Spans = ()
-    similarities: Mapping[int, Matrix] = field(default_factory=dict)
     n_layers: int | None = None
 
     def __repr__(self) -> str:
         size = f"{len(self.query_tokens)} x {len(self.passage_tokens)} tokens"
         return f"<Explanation of {self.score:.3f}: {self.query!r}, {size}, residual {self.residual:+.1e}>"
-
-    def at(self, layer: Layer) -> Explanation:
-        """The same with the cosines of another layer that was asked for, so also its words and alignment.
-
-        Args:
-            layer: as of `search.explain`: a number, negative ones from the last on, "middle" or "last".
-
-        Raises:
-            InputError: it was not.
-        """
-        number: object = layer
-        if self.n_layers is not None:
-            number = {"middle": middle_layer(self.n_layers), "last": self.n_layers}.get(layer, layer)  # type: ignore
-            if isinstance(number, int) and number < 0:
-                number += self.n_layers + 1
-        if number not in self.similarities:
-            there = ", ".join(map(str, self.similarities)) or "none"
-            raise InputError(
-                f"layer {layer!r} was not computed; there are: {there}. Ask for several at once: layer=[0, 3, 'last']."
-            )
-        return replace(self, similarity=self.similarities[number], similarity_layer=number)  # type: ignore
 
     def plot(
         self,

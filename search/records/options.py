@@ -151,7 +151,7 @@ class MatrixOptions(TypedDict, total=False):
 
     explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
     layer: Annotated[
-        Layer | Sequence[Layer] | None,
+        Layer | None,
         Option(None, "Layer whose token vectors are compared. Default: middle.", "N|middle|last", "Matrix"),
     ]
 

@@ -36,7 +36,6 @@ _DERIVED: dict[str, tuple[str, ...]] = {
 _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Answer": ("passage",),
     "Evaluation": ("settings", "comparisons", "notes"),
-    "Explanation": ("similarities",),
     "Copy": ("file",),
     "Hit": ("explanation", "file"),
     "StoredPassage": ("file", "metadata", "path", "title"),

@@ -56,12 +56,12 @@ def unit(vectors: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def whys(index: search.Index) -> list[tuple[search.Hit, search.Explanation]]:
-    """Explanations at all layers, of the first hits of some queries in all modes."""
+    """Explanations of the first hits of some queries in all modes."""
     return [
         (hit, hit.explanation)
         for query in QUERIES[:4]
         for mode in ("hybrid", "dense", "lexical")
-        for hit in index.query(query, k=4, mode=mode, explain=True, layer=LAYERS)
+        for hit in index.query(query, k=4, mode=mode, explain=True)
         if hit.explanation
     ]
 
@@ -102,20 +102,20 @@ def test_contributions_are_products_of_token_vectors(whys: Whys, tiny_model: Pat
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_the_matrix_of_a_layer_has_the_cosines_of_its_vectors(
-    whys: Whys, tiny_model: Path, layer: int
+    index: search.Index, whys: Whys, tiny_model: Path, layer: int
 ) -> None:
-    for _, why in whys[::3]:
+    for hit, whole in whys[::3]:
+        why = index.explain(whole.query, hit, layer=layer)
         q, p = (states(tiny_model, tokens)[0][layer] for tokens in (why.query_tokens, why.passage_tokens))
-        np.testing.assert_allclose(why.at(layer).similarity, unit(q) @ unit(p).T, atol=1e-5)
+        np.testing.assert_allclose(why.similarity, unit(q) @ unit(p).T, atol=1e-5)
 
 
 def test_layers_have_names(index: search.Index, whys: Whys) -> None:
     hit, why = whys[0]
-    for name, number in (("middle", 1), ("last", 3), (-1, 3)):
-        np.testing.assert_allclose(
-            index.explain(why.query, hit, layer=name).similarity, why.at(number).similarity, atol=1e-6
-        )
-    np.testing.assert_allclose(index.explain(why.query, hit).similarity, why.at(1).similarity, atol=1e-6)
+    for name, number in ((None, 1), ("middle", 1), ("last", 3), (-1, 3)):
+        one, same = (index.explain(why.query, hit, layer=layer) for layer in (name, number))
+        np.testing.assert_allclose(one.similarity, same.similarity, atol=1e-6)
+        assert one.similarity_layer == number
     with pytest.raises(search.InputError):
         index.explain(why.query, hit, layer=4)
 
@@ -263,7 +263,7 @@ def test_embeddings_are_pooled_as_they_are_called(tiny_model: Path, pooling: str
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_two_texts_are_explained_by_every_pooling(tiny_model: Path, pooling: str) -> None:
     folder, encoder = tiny_model, search.Encoder(str(tiny_model), pooling=pooling)
-    why = search.explain(TEXTS[0], TEXTS[2], model=encoder, layer=[0, 3])
+    why = search.explain(TEXTS[0], TEXTS[2], model=encoder, layer=0)
     vectors = [pooled(folder, tokens, pooling) for tokens in (why.query_tokens, why.passage_tokens)]
     assert why.pooling == pooling
     assert why.score == pytest.approx(cosine(*vectors), abs=1e-5)
@@ -277,4 +277,4 @@ def test_two_texts_are_explained_by_every_pooling(tiny_model: Path, pooling: str
             addends[i, j] += q[i, dimension] * p[j, dimension]
         lengths = np.linalg.norm(q.max(axis=0)) * np.linalg.norm(p.max(axis=0))
         np.testing.assert_allclose(why.contributions, addends / lengths, atol=1e-5)
-    np.testing.assert_allclose(why.at(0).similarity[0, 0], 1, atol=1e-5)  # the embedding of [CLS]
+    np.testing.assert_allclose(why.similarity[0, 0], 1, atol=1e-5)  # the embedding of [CLS]

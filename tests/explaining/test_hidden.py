@@ -84,7 +84,7 @@ def test_a_text_with_marks_is_explained_as_the_one_without(
             query,
             *tiny.tokens([one], contexts=[context], hidden=[spans], layers=[layer, -1]),
             encoder=tiny,
-            layers=[layer],
+            layer=layer,
         )
         for one, spans in ((text, hidden), (read, ()))
     ]

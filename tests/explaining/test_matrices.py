@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 import search
 from search.encoding import Encoder
 from search.errors import InputError
-from search.explaining.explanation import contribution_matrix, similarity_layers, similarity_matrix
+from search.explaining.explanation import contribution_matrix, similarity_layer, similarity_matrix
 
 # Query tokens (1, 0) and (0, 2); passage tokens (3, 4), (0, 1) and (-1, 0).
 QUERY = np.array([[1, 0], [0, 2]], dtype=np.float32)
@@ -35,7 +35,7 @@ def test_contributions_by_hand() -> None:
 
 
 def test_contributions_of_max_pooling_by_hand() -> None:
-    # largest values: query (1, 2) from tokens 0 and 1, passage (3, 4) both from token 0
+    # largest values: query (1, 2) from tokens 0 and 1, passage (3, 4) last from token 0
     expected = np.array([[3, 0, 0], [8, 0, 0]]) / (5**0.5 * 5)
     np.testing.assert_allclose(contribution_matrix(QUERY, PASSAGE, "max"), expected, rtol=1e-12)
 
@@ -85,33 +85,24 @@ def test_every_layer_is_that_of_transformers(which: str, request: pytest.Fixture
     encoder: Encoder = request.getfixturevalue(which)
     expected = by_transformers(encoder.files.folder, A, B)
     assert len(expected) == encoder.n_layers + 1
-    several = search.explain(A, B, layer=range(len(expected)), model=encoder)
-    assert sorted(several.similarities) == list(range(len(expected)))
+    last = search.explain(A, B, layer=-1, model=encoder)
+    assert last.similarity_layer == encoder.n_layers
     for layer, cosines in enumerate(expected):
         why = search.explain(A, B, layer=layer, model=encoder)
         np.testing.assert_allclose(why.similarity, cosines, atol=1e-6)
         assert (why.similarity_layer, why.n_layers) == (layer, encoder.n_layers)
-        np.testing.assert_array_equal(several.at(layer).similarity, why.similarity)
-        np.testing.assert_array_equal(why.contributions, several.contributions)
-    assert several.at("last").similarity_layer == several.at(-1).similarity_layer == encoder.n_layers
-    assert several.at("middle").similarity_layer == search.explain(A, B, model=encoder).similarity_layer
-    for layer in (0, "first", 1.0):
-        with pytest.raises(InputError, match=r"was not computed; there are: \d+\. Ask for several"):
-            search.explain(A, B, layer="last", model=encoder).at(layer)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(why.contributions, last.contributions)
 
 
 def test_layers_have_numbers_and_names() -> None:
-    assert similarity_layers(None, 6) == similarity_layers("middle", 6) == [3]
-    assert similarity_layers("last", 6) == similarity_layers(-1, 6) == [6]
-    assert similarity_layers(0, 6) == [0]
-    assert similarity_layers(["last", 0, -1, "middle"], 6) == [6, 0, 3]
-    assert similarity_layers(np.arange(7), 6) == list(range(7))  # type: ignore[arg-type]
-    for number in (1.5, True, [0, 1.5]):
-        with pytest.raises(InputError, match=r"there is no layer (1\.5|True)\. Give its number"):
-            similarity_layers(number, 6)  # type: ignore[arg-type]
-    for wrong, said in ((7, "layer 7 does not exist"), ("first", "no layer 'first'"), ([], "no layer named")):
-        with pytest.raises(InputError, match=said):
-            similarity_layers(wrong, 6)  # type: ignore[arg-type]
+    assert similarity_layer(None, 6) == similarity_layer("middle", 6) == 3
+    assert similarity_layer("last", 6) == similarity_layer(-1, 6) == 6
+    assert similarity_layer(0, 6) == similarity_layer(np.int64(0), 6) == 0  # type: ignore[arg-type]
+    for wrong in (1.5, True, "first"):
+        with pytest.raises(InputError, match=r"there is no layer (1\.5|True|'first')\. Give its number"):
+            similarity_layer(wrong, 6)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="layer 7 does not exist"):
+        similarity_layer(7, 6)
 
 
 @pytest.fixture
@@ -124,16 +115,15 @@ def test_an_index_takes_layers_too(index: search.Index) -> None:
         index.query("key", layer=1)
     (hit,) = index.query("find the key", k=1)
     middle = index.explain("find the key", hit)
-    both = index.explain("find the key", hit, layer=["last", 0])
-    assert (middle.similarity_layer, both.similarity_layer, sorted(both.similarities)) == (1, 3, [0, 3])
+    last = index.explain("find the key", hit, layer="last")
+    assert (middle.similarity_layer, last.similarity_layer) == (1, 3)
     (asked,) = index.encoder.tokens(["find the key"])
     (found,) = index.encoder.tokens([hit.text], contexts=[hit.context], hidden=[hit.hidden])
     expected = similarity_matrix(asked.vectors, found.vectors)
-    np.testing.assert_allclose(both.similarity, expected, atol=1e-6)
+    np.testing.assert_allclose(last.similarity, expected, atol=1e-6)
     assert not np.allclose(middle.similarity, expected, atol=1e-3)
     parts = index.explain(search.Question.of("find", ("the key", 0.5)), hit, layer="last")
     assert parts.similarity.shape == parts.contributions.shape
-    assert list(parts.similarities) == [3]
 
 
 @pytest.mark.parametrize(
@@ -159,8 +149,8 @@ def test_hits_come_with_their_explanations(index: search.Index, options: dict[st
 def test_several_indexes_explain_their_hits(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         search.Index.build(notes, index=str(tmp_path / name), model=str(tiny_model))
-    both = search.Indexes.open([tmp_path / "a", tmp_path / "b"])
-    hits = both.query("find the key", k=4, explain=True)
+    last = search.Indexes.open([tmp_path / "a", tmp_path / "b"])
+    hits = last.query("find the key", k=4, explain=True)
     assert {hit.index for hit in hits} == {str(tmp_path / "a"), str(tmp_path / "b")}
     for hit in hits:
         assert hit.explanation is not None
