@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import SearchError, quoted
@@ -20,7 +20,9 @@ from search.records.options import (
     WEIGHT,
     BuildOptions,
     CandidateOptions,
+    ExplainOptions,
     FilterOptions,
+    LayerOptions,
     LimitOptions,
     MatrixOptions,
     QueryOptions,
@@ -32,7 +34,6 @@ from search.records.options import (
     SimilarOptions,
     documented,
     parts_of,
-    require_matrices,
 )
 from search.store.database import read_meta
 from search.store.layout import DATABASE, is_index, only_read, place_for, streamed
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from search.records.reports import Changes, CheckReport, Moved, Progress, Report, Status
     from search.records.tokens import Layer
     from search.store.conditions import Where
+
+    AnyHit: TypeAlias = Hit | int | str | Path
 
 
 class Index:
@@ -392,7 +395,6 @@ class Index:
         where, question = self._filter(**filter_options) if filter_options else None, as_question(text)
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
-        require_matrices(explained, matrix_options.get("layer"))
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self._encoded(question, ranking)
         reranker = self._reranker(query, ranking) if ranking.rerank else None
@@ -462,14 +464,7 @@ class Index:
         question = as_question(query)
         return highlights(self._store, question if isinstance(question, str) else question.words_of, hits)
 
-    def explain(
-        self,
-        query: Query,
-        hit: Hit | int,
-        *,
-        layer: Layer | None = None,
-        **options: Unpack[RankingOptions],
-    ) -> Explanation:
+    def explain(self, query: Query, hit: Hit | int, **options: Unpack[ExplainOptions]) -> Explanation:
         """Why a passage has its score for a query.
 
         Args:
@@ -486,26 +481,16 @@ class Index:
         Raises:
             InputError: an empty query, an id that is none, or no such layer.
         """
-        return self.explain_all(query, [hit], layer=layer, **options)[0]
+        return self.explain_all(query, [hit], **options)[0]
 
     def explain_all(
-        self,
-        query: Query,
-        hits: Sequence[Hit | int],
-        *,
-        layer: Layer | None = None,
-        **options: Unpack[RankingOptions],
+        self, query: Query, hits: Sequence[Hit | int], **options: Unpack[ExplainOptions]
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
-        return self._explainer(as_question(query), Ranking.of(**options), layer).explain(hits)
+        ranking_options, layer = parts_of(options, RankingOptions, LayerOptions)
+        return self._explainer(as_question(query), Ranking.of(**ranking_options), **layer).explain(hits)
 
-    def contrast(
-        self,
-        query: Query,
-        a: Hit | int | str | Path,
-        b: Hit | int | str | Path,
-        **options: Unpack[RankingOptions],
-    ) -> Contrast:
+    def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
         """Why one passage stands above another for a query, word by word of the query.
 
         Args:
@@ -520,11 +505,7 @@ class Index:
 
     @documented(RankOptions)
     def why_not(
-        self,
-        query: Query,
-        what: str | Path | int,
-        k: int = 10,
-        **options: Unpack[RankOptions],
+        self, query: Query, what: str | Path | int, k: int = 10, **options: Unpack[RankOptions]
     ) -> WhyNot:
         """Where a document stands for a query, and why it is not among the hits.
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from search.ranking.question import Query
     from search.records.explanations import Explanation, Highlight
-    from search.records.options import QueryOptions, RankingOptions
-    from search.records.tokens import Layer
+    from search.records.options import ExplainOptions, QueryOptions
 
 Said = TypeVar("Said")
 
@@ -64,8 +63,6 @@ class Indexes:
         cls,
         what: Sequence[str | Path] | None = None,
         *,
-        model: str | None = None,
-        pooling: str | None = None,
         offline: bool = False,
         engine: str = "auto",
     ) -> Indexes:
@@ -74,7 +71,7 @@ class Indexes:
         Args:
             what: each as for `Index.open`; None means all in the user's data folder, of which those that cannot be
                 read are left out, with a note.
-            model, pooling, offline, engine: as for `Index.open`.
+            offline, engine: as for `Index.open`.
 
         Raises:
             IndexNotFound: there is no such index, or none at all.
@@ -82,7 +79,7 @@ class Indexes:
         opened, notes = [], []
         for one in what or all_indexes():
             try:
-                index = Index.open(one, model=model, pooling=pooling, offline=offline, engine=engine)
+                index = Index.open(one, offline=offline, engine=engine)
                 opened.append(index)
             except SearchError as error:
                 if what:
@@ -143,22 +140,15 @@ class Indexes:
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         return Hits(hits)
 
-    def explain(
-        self,
-        query: Query,
-        hit: Hit,
-        *,
-        layer: Layer | None = None,
-        **options: Unpack[RankingOptions],
-    ) -> Explanation:
+    def explain(self, query: Query, hit: Hit, **options: Unpack[ExplainOptions]) -> Explanation:
         """Why a hit has its score for a query; as `Index.explain`."""
-        return self.of(hit).explain(query, hit, layer=layer, **options)
+        return self.of(hit).explain(query, hit, **options)
 
     def explain_all(
-        self, query: Query, hits: Sequence[Hit], *, layer: Layer | None = None
+        self, query: Query, hits: Sequence[Hit], **options: Unpack[ExplainOptions]
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query."""
-        return self._of_each(hits, lambda index, its: index.explain_all(query, its, layer=layer))
+        return self._of_each(hits, lambda index, its: index.explain_all(query, its, **options))
 
     def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
         """What counts in the text of each hit; as `Index.highlights`."""

@@ -146,14 +146,23 @@ class SimilarOptions(SelectionOptions, FilterOptions, total=False):
     """Which part of a ranking is shown, of the passages that pass a filter."""
 
 
-class MatrixOptions(TypedDict, total=False):
-    """Whether hits come with their explanations, and at which layers these compare tokens."""
+class LayerOptions(TypedDict, total=False):
+    """At which layer an explanation compares tokens."""
 
-    explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
     layer: Annotated[
         Layer | None,
         Option(None, "Layer whose token vectors are compared. Default: middle.", "N|middle|last", "Matrix"),
     ]
+
+
+class ExplainOptions(RankingOptions, LayerOptions, total=False):
+    """What an explanation takes."""
+
+
+class MatrixOptions(LayerOptions, total=False):
+    """Whether hits come with their explanations, and at which layer these compare tokens."""
+
+    explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
 
 
 class QueryOptions(RerankOptions, SimilarOptions, MatrixOptions, total=False):
@@ -403,12 +412,3 @@ class Ranking:
     def by_meaning(self) -> bool:
         """Whether embeddings are compared."""
         return self.weight > 0
-
-
-def require_matrices(explain: bool, layer: object) -> None:
-    """
-    Raises:
-        InputError: a query names a layer, and no matrices are made.
-    """
-    if layer is not None and not explain:
-        raise InputError("layer is of the matrices that explain=True makes: give both, or leave it out.")
