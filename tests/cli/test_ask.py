@@ -38,7 +38,6 @@ def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
         if not one["path"].endswith(".csv"):
             assert source[one["start"] : one["end"]] == one["text"]
         assert one["margin"] == pytest.approx(one["start_logit"] + one["end_logit"] - one["null_score"])
-        assert one["score"] == one["probability"]
         assert f"    {one['score']:.3f}  {one['path']}:{one['line_start']}" in out
         assert f"«{' '.join(one['text'].split())}»" in " ".join(out.split())
     assert f"{found['more']:,} further answers not shown" in " ".join(out.split())
