@@ -10,7 +10,7 @@
     answer(question, text)    the spans of a text that answer a question
     tag(text)                 the class of each word: entities, parts of speech
     train(data, out)          fine-tune the encoder; train_classifier, train_tagger, train_reader: a task head on it
-    next_sentence(a, b)       whether a text follows another; next_sentences(texts): each neighbouring pair
+    next_sentence(a, b)       whether a text follows another
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index): of its passages
     train_labels(examples)    a linear head on frozen embeddings, judged; explain_label(text, head): its addends
 
@@ -46,7 +46,6 @@ from search.bert.labelling import label as label
 from search.bert.labelling import load_linear_head as load_linear_head
 from search.bert.pretraining import fill as fill
 from search.bert.pretraining import next_sentence as next_sentence
-from search.bert.pretraining import next_sentences as next_sentences
 from search.bert.tagging import tag as tag
 from search.bert.tokenizing import decode as decode
 from search.bert.tokenizing import ids_of as ids_of

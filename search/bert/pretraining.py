@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 import numpy as np
 import tokenizers
@@ -32,7 +31,6 @@ def fill(
     *,
     model: str,
     k: int = 5,
-    among: Sequence[str] = (),
     labels: Sequence[str] = (),
     offline: bool = False,
 ) -> Filled:
@@ -45,13 +43,11 @@ def fill(
         model: name or folder of a checkpoint with a masked-language head, such as bert-base-uncased. A sentence
             encoder has none.
         k: number of guesses.
-        among: candidates to score besides. Each must be one entry of the vocabulary, as a mask stands for one;
-            "##ing" is an entry that continues a word.
         labels: the right word of each mask, in their order; the loss is taken of them.
 
     Raises:
-        InputError: there is no mask, not a label for each mask, a candidate or a label is no single entry of the
-            vocabulary, or the text is empty, no valid Unicode or too long.
+        InputError: there is no mask, not a label for each mask, a label is no single entry of the vocabulary, or
+            the text is empty, no valid Unicode or too long.
         ModelError: the model cannot be found or loaded, has no such head or no mask token.
     """
     check_text(text)
@@ -71,7 +67,6 @@ def fill(
     for i, (start, end) in enumerate(places):
         before = text[:start]
         right = [_entry(head, before, labels[i])] if labels else []
-        scored = {_entry(head, before, word): None for word in among}
         best = np.argsort(-logits[i], kind="stable")[:k]
         masks.append(
             Mask(
@@ -79,7 +74,6 @@ def fill(
                 end=end,
                 label=next(iter(_guesses(head, logits[i], right)), None),
                 guesses=_guesses(head, logits[i], best.tolist()),
-                among=tuple(sorted(_guesses(head, logits[i], scored), key=lambda guess: guess.rank)),
             )
         )
     return Filled(text=text, masks=tuple(masks), vocabulary=logits.shape[1], model=head.name)
@@ -132,8 +126,8 @@ def _entry(head: Head, before: str, word: str) -> int:
     spelled = tokenizer.encode(f" {word}" if space else word, add_special_tokens=False)
     if len(spelled.ids) != 1 or unknown_id(tokenizer) in spelled.ids:
         raise InputError(
-            f"'{word}' is not one entry of the vocabulary of '{head.name}' but {len(spelled.ids)}: "
-            f"{' '.join(spelled.tokens)}. A mask stands for one entry and cannot score several. Take another word."
+            f"'{word}' is not one entry of '{head.name}' but {len(spelled.ids)}: {' '.join(spelled.tokens)}. "
+            "Take another word."
         )
     return int(spelled.ids[0])
 
@@ -152,40 +146,18 @@ def next_sentence(
         InputError: a text is empty or no valid Unicode, or both together are longer than the model reads.
         ModelError: the model cannot be found or loaded, or has no such head.
     """
-    given = None if follows is None else [follows]
-    return next_sentences([first, second], model=model, follows=given, offline=offline)[0]
-
-
-def next_sentences(
-    texts: Sequence[str], *, model: str, follows: Sequence[bool] | None = None, offline: bool = False
-) -> tuple[NextSentence, ...]:
-    """As `next_sentence`, of each text and the one after it.
-
-    Args:
-        texts: at least 2.
-        follows: of each neighbouring pair whether the second follows the first; then each has a loss.
-    """
-    if isinstance(texts, str) or len(texts) < 2:
-        raise InputError("there is nothing to compare: give a list of at least two texts.")
-    if follows is not None and len(follows) != len(texts) - 1:
-        raise InputError(f"pairs: {len(texts) - 1}, labels: {len(follows)}. Give one for each pair.")
-    for number, text in enumerate(texts, 1):
+    for number, text in enumerate((first, second), 1):
         check_text(text, f"text {number}")
     head = load_head("next", model, offline)
-    inputs = [head.encoded(*pair) for pair in pairwise(texts)]
-    logits = np.stack([output["logits"] for output in head.run(inputs)]).astype(np.float64)
-    likely = softmax(logits)[:, 0]  # label 0 is "is next"
-    losses = np.logaddexp.reduce(logits, axis=1)[:, None] - logits  # -ln, exact where the softmax rounds to 1
-    given = [None] * len(inputs) if follows is None else follows
-    return tuple(
-        NextSentence(
-            first=texts[i],
-            second=texts[i + 1],
-            probability=float(likely[i]),
-            logits=(float(logits[i, 0]), float(logits[i, 1])),
-            model=head.name,
-            label=None if label is None else "is-next" if label else "not-next",
-            loss=None if label is None else float(losses[i, 0 if label else 1]),
-        )
-        for i, label in enumerate(given)
+    (output,) = head.run([head.encoded(first, second)])
+    logits = output["logits"].astype(np.float64)
+    losses = np.logaddexp.reduce(logits) - logits  # -ln, exact where the softmax rounds to 1
+    return NextSentence(
+        first=first,
+        second=second,
+        probability=float(softmax(logits)[0]),  # label 0 is "is next"
+        logits=(float(logits[0]), float(logits[1])),
+        model=head.name,
+        label=None if follows is None else "is-next" if follows else "not-next",
+        loss=None if follows is None else float(losses[0 if follows else 1]),
     )

@@ -23,9 +23,6 @@ def fill(
     output: Output,
     model: HeadModel,
     k: Annotated[int, top_k("Number of words at each mask.")] = 5,
-    among: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Also score this word; may be repeated.")
-    ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="WORD", help="The right word, for its loss; once for each [MASK]."),
@@ -40,33 +37,32 @@ def fill(
     from search.bert import fill
     from search.render import predictions as draw
 
-    filled = fill(text, model=model, k=k, among=among or [], labels=label or [], offline=offline)
+    filled = fill(text, model=model, k=k, labels=label or [], offline=offline)
     output.show(filled, draw.filled)
 
 
 def follows(
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT", help="Two texts or more, in their order.")],
+    first: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
+    second: Annotated[str, typer.Argument(metavar="TEXT2", help="The text that may follow it.")],
     output: Output,
     model: HeadModel,
     label: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=0, max=1, help="The truth, for the loss: 0 for is-next, 1 for not; for all pairs, or each."
-        ),
+        int | None,
+        typer.Option(min=0, max=1, help="The truth, for the loss: 0 for is-next, 1 for not."),
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Say how likely each text follows the one before it.
+    """Say how likely a text follows another.
 
     By BERT's next-sentence head. It was trained on pairs from one document and from two, so it mostly tells whether
     the topic changes; later models left the task out (RoBERTa) or replaced it (ALBERT).
     """
-    from search.bert import next_sentences
+    from search.bert import next_sentence
     from search.render import predictions as draw
 
-    given = label * (len(texts) - 1) if label and len(label) == 1 else label
-    follows = None if given is None else [one == 0 for one in given]
-    output.show(next_sentences(texts, model=model, follows=follows, offline=offline), draw.next_sentences)
+    follows = None if label is None else label == 0
+    found = next_sentence(first, second, model=model, follows=follows, offline=offline)
+    output.show(found, draw.next_sentence)
 
 
 reading_option = panel("Reading")

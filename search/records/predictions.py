@@ -58,14 +58,12 @@ class Mask:
         start, end: span of the mask in the text as it was given.
         label: the word that was given as the right one, as the model guesses it; None where none was given.
         guesses: the k most likely entries, the best first.
-        among: the candidates, the most likely first.
     """
 
     start: int
     end: int
     label: Guess | None
     guesses: tuple[Guess, ...]
-    among: tuple[Guess, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from search.render.format import (
     escape,
     fixed,
     headings,
-    letters,
     one_line,
     shortened,
     since_indexed,
@@ -48,7 +47,7 @@ _SHOWN = 2  # classes of a text
 
 @as_text
 def filled(canvas: Canvas, guessed: Filled) -> None:
-    """The words at each masked place; where candidates were given, these and the best one besides."""
+    """The words at each masked place."""
     canvas.facts((("text", one_line(guessed.text)), ("model", one_line(guessed.model))))
     for mask in guessed.masks:
         title = f"characters {mask.start}-{mask.end}"
@@ -58,8 +57,6 @@ def filled(canvas: Canvas, guessed: Filled) -> None:
                 f"{probability(mask.label.probability)}, loss {mask.label.loss:.4f}"
             )
         _draw_guesses(canvas, title, mask.guesses)
-        if mask.among:
-            _draw_guesses(canvas, f"characters {mask.start}-{mask.end}, candidates", mask.among)
     canvas.gap()
     canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
     if guessed.loss is not None:
@@ -82,27 +79,18 @@ def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
 
 
 @as_text
-def next_sentences(canvas: Canvas, pairs: Sequence[NextSentence]) -> None:
-    """How likely each text follows the one before it."""
-    texts = [pairs[0].first, *(pair.second for pair in pairs)]
-    canvas.facts(
-        [*((letters(i), one_line(text)) for i, text in enumerate(texts)), ("model", one_line(pairs[0].model))]
-    )
+def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
+    """How likely a text follows another."""
+    named = {"first": pair.first, "second": pair.second, "model": pair.model}
+    canvas.facts([(name, one_line(text)) for name, text in named.items()])
     canvas.gap()
-    columns = ("probability", "is next", "is not next", "loss")
-    table = grid("", *map(number, columns), Column(no_wrap=True), header="dim")
-    for i, pair in enumerate(pairs):
-        numbers = (probability(pair.probability), *(f"{logit:.3f}" for logit in pair.logits))
-        loss = "" if pair.loss is None else f"{pair.loss:.4f}"
-        table.add_row(f"{letters(i + 1)} after {letters(i)}", *numbers, loss, bar(pair.probability))
+    table = grid(*map(number, ("probability", "is next", "is not next")), header="dim")
+    table.add_row(probability(pair.probability), *(f"{logit:.3f}" for logit in pair.logits))
     canvas.table(table)
     canvas.gap()
     canvas.dim("Probability is the softmax of the two logits beside it.")
-    losses = [pair.loss for pair in pairs if pair.loss is not None]
-    if losses:
-        canvas.dim(
-            f"The loss is -ln of the probability of the label. The mean is {sum(losses) / len(losses):.4f}."
-        )
+    if pair.loss is not None:
+        canvas.dim(f"The loss, -ln of the probability of the label, is {pair.loss:.4f}.")
     canvas.dim(_TRAINED)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import search
-from search.bert import fill, ids_of, next_sentence, next_sentences, tokenize
+from search.bert import fill, ids_of, next_sentence, tokenize
 from search.errors import InputError, ModelError
 from tests.bert.conftest import named_checkpoint, save_tiny, save_tiny_head
 
-TEXTS = ["open the door", "turn the lock and look", "the water"]
+TEXTS = ["open the door", "turn the lock and look"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_probabilities_and_loss_are_those_of_transformers(tmp_path: Path, kind: 
     right[3], right[5] = ids_of(["key", "lock"], model=model)
     known = outputs(model, "AutoModelForMaskedLM", input_ids=ids, labels=right)
     text = "turn the [MASK] and [MASK] the door"
-    found = fill(text, model=model, k=400, among=["Lock", "##s", "key"], labels=["key", "lock"])
+    found = fill(text, model=model, k=400, labels=["key", "lock"])
     assert [(mask.start, mask.end) for mask in found.masks] == [(9, 15), (20, 26)]
     assert found.loss == pytest.approx(float(known.loss), abs=1e-5)
     for mask, at in zip(found.masks, (3, 5), strict=True):
@@ -54,9 +54,6 @@ def test_probabilities_and_loss_are_those_of_transformers(tmp_path: Path, kind: 
         np.testing.assert_allclose([by_id[i].probability for i in range(400)], likely, atol=1e-6)
         np.testing.assert_allclose([by_id[i].logit for i in range(400)], known.logits[0, at], atol=1e-5)
         assert mask.label == by_id[right[at]]
-        assert {guess.piece for guess in mask.among} == {"lock", "##s", "key"}
-        assert all(guess == by_id[guess.id] for guess in mask.among)
-        assert [guess.rank for guess in mask.among] == sorted(guess.rank for guess in mask.among)
     few = fill(text, model=model, k=3)
     assert ([len(mask.guesses) for mask in few.masks], few.loss, few.vocabulary) == ([3, 3], None, 400)
 
@@ -72,8 +69,8 @@ def test_as_the_pipeline_of_transformers_says(bytes_model: str, model: str) -> N
             likely = [one["score"] for one in theirs]
             np.testing.assert_allclose([one.probability for one in ours.guesses], likely, atol=1e-6)
     # RoBERTa's entries hold the space before a word: after a space such an entry is meant.
-    (mask,) = fill("turn the [MASK], now", model=bytes_model, among=["key", "a"]).masks
-    assert {guess.piece: guess.word for guess in mask.among} == {"Ġkey": "key", "Ġa": "a"}
+    (mask,) = fill("turn the [MASK], now", model=bytes_model, labels=["key"]).masks
+    assert mask.label and (mask.label.piece, mask.label.word) == ("Ġkey", "key")
 
 
 @pytest.mark.parametrize(
@@ -83,9 +80,9 @@ def test_as_the_pipeline_of_transformers_says(bytes_model: str, model: str) -> N
         (" ", {}, "the text is empty"),
         ("\udcff [MASK]", {}, "no valid text"),
         ("[MASK] " + "key " * 80, {}, "Nothing is cut"),
-        ("the [MASK]", {"among": ["keyed"]}, r"'keyed' is not one entry .* but 2: key ##ed"),
-        ("the [MASK]", {"among": ["☃"]}, "'☃' is not one entry"),
-        ("the [MASK]", {"among": [""]}, "one of the words is empty"),
+        ("the [MASK]", {"labels": ["keyed"]}, r"'keyed' is not one entry .* but 2: key ##ed"),
+        ("the [MASK]", {"labels": ["☃"]}, "'☃' is not one entry"),
+        ("the [MASK]", {"labels": [""]}, "one of the words is empty"),
         ("the [MASK]", {"labels": ["key", "lock"]}, "masks: 1, labels: 2. Give"),
         ("the [MASK]", {"labels": ["\udcff"]}, "one of the words holds bytes"),
     ],
@@ -138,38 +135,34 @@ def test_a_checkpoint_as_they_were_published_first(tmp_path: Path) -> None:
     assert next_sentence("the", "the", model=str(folder)).logits == pytest.approx(two.tolist(), abs=1e-5)
 
 
-def test_next_sentences_are_those_of_transformers(follower: str) -> None:
-    found = next_sentences(TEXTS, model=follower, follows=[True, False])
-    assert [(pair.first, pair.second) for pair in found] == [(TEXTS[0], TEXTS[1]), (TEXTS[1], TEXTS[2])]
-    for pair, label in zip(found, (0, 1), strict=True):
-        tokens = tokenize(pair.first, pair.second, model=follower).tokens
-        ids, types = [token.id for token in tokens], [token.segment for token in tokens]
-        name = "BertForNextSentencePrediction"
-        known = outputs(follower, name, input_ids=ids, token_type_ids=types, labels=[label])
-        np.testing.assert_allclose(pair.logits, known.logits[0], atol=1e-5)
-        assert pair.probability == pytest.approx(float(known.logits[0].softmax(0)[0]), abs=1e-6)
-        assert (pair.label, pair.loss) == (
-            ("is-next", "not-next")[label],
-            pytest.approx(float(known.loss), abs=1e-5),
-        )
-    alone = next_sentence(TEXTS[0], TEXTS[1], model=follower)
-    assert (alone.loss, alone.probability) == (None, pytest.approx(found[0].probability, abs=1e-6))
+@pytest.mark.parametrize("label", [0, 1])
+def test_the_next_sentence_is_that_of_transformers(follower: str, label: int) -> None:
+    pair = next_sentence(*TEXTS, model=follower, follows=label == 0)
+    tokens = tokenize(*TEXTS, model=follower).tokens
+    ids, types = [token.id for token in tokens], [token.segment for token in tokens]
+    name = "BertForNextSentencePrediction"
+    known = outputs(follower, name, input_ids=ids, token_type_ids=types, labels=[label])
+    np.testing.assert_allclose(pair.logits, known.logits[0], atol=1e-5)
+    assert pair.probability == pytest.approx(float(known.logits[0].softmax(0)[0]), abs=1e-6)
+    assert (pair.label, pair.loss) == (
+        ("is-next", "not-next")[label],
+        pytest.approx(float(known.loss), abs=1e-5),
+    )
+    alone = next_sentence(*TEXTS, model=follower)
+    assert (alone.loss, alone.probability) == (None, pytest.approx(pair.probability, abs=1e-6))
 
 
 @pytest.mark.parametrize(
-    ("texts", "follows", "said"),
+    ("texts", "said"),
     [
-        (["one"], None, "at least two texts"),
-        ("ab", None, "a list of at least two texts"),
-        (["one", " "], None, "text 2 is empty"),
-        (["\udcff", "one"], None, "text 1 holds bytes"),
-        (["key " * 40, "key " * 40], None, "the two texts together have 83 tokens"),
-        (["one", "two"], [True, True], "pairs: 1, labels: 2. Give"),
+        (["one", " "], "text 2 is empty"),
+        (["\udcff", "one"], "text 1 holds bytes"),
+        (["key " * 40, "key " * 40], "the two texts together have 83 tokens"),
     ],
 )
-def test_what_cannot_be_told_is_said(follower: str, texts: Any, follows: Any, said: str) -> None:
+def test_what_cannot_be_told_is_said(follower: str, texts: list[str], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        next_sentences(texts, model=follower, follows=follows)
+        next_sentence(*texts, model=follower)
 
 
 def test_no_head_for_the_next_sentence(tmp_path: Path) -> None:

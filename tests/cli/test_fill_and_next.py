@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from search.bert import fill, next_sentences
+from search.bert import fill, next_sentence
 from tests.bert.conftest import save_tiny_head
 from tests.conftest import Run
 
-TEXTS = ["open the door", "turn the lock", "the water"]
+TEXTS = ["open the door", "turn the lock"]
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +23,14 @@ def follower(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_fill(run: Run, filler: str) -> None:
-    args = ["turn the [MASK] and [MASK] it", "--model", filler, "-k", 3, "--among", "a", "--among", "##s"]
+    args = ["turn the [MASK] and [MASK] it", "--model", filler, "-k", 3]
     args += ["--label", "key", "--label", "lock"]
     code, out, err = run("lab", "fill", *args)
     assert (code, err) == (0, "")
-    found = fill(args[0], model=filler, k=3, among=["a", "##s"], labels=["key", "lock"])
+    found = fill(args[0], model=filler, k=3, labels=["key", "lock"])
     rows, said = [line.split() for line in out.splitlines()], " ".join(out.split())
     for mask in found.masks:
-        for guess in (*mask.guesses, *mask.among):
+        for guess in mask.guesses:
             name = guess.piece if guess.piece.startswith("##") else guess.word
             numbers = [str(guess.rank), f"{guess.probability:.4f}", f"{guess.logit:.3f}"]
             assert any(row[: len(name.split()) + 3] == [*name.split(), *numbers] for row in rows)
@@ -48,17 +48,14 @@ def test_fill(run: Run, filler: str) -> None:
 
 
 def test_next(run: Run, follower: str) -> None:
-    labels = ["--label", "0", "--label", "1"]
-    code, out, err = run("lab", "next", *TEXTS, "--model", follower, *labels)
+    code, out, err = run("lab", "next", *TEXTS, "--model", follower, "--label", 1)
     assert (code, err) == (0, "")
-    pairs = next_sentences(TEXTS, model=follower, follows=[True, False])
-    rows = [line.split()[:7] for line in out.splitlines()]
-    for name, pair in zip(("B after A", "C after B"), pairs, strict=True):
-        numbers = (f"{number:.3f}" for number in pair.logits)
-        assert [*name.split(), f"{pair.probability:.4f}", *numbers, f"{pair.loss:.4f}"] in rows
-    found = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--label", 1, "--json")[1])
-    assert [pair["label"] for pair in found] == ["not-next", "not-next"]
-    assert [pair["probability"] for pair in found] == pytest.approx([pair.probability for pair in pairs])
+    pair = next_sentence(*TEXTS, model=follower, follows=False)
+    numbers = [f"{number:.3f}" for number in pair.logits]
+    assert [f"{pair.probability:.4f}", *numbers] in [line.split() for line in out.splitlines()]
+    assert f"of the label, is {pair.loss:.4f}." in out
+    found = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--json")[1])
+    assert (found["label"], found["probability"]) == (None, pytest.approx(pair.probability))
 
 
 @pytest.mark.parametrize(
@@ -68,10 +65,10 @@ def test_next(run: Run, follower: str) -> None:
         (["next", "a", "b"], 2, "Missing option '--model'"),
         (["fill", "the key", "--model", "FILL"], 1, "has no mask. Type [MASK]"),
         (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
-        (["fill", "the [MASK]", "--model", "FILL", "--among", "keyed"], 1, "but 2: key ##ed"),
+        (["fill", "the [MASK]", "--model", "FILL", "--label", "keyed"], 1, "but 2: key ##ed"),
         (["fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),
         (["next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
-        (["next", "a", "--model", "NEXT"], 1, "at least two texts"),
+        (["next", "a", "--model", "NEXT"], 2, "Missing argument 'TEXT2'"),
         (["next", "a", "b", "--model", "NEXT", "--label", "2"], 2, "Invalid value for '--label'"),
     ],
 )
