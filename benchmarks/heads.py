@@ -63,7 +63,6 @@ def main() -> None:
     parser.add_argument("--model", default=None)
     parser.add_argument("--limit", type=int, default=None, help="rows to learn from and to judge by, each")
     parser.add_argument("--keep", type=Path, default=None)
-    parser.add_argument("--device", default=None)
     args = parser.parse_args()
     print(headline("torch", "transformers", "accelerate", "scikit-learn", "seqeval"))
     with nullcontext(args.keep) if args.keep else tempfile.TemporaryDirectory() as place:
@@ -75,7 +74,7 @@ def main() -> None:
 def options(args: argparse.Namespace, **more: Any) -> dict[str, Any]:
     """Of a training, whatever is trained."""
     return {
-        "model": args.model, "epochs": args.epochs, "batch_size": args.batch_size, "lr": args.lr, "device": args.device,
+        "model": args.model, "epochs": args.epochs, "batch_size": args.batch_size, "lr": args.lr,
         "precision": args.precision, "resume": True, "offline": True, "progress": shown, **more,
     }  # fmt: skip
 
@@ -167,7 +166,7 @@ def entities(args: argparse.Namespace, folder: Path) -> None:
     train, dev = (first_sentences(file, folder / file.name, args.limit) for file in args.data[:2])
     out = folder / "tagger"
     trained(out, bert.train_tagger, train, dev, **options(args))
-    found = evaluate_entities(dev, model=str(out), offline=True, device=args.device)
+    found = evaluate_entities(dev, model=str(out), offline=True)
     print(f"\n{found.documents:,} sentences to judge by\n")
     print("| type | F1 | precision | recall |\n|---|---|---|---|")
     for kind in (name.removeprefix("f1") for name in found.metrics if name.startswith("f1")):
@@ -193,7 +192,7 @@ def answers(args: argparse.Namespace, folder: Path) -> None:
     train, dev = paragraphs(args.data[0], folder, args.limit)
     out = folder / "reader"
     trained(out, bert.train_reader, train, dev, **options(args))
-    found = evaluate_answers(dev, model=str(out), offline=True, device=args.device)
+    found = evaluate_answers(dev, model=str(out), offline=True)
     print(f"\n{len(found.queries):,} questions about {found.documents:,} paragraphs to judge by\n")
     print("| | exact match | F1 |\n|---|---|---|")
     for one in found.settings:

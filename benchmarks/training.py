@@ -1,6 +1,6 @@
 """Does fine-tuning raise Spearman's correlation on STS-B, and how long does it take?
 
-    python benchmarks/training.py stsb_train.tsv stsb_dev.tsv [--seeds 0 1 2] [--epochs 1] [--device cuda]
+    python benchmarks/training.py stsb_train.tsv stsb_dev.tsv [--seeds 0 1 2] [--epochs 1]
 
 `search.bert.train` with its defaults, from all-MiniLM-L6-v2. A model for each seed; before, after, the difference with
 its paired 95 % interval, the step that was kept, what the last step had, seconds with evaluations.
@@ -25,9 +25,6 @@ def main() -> None:
     parser.add_argument("dev", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument(
-        "--device", default=None, help="of PyTorch; the default takes a GPU where there is one"
-    )
     args = parser.parse_args()
     print(headline("torch", "transformers", "sentence-transformers", "accelerate", "datasets"))
     for number, seed in enumerate(args.seeds):
@@ -38,7 +35,6 @@ def main() -> None:
                 dev=args.dev,
                 epochs=args.epochs,
                 seed=seed,
-                device=args.device,
                 offline=True,
                 progress=shown,
             )

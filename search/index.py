@@ -673,9 +673,6 @@ class Index:
         model: str,
         k: int = 10,
         answers: int = 3,
-        no_answer_margin: float = 0.0,
-        max_answer: int = 30,
-        device: str | None = None,
         progress: Callable[[Progress], None] | None = None,
         **options: Unpack[QueryOptions],
     ) -> Answers:
@@ -686,9 +683,6 @@ class Index:
             model: the reader, a checkpoint with a head for answer spans, such as deepset/roberta-base-squad2.
             k: how many passages are read.
             answers: most answers that come back, at least 1.
-            no_answer_margin: by how much a span's score has to reach that of no answer.
-            max_answer: most tokens of an answer.
-            device: "cpu", "cuda", ...; None takes a GPU where there is one.
             progress: called after every passage that was read.
             mode, weight, phrases, without, where, rerank, per_document, ...: as for `query`; the index's own encoder
                 retrieves.
@@ -698,14 +692,13 @@ class Index:
                 with.
             ModelError: the reader cannot be found or loaded, or has no head for answer spans.
         """
-        from search.bert.answering import SpanOptions, answer_from, required
+        from search.bert.answering import answer_from, required
         from search.bert.checkpoint import load_head
         from search.ranking.reading import span_lines
 
-        how = SpanOptions(answers, no_answer_margin, max_answer)
-        reader = load_head("answer", required(model), self._offline, device)
+        reader = load_head("answer", required(model), self._offline)
         hits = self.query(question, k, **options)
-        return answer_from(question, hits, reader, how, span_lines, progress)
+        return answer_from(question, hits, reader, answers, span_lines, progress)
 
     def tag(self, model: str, **options: Unpack[TagOptions]) -> TagReport:
         """Find entities, or parts of speech, in all passages; filters such as "person='Ada Lovelace'" then find them.
@@ -718,7 +711,6 @@ class Index:
             task: "ner" or "pos".
             name: of the annotations, which then stands before the names of their fields; None for that of the task.
             replace: put these in place of annotations of this name that something else made.
-            device: "cpu", "cuda", ...; None takes a GPU where there is one.
             progress: called after every batch of passages, with the stage "tagging".
 
         Raises:
@@ -743,7 +735,7 @@ class Index:
         Args:
             model: a checkpoint that was trained to classify texts.
             head: instead, a head that was trained with `search.bert.train_labels`, or its folder.
-            name, replace, device, progress: as for `search.annotating.passages`, which says more.
+            name, replace, progress: as for `search.annotating.passages`, which says more.
 
         Raises:
             FingerprintMismatch: the head was trained on other embeddings.

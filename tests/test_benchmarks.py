@@ -126,7 +126,7 @@ def exported(folder: Path) -> Path:
 
 
 def tiny(folder: Path) -> list[str | Path]:
-    return ["--epochs", "1", "--device", "cpu", "--model", save_tiny_bert(folder / "tiny")]
+    return ["--epochs", "1", "--model", save_tiny_bert(folder / "tiny")]
 
 
 HEADS: dict[str, Made] = {
@@ -167,7 +167,7 @@ SMALL: dict[str, Made] = {
     "serve": lambda p: [Index.build(pages(p / "pages"), index=str(p / "index")).path, "--clients", "1", "2",
                         "--queries", "4", "--rounds", "1", "--warming", "4", "--no-reference"],
     "server": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--generated", "200"],
-    "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
+    "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1)],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
     "verdict": lambda p: [squad(p / "a.json"), "--spoken", pages(p / "pages"), spoken(p / "b.json"), "--nothing",
                           spoken(p / "c.json"), "--collections", beir(p / "d"),

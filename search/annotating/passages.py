@@ -42,13 +42,12 @@ def tag_index(
     name: str | None = None,
     replace: bool = False,
     offline: bool = False,
-    device: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> TagReport:
     """Tag the passages of an index that have no annotations of this making yet; see `Index.tag`."""
     started = time.monotonic()
     annotators_of(index)  # of no index, or an older one, say so before a model is loaded
-    tagger = load_tagger(model, task, offline, device)
+    tagger = load_tagger(model, task, offline)
     head, name = tagger.head, name or task
     prefix = "" if name == task else f"{name}_"
     known = {label: field_of(label, task) for label in head.labels}
@@ -170,7 +169,6 @@ def label_index(
     name: str | None = None,
     replace: bool = False,
     offline: bool = False,
-    device: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> LabelledIndex:
     """Label every passage of an index that has no label yet, and keep the labels in the index.
@@ -195,7 +193,7 @@ def label_index(
         raise InputError("name a checkpoint or a head that is to label, and only one of them.")
     place = find_index(index)
     fingerprint = Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
-    labeller = _by_head(head, fingerprint) if head else _by_checkpoint(str(model), offline, device)
+    labeller = _by_head(head, fingerprint) if head else _by_checkpoint(str(model), offline)
     name = name or labeller.field
     made_with = dict(labeller.made_with)
     if made_with[COMMAND] and name != labeller.field:
@@ -245,8 +243,8 @@ def _by_head(head: LinearHead | str | Path, fingerprint: Fingerprint) -> _Labell
     return _Labeller(loaded.name, loaded.name, loaded.classes, True, made_with, labels)
 
 
-def _by_checkpoint(model: str, offline: bool, device: str | None) -> _Labeller:
-    checkpoint = load_head("label", model, offline, device)
+def _by_checkpoint(model: str, offline: bool) -> _Labeller:
+    checkpoint = load_head("label", model, offline)
     classifier = Classifier(checkpoint)
     made_with = {
         "kind": "checkpoint",

@@ -15,9 +15,8 @@ where a passage holds no answer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,24 +33,10 @@ from search.records.reports import Progress
 
 READERS = "deepset/roberta-base-squad2, or bert-large-uncased-whole-word-masking-finetuned-squad"
 _OVERLAP = 64
+_LONGEST = 30  # most tokens of an answer
 
 # (hit, start, end in the document) -> first line, last line, page; and a note about them.
 LinesOf = Callable[[Any, int, int], tuple[int, int, int | None]]
-
-
-@dataclass(frozen=True)
-class SpanOptions:
-    """How many spans are wanted, and which are answers; InputError for a number out of range."""
-
-    answers: int = 3
-    no_answer_margin: float = 0.0
-    max_answer: int = 30
-
-    def __post_init__(self) -> None:
-        if self.answers < 1 or self.max_answer < 1:
-            raise InputError("answers and max_answer must be at least 1.")
-        if not math.isfinite(self.no_answer_margin):
-            raise InputError("the margin to no answer must be a number, -1000 for one that all spans reach.")
 
 
 def answer(
@@ -60,10 +45,7 @@ def answer(
     *,
     model: str,
     answers: int = 3,
-    no_answer_margin: float = 0.0,
-    max_answer: int = 30,
     offline: bool = False,
-    device: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Answers:
     """The spans of a text that answer a question, best first.
@@ -72,9 +54,7 @@ def answer(
         text: of any length; a text that is longer than the model reads is read in windows.
         model: a checkpoint with a head for answer spans, such as deepset/roberta-base-squad2.
         answers: most answers that come back, at least 1; none shares a character with another.
-        no_answer_margin: by how much a span's score has to reach that of no answer.
-        max_answer: most tokens of an answer.
-        offline, device: as for `load_head`.
+        offline: never call out to the hub.
         progress: called after every passage.
 
     Raises:
@@ -83,50 +63,50 @@ def answer(
         ModelError: the model cannot be found or loaded, or has no head for answer spans.
     """
     check_text(text)
-    reader = load_head("answer", required(model), offline, device)
+    reader = load_head("answer", required(model), offline)
     lines = line_map(text)
 
     def place(_: None, start: int, end: int) -> tuple[int, int, None]:
         return (*lines.span(start, end), None)
 
-    how = SpanOptions(answers, no_answer_margin, max_answer)
-    return answer_from(question, [text], reader, how, place, progress)
+    return answer_from(question, [text], reader, answers, place, progress)
 
 
 def answer_from(
     question: str,
     passages: Sequence[Hit | str],
     reader: Head,
-    how: SpanOptions,
+    answers: int,
     place: LinesOf,
     progress: Callable[[Progress], None] | None = None,
 ) -> Answers:
     """The spans of passages that answer a question, all ranked together; see `search.Index.ask`.
 
     Args:
+        answers: most that come back.
         place: tells the lines and the page of a span of a hit's document, or of a text, whose hit is None.
 
     Raises:
-        InputError: the question is empty or too long.
+        InputError: the question is empty or too long, or no answers are wanted.
         ModelError: the model's output is of no use.
     """
     check_text(question, "the question")
-    overlap = max(_OVERLAP, how.max_answer)
+    if answers < 1:
+        raise InputError(f"answers is {answers}; it must be at least 1.")
     windows = [
-        reader.windows(one if isinstance(one, str) else one.text, first=question, overlap=overlap)
+        reader.windows(one if isinstance(one, str) else one.text, first=question, overlap=_OVERLAP)
         for one in passages
     ]
     inputs = [one for some in windows for one in some]
-    if any(len(some) > 1 and some[0].sequence_ids.count(1) < 2 * how.max_answer for some in windows):
+    if any(len(some) > 1 and some[0].sequence_ids.count(1) < 2 * _LONGEST for some in windows):
         raise InputError(
-            f"the question leaves too little room to find every answer of {how.max_answer} tokens: '{reader.name}' "
-            f"reads {reader.max_tokens:,} tokens in all. Shorten it, or allow shorter answers."
+            f"the question leaves too little room: '{reader.name}' reads {reader.max_tokens:,} tokens. Shorten it."
         )
     logits = reader.run(inputs)
     found: list[Answer] = []
     for number, (passage, some) in enumerate(zip(passages, windows, strict=True), 1):
         for window in some:
-            found += _of_window(passage, window, next(logits), how, reader.name)
+            found += _of_window(passage, window, next(logits), reader.name)
         if progress:
             progress(Progress("reading", number, len(passages), passages=number))
 
@@ -134,19 +114,17 @@ def answer_from(
         first, last, page = place(one.hit, one.start, one.end)
         return replace(one, line_start=first, line_end=last, page=page, rank=rank)
 
-    distinct = _distinct([one for one in found if one.margin >= how.no_answer_margin])
-    answers = [placed(one, rank) for rank, one in enumerate(distinct[: how.answers], 1)]
-    nearest = None if answers else max(found, key=lambda one: one.margin, default=None)
+    distinct = _distinct([one for one in found if one.margin >= 0])
+    best = [placed(one, rank) for rank, one in enumerate(distinct[:answers], 1)]
+    nearest = None if best else max(found, key=lambda one: one.margin, default=None)
     return Answers(
         question=question,
         model=reader.name,
-        device=reader.device,
-        answers=tuple(answers),
+        answers=tuple(best),
         nearest=placed(nearest) if nearest else None,
-        more=len(distinct) - len(answers),
+        more=len(distinct) - len(best),
         passages=len(passages),
         windows=len(inputs),
-        no_answer_margin=how.no_answer_margin,
     )
 
 
@@ -164,10 +142,9 @@ def _of_window(
     passage: Hit | str,
     window: tokenizers.Encoding,
     logits: dict[str, NDArray[np.float32]],
-    how: SpanOptions,
     model: str,
 ) -> Iterator[Answer]:
-    """The best span of a window, and all others that reach the margin and share no token with a better one."""
+    """The best span of a window, and all others that reach no answer and share no token with a better one."""
     start, end = logits["start_logits"].astype(np.float64), logits["end_logits"].astype(np.float64)
     if not np.isfinite([start, end]).all():
         raise ModelError(f"'{model}' gives logits that are no numbers. Is its file damaged?")
@@ -178,8 +155,8 @@ def _of_window(
         source == 1 and bool(text[slice(*offsets[i])].strip()) for i, source in enumerate(window.sequence_ids)
     ]
     null = float(start[0] + end[0])
-    least = null + how.no_answer_margin - 1e-6  # a little less: rounding must not hide one that reaches it
-    for first, last in _best_spans(start, end, np.array(allowed), how.max_answer, least):
+    least = null - 1e-6  # a little less: rounding must not hide one that reaches it
+    for first, last in _best_spans(start, end, np.array(allowed), least):
         a, b = without_space(text, offsets[first][0], offsets[last][1])
         yield Answer(
             rank=0,
@@ -204,7 +181,6 @@ def _best_spans(
     start: NDArray[np.float64],
     end: NDArray[np.float64],
     allowed: NDArray[np.bool_],
-    longest: int,
     least: float,
 ) -> Iterator[tuple[int, int]]:
     """First and last token of the best span, and of each other that scores `least` and shares no token with a better.
@@ -214,10 +190,9 @@ def _best_spans(
     Args:
         start, end: (t,) logits.
         allowed: (t,) where a span may begin and end.
-        longest: most tokens of a span, at least 1.
     """
     tokens = len(start)
-    scores = np.full((min(longest, tokens), tokens), -np.inf)  # row r: spans of r + 1 tokens, by their first
+    scores = np.full((min(_LONGEST, tokens), tokens), -np.inf)  # row r: spans of r + 1 tokens, by their first
     begins, ends = np.where(allowed, start, -np.inf), np.where(allowed, end, -np.inf)
     for row in range(len(scores)):
         scores[row, : tokens - row] = begins[: tokens - row] + ends[row:]

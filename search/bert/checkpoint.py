@@ -32,7 +32,7 @@ from search.encoding.engine import padded
 from search.encoding.loading import kept_loaded, load_transformer, require_whole, token_limit
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.tokenizer import Encoded, load_tokenizer
-from search.encoding.torch_engine import usable_device
+from search.encoding.torch_engine import best_device
 from search.errors import InputError, ModelError, quoted
 from search.records.inspections import Tokenization
 from search.store.passages import CALLED
@@ -270,19 +270,15 @@ class Head:
 
 
 @kept_loaded
-def load_head(task: Task, name: str, offline: bool = False, device: str | None = None) -> Head:
-    """The checkpoint of a name or a folder, with its head; the last three are kept.
-
-    Args:
-        device: "cpu", "cuda", ...; None takes a GPU where there is one.
+def load_head(task: Task, name: str, offline: bool = False) -> Head:
+    """The checkpoint of a name or a folder, with its head, on a GPU where there is one; the last three are kept.
 
     Raises:
-        InputError: there is no such device here.
         ModelError: it cannot be found or loaded, transformers has no such head for its kind of model, or its file
             holds no weights for the head.
     """
     files = find_model(name, offline=offline)
-    device = usable_device(device)
+    device = best_device()
     tokenizer = load_tokenizer(files.folder, files.name)
     kind = KINDS[task]
     model, missing = load_transformer(files, kind.loads)

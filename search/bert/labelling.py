@@ -257,7 +257,6 @@ def label(
     head: LinearHead | str | Path | None = None,
     offline: bool = False,
     engine: str = "auto",
-    device: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Labelling:
     """The labels of texts.
@@ -267,7 +266,6 @@ def label(
         head: instead, a head that was trained with `train_labels`, or its folder; its encoder is found by itself. A
             text has to fit the encoder.
         engine: of the encoder that a head needs.
-        device: of the checkpoint.
 
     Raises:
         InputError: an empty text, one that is too long for a head's encoder, no head in the folder, or not one of
@@ -282,7 +280,7 @@ def label(
     if head is not None:
         return _by_linear_head(texts, head, offline, engine)
     assert model is not None
-    classifier = Classifier(load_head("label", model, offline, device))
+    classifier = Classifier(load_head("label", model, offline))
     found: list[LabelledText] = []
     for start in range(0, len(texts), _AT_ONCE):
         found += classifier(texts[start : start + _AT_ONCE])

@@ -118,7 +118,6 @@ def tag(
     model: str | None,
     task: TagTask = "ner",
     offline: bool = False,
-    device: str | None = None,
 ) -> Tagged:
     """The class of each word of a text, and the entities or parts of speech that follow.
 
@@ -126,7 +125,7 @@ def tag(
         text: of any length; what is longer than the model reads is read in windows.
         model: a checkpoint with a head for classes of tokens, such as dslim/bert-base-NER.
         task: "ner" for entities, "pos" for parts of speech.
-        offline, device: as for `load_head`.
+        offline: never call out to the hub.
 
     Raises:
         InputError: no model is named, the text is empty or no valid Unicode, or the checkpoint's classes are not
@@ -134,7 +133,7 @@ def tag(
         ModelError: the model cannot be found or loaded, or has no head for classes of tokens.
     """
     check_text(text)
-    tagger = load_tagger(model, task, offline, device)
+    tagger = load_tagger(model, task, offline)
     (words,) = tagger.read([text])
     return Tagged(
         model=tagger.head.name,
@@ -146,13 +145,13 @@ def tag(
     )
 
 
-def load_tagger(model: str | None, task: TagTask, offline: bool = False, device: str | None = None) -> Tagger:
+def load_tagger(model: str | None, task: TagTask, offline: bool = False) -> Tagger:
     """A checkpoint for a task; errors as of `tag`."""
     if task not in TAGGERS:
         raise InputError(f"there is no task '{task}' for words; there are ner and pos.")
     if not model:
         raise InputError(f"name a checkpoint that was trained for it with --model, such as {TAGGERS[task]}.")
-    head = load_head("tag", model, offline, device)
+    head = load_head("tag", model, offline)
     _check_task(head.labels, task, head.name)
     return Tagger(head)
 

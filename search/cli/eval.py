@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 # Panels of the help, and at the same time the tasks that their options are for.
 _retrieval = panel("--task retrieval")
-_heads = panel("--task answers or entities")
-_answers, _entities = panel("--task answers"), panel("--task entities")
 
 
 @dataclass(frozen=True)
@@ -78,24 +76,6 @@ def evaluate(
             help="Print the figures of every query as CSV instead of the table; with --json add them to it.",
         ),
     ] = False,
-    limit: Annotated[
-        int | None, _heads(metavar="N", min=1, help="Only N questions or sentences, spread evenly.")
-    ] = None,
-    device: Annotated[
-        str | None, _heads(help="What --model runs on: cpu or cuda. Default: a GPU where there is one.")
-    ] = None,
-    no_answer_margin: Annotated[
-        float | None,
-        _answers(metavar="M", help="By how much an answer has to score more than no answer."),
-    ] = None,
-    map_: Annotated[
-        list[str] | None,
-        _entities(
-            "--map",
-            metavar="A=B",
-            help="Take the model's type A for the file's type B, or for O, which is none; may be repeated.",
-        ),
-    ] = None,
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
@@ -107,7 +87,7 @@ def evaluate(
     _require_for_task(context, task)
     if task != "retrieval" and not data.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint that was trained for {task}")
-    heads: dict[str, Any] = {"model": data.model, "offline": data.offline, "limit": limit, "device": device}
+    heads: dict[str, Any] = {"model": data.model, "offline": data.offline}
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating import evaluation as retrieval
         from search.evaluating import readers
@@ -115,11 +95,9 @@ def evaluate(
         if task == "retrieval":
             found = retrieval.evaluate(dataset, settings=mode or (), progress=progress, **vars(data))
         elif task == "answers":
-            heads["no_answer_margin"] = no_answer_margin
             found = readers.evaluate_answers(dataset, progress=progress, **heads)
         else:
-            mapping = _mapping(map_ or [])
-            found = readers.evaluate_entities(dataset, mapping=mapping, progress=progress, **heads)
+            found = readers.evaluate_entities(dataset, progress=progress, **heads)
     _show(found, per_query, output)
 
 
@@ -143,12 +121,3 @@ def _show(evaluation: Evaluation, per_query: bool, output: Output) -> None:
         echo(draw.queries_csv(evaluation))
     else:
         output.show(evaluation, draw.evaluation, data=lambda: draw.as_json(evaluation, per_query=per_query))
-
-
-def _mapping(given: list[str]) -> dict[str, str]:
-    """Types of the model -> types of the file, as they were typed: "PER=person"."""
-    pairs = [typed.partition("=") for typed in given]
-    for typed, (old, _, new) in zip(given, pairs, strict=True):
-        if not (old and new):
-            raise typer.BadParameter(f"--map takes A=B, such as PER=person, and not '{typed}'")
-    return {old: new for old, _, new in pairs}

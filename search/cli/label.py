@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import typer
 
 from search.cli.options import (
-    DeviceOption,
     EngineOptions,
     IndexOption,
     IndexOptions,
@@ -35,7 +34,6 @@ class TagOptions:
             "--replace", help="Put these in place of annotations of this name that something else made."
         ),
     ] = False
-    device: DeviceOption = None
 
 
 def tag(
@@ -63,7 +61,7 @@ def tag(
     if text is not None:
         from search.bert import tag as tagged
 
-        words = tagged(text, model=model, task=tags.task, offline=offline, device=tags.device)
+        words = tagged(text, model=model, task=tags.task, offline=offline)
         output.show(words, draw.tagged)
         return
     from search.index import Index
@@ -176,7 +174,6 @@ def label_apply(
         bool,
         typer.Option("--replace", help="Drop the labels of that name that another model or head has given."),
     ] = False,
-    device: DeviceOption = None,
 ) -> None:
     """Label every passage that has no label yet, or texts.
 
@@ -189,8 +186,6 @@ def label_apply(
         raise typer.BadParameter("give the texts once: with --text, or with --file")
     if (text or file) and (index or name or replace):
         raise typer.BadParameter("--text and --file label no index: leave --index, --name and --replace out")
-    if device and not model:
-        raise typer.BadParameter("--device goes with --model: a head runs on the processor")
     if engine.engine != "auto" and not (head and (text or file)):
         raise typer.BadParameter("--engine goes with --head and --text or --file")
     from search.render import predictions as draw
@@ -205,7 +200,6 @@ def label_apply(
                 head=head,
                 offline=engine.offline,
                 engine=engine.engine,
-                device=device,
                 progress=progress,
             )
         output.show(given, draw.labelling)
@@ -214,7 +208,7 @@ def label_apply(
 
     opened = Index.open(index, offline=engine.offline)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        report = opened.label(model, head=head, name=name, replace=replace, device=device, progress=progress)
+        report = opened.label(model, head=head, name=name, replace=replace, progress=progress)
     output.show(report, draw.labelled_index)
     output.remarks(report.notes)
 

@@ -149,12 +149,6 @@ IndexArgument = Annotated[
 ]
 ModelOption = Annotated[str | None, declared_option(options.ModelOptions, "model")]
 PoolingOption = Annotated[str | None, declared_option(options.ModelOptions, "pooling")]
-DeviceOption = Annotated[
-    str | None,
-    model_option(
-        "--device", help="What the checkpoint runs on: cpu or cuda. Default: a GPU where there is one."
-    ),
-]
 OfflineOption = Annotated[bool, model_option("--offline", help="Never call out to the Hugging Face hub.")]
 WhereOption = Annotated[str | None, declared_option(options.FilterOptions, "where")]
 

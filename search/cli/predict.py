@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli.options import DeviceOption, IndexOptions, OfflineOption, checkpoint, panel, top_k
+from search.cli.options import IndexOptions, OfflineOption, checkpoint, top_k
 from search.cli.output import Output, progress_bar, text_of
 from search.records import options
 
@@ -65,9 +65,6 @@ def follows(
     output.show(found, draw.next_sentence)
 
 
-reading_option = panel("Reading")
-
-
 @dataclass(frozen=True)
 class ReaderOptions:
     """Who reads, and what is an answer; the keywords of `search.bert.answer`."""
@@ -79,14 +76,6 @@ class ReaderOptions:
         ),
     ] = None
     answers: Annotated[int, typer.Option("--answers", "-n", min=1, help="How many answers are shown.")] = 3
-    no_answer_margin: Annotated[
-        float,
-        reading_option(
-            metavar="M", help="By how much a span has to score more than no answer. Lower it to see more."
-        ),
-    ] = 0.0
-    max_answer: Annotated[int, reading_option(metavar="N", min=1, help="Most tokens of an answer.")] = 30
-    device: DeviceOption = None
 
 
 def ask(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from search.cli.options import DeviceOption, OfflineOption, checkpoint, panel
+from search.cli.options import OfflineOption, checkpoint, panel
 from search.cli.output import Output, PngOption, check_drawable, note, progress_bar, write_file
 
 step_option, held_option = panel("Steps"), panel("Held out")
@@ -50,7 +50,6 @@ class TrainOptions:
         ),
     ] = None
     seed: Annotated[int, step_option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0
-    device: DeviceOption = None
     offline: OfflineOption = False
 
 

@@ -155,19 +155,6 @@ def _number(text: str) -> Any:
         return text
 
 
-def spread(judged: Sequence[T], limit: int | None) -> Sequence[T]:
-    """So many, spread evenly over the data; None for all.
-
-    Raises:
-        InputError: a limit below 1.
-    """
-    if limit is None or limit >= len(judged):
-        return judged
-    if limit < 1:
-        raise InputError(f"the limit is {limit}; it must be at least 1.")
-    return [judged[i * len(judged) // limit] for i in range(limit)]
-
-
 DEPTH = 100  # documents that are ranked for a query, at least
 
 

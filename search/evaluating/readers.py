@@ -6,7 +6,7 @@ first and last word must be right. Words are taken as the gold file has them: ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.bert.answering import answer, required
-from search.bert.tagging import NO_ENTITY, Tagger, chunks, load_tagger, parsed
-from search.errors import InputError
+from search.bert.tagging import Tagger, chunks, load_tagger
 from search.evaluating.formats import Question, Sentence, read_conll, read_questions
-from search.evaluating.metrics import Plan, about_few, answer_values, entity_f1, measure, share, spread
+from search.evaluating.metrics import Plan, about_few, answer_values, entity_f1, measure, share
 from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
 from search.records.predictions import Answers
 from search.records.reports import Progress
@@ -38,32 +37,26 @@ def evaluate_answers(
     dataset: str | Path,
     *,
     model: str | None,
-    limit: int | None = None,
-    no_answer_margin: float | None = None,
     seed: int = 0,
     offline: bool = False,
-    device: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Ask a reader questions about paragraphs: exact match and F1 with their 95 % intervals.
 
+    Where all questions have an answer, as in SQuAD 1.1, the best span always counts.
+
     Args:
         dataset: a file in SQuAD's format.
         model: the reader, a checkpoint with a head for answer spans.
-        limit: how many questions are asked, spread evenly over the data; None for all.
-        no_answer_margin: by how much a span's score has to reach that of no answer. None is 0 for data with questions
-            that have no answer, as SQuAD 2.0; where all have one, as in SQuAD 1.1, the best span always counts.
-        seed, offline, device, progress: as for `evaluate`.
+        seed, offline, progress: as for `evaluate`.
 
     Raises:
-        InputError: data that is malformed, a question that is too long, or a number that cannot be worked with.
+        InputError: data that is malformed, a question that is too long.
         ModelError: the reader cannot be loaded, or has no head for answer spans.
     """
-    asked, paragraphs = read_questions(Path(dataset).expanduser())
-    questions = spread(asked, limit)
-    forced = no_answer_margin is None and all(question.answers for question in questions)
-    how: dict[str, Any] = {"model": required(model), "offline": offline, "device": device, "answers": 1}
-    how["no_answer_margin"] = no_answer_margin or 0.0
+    questions, paragraphs = read_questions(Path(dataset).expanduser())
+    forced = all(question.answers for question in questions)
+    how: dict[str, Any] = {"model": required(model), "offline": offline, "answers": 1}
 
     def find(question: Question, setting: Setting) -> tuple[dict[str, float], list[str]]:
         said = answer(question.text, paragraphs.entries[question.paragraph].text, **how)
@@ -72,8 +65,6 @@ def evaluate_answers(
 
     measured = measure(questions, [Setting("answers")], find, Plan(seed=seed, progress=progress))
     notes = about_few(len(questions), "questions")
-    if len(questions) < len(asked):
-        notes.append(f"{len(questions):,} of {len(asked):,} questions were asked, spread evenly")
     if forced:
         notes.append("the best span counts as the answer, however little it scores")
     return Evaluation(
@@ -110,11 +101,8 @@ def evaluate_entities(
     dataset: str | Path,
     *,
     model: str | None,
-    mapping: Mapping[str, str] | None = None,
-    limit: int | None = None,
     seed: int = 0,
     offline: bool = False,
-    device: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Precision, recall and F1 of entities, over all and by type, with their 95 % bootstrap intervals.
@@ -122,26 +110,21 @@ def evaluate_entities(
     Args:
         dataset: a file in CoNLL format.
         model: a checkpoint with a head for classes of tokens.
-        mapping: types of the checkpoint -> those of the gold file, {"PER": "person"}; "O" leaves one out.
-        limit: how many sentences, spread evenly over the file; None for all.
         seed: of the resampling.
-        offline, device: as for `search.bert.tag`.
+        offline: never call out to the hub.
         progress: called after every batch of sentences.
 
     Raises:
-        InputError: the file is malformed (with its line), or no type of the checkpoint is one of the file's.
+        InputError: the file is malformed (with its line).
         ModelError: the model cannot be loaded, or has no head for classes of tokens.
     """
-    path, renamed = Path(dataset).expanduser(), dict(mapping or {})
-    sentences = spread(read_conll(path), limit)
-    tagger = load_tagger(model, "ner", offline, device)
+    path = Path(dataset).expanduser()
+    sentences = read_conll(path)
+    tagger = load_tagger(model, "ner", offline)
     gold = [list(chunks(sentence.labels)) for sentence in sentences]
     types = {kind for entities in gold for kind, _, _ in entities}
-    known = {parsed(label)[1] for label in tagger.head.labels} - {""}
-    _require_same_types(known, types, renamed, tagger.head.name)
     labels = predicted_labels(tagger, sentences, Plan(progress=progress))
-    found = [[(renamed.get(kind, kind), start, end) for kind, start, end in chunks(one)] for one in labels]
-    found = [[entity for entity in entities if entity[0] != NO_ENTITY] for entities in found]
+    found = [list(chunks(one)) for one in labels]
     metrics = {}
     for kind in ("", *sorted(types | {kind for entities in found for kind, _, _ in entities})):
         counts = entity_counts(gold, found, kind)
@@ -188,12 +171,3 @@ def entity_counts(
         theirs, ours = ({entity for entity in side if kind in ("", entity[0])} for side in pair)
         rows.append((len(theirs & ours), len(ours), len(theirs)))
     return np.array(rows).T
-
-
-def _require_same_types(known: set[str], gold: set[str], mapping: Mapping[str, str], model: str) -> None:
-    """Raise InputError if the two have no type in common, so that nothing could be right."""
-    if gold and not {mapping.get(kind, kind) for kind in known} & gold:
-        raise InputError(
-            f"'{model}' finds other types ({', '.join(sorted(known))}) than the gold file has "
-            f"({', '.join(sorted(gold))}). Say which are the same with: --map THEIRS=YOURS"
-        )

@@ -252,7 +252,6 @@ class AnnotateOptions(TypedDict, total=False):
 
     name: str | None
     replace: bool
-    device: str | None
     progress: "Callable[[Progress], None] | None"
 
 
@@ -281,7 +280,6 @@ class TrainOptions(TypedDict, total=False):
     epochs: int | None
     batch_size: int
     lr: float | None
-    device: str | None
     seed: int
     resume: bool
     offline: bool

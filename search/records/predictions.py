@@ -396,20 +396,17 @@ class Answers:
     """What a reader says to a question.
 
     Attributes:
-        model: the reader; `device` where it computed.
+        model: the reader.
         answers: best first; empty for no answer.
         nearest: without an answer, the best of the spans that scored too little; None where no passage was read.
         more: how many further answers there are, which were not asked for.
         passages, windows: that were read.
-        no_answer_margin: by how much a span's score has to reach that of no answer.
     """
 
     question: str
     model: str
-    device: str
     answers: tuple[Answer, ...]
     nearest: Answer | None
     more: int
     passages: int
     windows: int
-    no_answer_margin: float

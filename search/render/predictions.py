@@ -294,4 +294,4 @@ def _no_answer(reply: Answers) -> str:
     read = "the text" if reply.passages == 1 else f"any of the {reply.passages:,} passages"
     if reply.nearest is None:
         return f"No answer: the reader's tokenizer leaves nothing of {read}."
-    return f"No answer: no span in {read} has a margin of {reply.no_answer_margin:g} over no answer."
+    return f"No answer: no span in {read} scores as much as no answer."

@@ -24,7 +24,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from search.annotating.labels import Item, class_report, gathered
-from search.bert.answering import SpanOptions, answer_from
+from search.bert.answering import answer_from
 from search.bert.checkpoint import Head, Task
 from search.bert.labelling import Classifier
 from search.bert.tagging import NO_ENTITY, OVERLAP, Tagger, chunks
@@ -190,12 +190,11 @@ def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
 def answers(asked: Sequence[tuple[Question, str]], seed: int) -> Measure:
     """Questions about paragraphs; where every one has an answer, the best span counts, however little it scores."""
     forced = all(question.answers for question, _ in asked)
-    how = SpanOptions(answers=1)
 
     def columns(head: Any) -> Columns:
         values = []
         for question, text in asked:
-            said = answer_from(question.text, [text], head, how, lambda *_: (1, 1, None))
+            said = answer_from(question.text, [text], head, 1, lambda *_: (1, 1, None))
             values.append(list(answer_values(best_answer(said, forced), question.answers).values()))
         exact, f1 = np.array(values).T
         return [f1, exact]

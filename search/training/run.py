@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.encoding.torch_engine import usable_device
+from search.encoding.torch_engine import best_device
 from search.errors import InputError, ModelError, OptionalDependency, quoted
 from search.evaluating.evaluation import too_long
 from search.evaluating.metrics import about_few
@@ -189,7 +189,7 @@ def _settings(kind: Kind, given: dict[str, Any]) -> Settings:
     """The options with what suits a kind where nothing is said."""
     lr = _LR_FROZEN if given.get("freeze") == "all" else kind.lr
     given |= {"epochs": given.get("epochs") or kind.epochs, "lr": given.get("lr") or lr}
-    return Settings(**{**given, "device": usable_device(given.get("device"))})
+    return Settings(**{**given, "device": best_device()})
 
 
 def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:

@@ -96,9 +96,9 @@ def test_a_checkpoint_reads_the_texts(index: search.Index, notes: Path, tmp_path
     (notes / "long.txt").write_text(LONG, encoding="utf-8")
     index.update()
     folder = save_tiny_head(tmp_path / "head", "label", labels=MOODS)
-    label_index(index.path, model=str(folder), name="mood", device="cpu")
+    label_index(index.path, model=str(folder), name="mood")
     passages = stored(index)
-    expected = label([text for text, _ in passages.values()], model=str(folder), device="cpu").texts
+    expected = label([text for text, _ in passages.values()], model=str(folder)).texts
     by_id = dict(zip(passages, expected, strict=True))
     for hit in index.query("the", k=100):
         assert hit.annotations["mood"] == by_id[hit.passage_id].label
@@ -111,11 +111,11 @@ def test_a_checkpoint_is_known_by_what_it_does(
     """Not by the name of its folder; and the same weights with other classes or another tokenizer are another."""
     monkeypatch.chdir(tmp_path)
     save_tiny_head(tmp_path / "here", "label", labels=MOODS)
-    label_index(index.path, model="here", device="cpu")
+    label_index(index.path, model="here")
     (known,) = index.status().annotations
     assert known.made_with["command"] == f"seewhy lab label apply --model {(tmp_path / 'here').resolve()}"
     moved = shutil.copytree("here", "there")
-    assert label_index(index.path, model=str(moved), device="cpu").labelled == 0
+    assert label_index(index.path, model=str(moved)).labelled == 0
     renamed = shutil.copytree("here", "renamed")
     with_config(Path(renamed), id2label=dict(enumerate(reversed(MOODS))))
     several = shutil.copytree("here", "several")
@@ -125,15 +125,15 @@ def test_a_checkpoint_is_known_by_what_it_does(
         file.write("\n")
     for other in (renamed, several, spelled):
         with pytest.raises(InputError, match=r"made otherwise .*--replace.* with --name\.$"):
-            label_index(index.path, model=str(other), device="cpu")
+            label_index(index.path, model=str(other))
 
 
 def test_several_labels_of_a_passage(index: search.Index, tmp_path: Path) -> None:
     folder = save_tiny_head(tmp_path, "label", labels=MOODS)
     with_config(folder, problem_type="multi_label_classification")
-    found = label_index(index.path, model=str(folder), name="mood", device="cpu")
+    found = label_index(index.path, model=str(folder), name="mood")
     passages = stored(index)
-    expected = label([text for text, _ in passages.values()], model=str(folder), device="cpu").texts
+    expected = label([text for text, _ in passages.values()], model=str(folder)).texts
     by_id = dict(zip(passages, expected, strict=True))
     assert max(len(one.labels) for one in expected) > 1
     for mood in MOODS:

@@ -141,6 +141,24 @@ def save_tagger(folder: Path, labels: tuple[str, ...], kind: str = "bert") -> Pa
     return folder
 
 
+def save_reader(folder: Path, null: float = -4.0, kind: str = "bert") -> Path:
+    """A tiny reader that finds "no answer" far less likely than all spans; with a `null` above 0 far likelier."""
+    from safetensors.torch import load_file, save_file
+
+    save_tiny_head(folder, "answer", kind=kind, positions=130)
+    weights = load_file(folder / "model.safetensors")
+    for name in weights:
+        if name.endswith("output.dense.weight"):
+            weights[name] *= 0.2
+        if name.endswith("word_embeddings.weight"):
+            first = 0 if kind == "roberta" else 2  # [CLS]
+            weights[name][:, 0] = 0
+            weights[name][first, 0] = 50
+    weights["qa_outputs.weight"][:, 0] = null
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
 @pytest.fixture(scope="session")
 def bytes_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A RoBERTa with a masked-language head and a tokenizer of its kind: byte-level, <mask> takes the space before."""

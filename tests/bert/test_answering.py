@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import search
 from search.bert import answer
 from search.errors import InputError, ModelError
-from tests.bert.conftest import figures, named_checkpoint, save_tiny, save_tiny_head
+from tests.bert.conftest import figures, named_checkpoint, save_reader, save_tiny, save_tiny_head
 
 QUESTION = "what is in the water?"
 TEXT = "Many people say that the key is in the water. The door is open, and the first lock is long."
@@ -28,7 +28,7 @@ NASTY = (
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(save_tiny_head(tmp_path_factory.mktemp("readers") / "bert", "answer", positions=128))
+    return str(save_reader(tmp_path_factory.mktemp("readers") / "bert"))
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +36,7 @@ def byte_reader(tmp_path_factory: pytest.TempPathFactory) -> str:
     """One whose tokenizer works on bytes, as RoBERTa's: a character can be several tokens."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
-    folder = save_tiny_head(
-        tmp_path_factory.mktemp("readers") / "roberta", "answer", kind="roberta", positions=130
-    )
+    folder = save_reader(tmp_path_factory.mktemp("readers") / "roberta", kind="roberta")
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     entries = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     tokenizer = Tokenizer(models.BPE({entry: i for i, entry in enumerate(entries)}, [], unk_token="<unk>"))
@@ -78,40 +76,36 @@ def logits_of(reader: str, question: str, text: str) -> tuple[Any, Any, Any]:
     return made, output.start_logits[0].numpy(), output.end_logits[0].numpy()
 
 
-@pytest.mark.parametrize(("longest", "margin"), [(5, -1000.0), (1, -1000.0), (3, -0.3), (30, 0.0)])
-def test_the_same_as_transformers_and_a_look_at_every_span(reader: str, longest: int, margin: float) -> None:
+@pytest.mark.parametrize("sure", [True, False])
+def test_the_same_as_transformers_and_a_look_at_every_span(reader: str, sure: bool, tmp_path: Path) -> None:
     """Greedily: the best span, then the best one that shares no token with a better one; equal texts count once."""
+    reader = reader if sure else str(save_tiny_head(tmp_path, "answer", positions=128))
     made, start, end = logits_of(reader, QUESTION, TEXT)
     ours = [i for i, source in enumerate(made.sequence_ids(0)) if source == 1]
-    spans = [(start[i] + end[j], i, j) for i in ours for j in ours if i <= j < i + longest]
+    spans = [(start[i] + end[j], i, j) for i in ours for j in ours if i <= j < i + 30]
     apart: list[tuple[int, int]] = []
     expected: dict[str, tuple[int, int, float]] = {}
     for score, i, j in sorted(spans, key=lambda one: (-one[0], one[2] - one[1], one[1])):
         over = score - start[0] - end[0]
-        if over >= margin and all(j < a or i > b for a, b in apart):
+        if over >= 0 and all(j < a or i > b for a, b in apart):
             apart.append((i, j))
             first, last = made.token_to_chars(i).start, made.token_to_chars(j).end
             expected.setdefault(TEXT[first:last].casefold(), (first, last, float(over)))
-    found = answer(
-        QUESTION, TEXT, model=reader, answers=200, max_answer=longest, no_answer_margin=margin, device="cpu"
-    )
+    assert expected
+    found = answer(QUESTION, TEXT, model=reader, answers=200)
     assert [(one.start, one.end) for one in found.answers] == [one[:2] for one in expected.values()]
     for one, (first, last, over) in zip(found.answers, expected.values(), strict=True):
         assert one.text == TEXT[first:last]
-        assert one.margin == pytest.approx(over, abs=1e-5)
+        assert one.margin == pytest.approx(over, abs=1e-4)
         assert one.score == pytest.approx(1 / (1 + math.exp(-over)), abs=1e-5)
-    few = answer(
-        QUESTION, TEXT, model=reader, answers=1, max_answer=longest, no_answer_margin=margin, device="cpu"
-    )
+    few = answer(QUESTION, TEXT, model=reader, answers=1)
     assert (len(few.answers) + few.more, few.windows) == (len(found.answers), 1)
     check(found, TEXT)
 
 
 def test_long_texts_in_windows(reader: str) -> None:
     lines = [f"{i} {TEXT}" for i in range(12)]
-    found = answer(
-        QUESTION, "\n".join(lines), model=reader, max_answer=6, answers=50, no_answer_margin=-1, device="cpu"
-    )
+    found = answer(QUESTION, "\n".join(lines), model=reader, answers=50)
     assert found.windows > 3
     check(found, "\n".join(lines))
     best = found.answers[0]
@@ -137,29 +131,22 @@ def test_answers_are_spans_of_any_text(text: str, which: str, request: pytest.Fi
         with pytest.raises(InputError, match="the text is empty"):
             answer("a key?", text, model=model)
         return
-    found = answer("a key?", text, model=model, max_answer=4, answers=9, no_answer_margin=-1, device="cpu")
+    found = answer("a key?", text, model=model, answers=9)
     check(found, text)
 
 
 def test_nasty_texts(reader: str, byte_reader: str) -> None:
     for model in (reader, byte_reader):
-        found = answer(
-            "a key?", NASTY * 4, model=model, max_answer=8, answers=99, no_answer_margin=-9, device="cpu"
-        )
+        found = answer("a key?", NASTY * 4, model=model, answers=99)
         assert len(found.answers) + found.more > 4
         check(found, NASTY * 4)
 
 
-def test_no_answer(reader: str) -> None:
-    found = answer(QUESTION, TEXT, model=reader, no_answer_margin=1000, device="cpu")
+def test_no_answer(reader: str, tmp_path: Path) -> None:
+    found = answer(QUESTION, TEXT, model=str(save_reader(tmp_path, null=4.0)))
     assert (found.answers, found.passages) == ((), 1)
-    assert found.nearest is not None
-    assert found.nearest.rank == 0
-    margin = found.nearest.margin
-    just = answer(QUESTION, TEXT, model=reader, no_answer_margin=margin, device="cpu")
-    assert [one.text for one in just.answers] == [found.nearest.text]
-    assert just.nearest is None
-    nothing = answer(QUESTION, "\x00", model=reader, device="cpu")
+    assert found.nearest is not None and found.nearest.rank == 0 and found.nearest.margin < 0
+    nothing = answer(QUESTION, "\x00", model=reader)
     assert (nothing.answers, nothing.nearest) == ((), None)
 
 
@@ -168,14 +155,9 @@ def test_bad_input(reader: str, tmp_path: Path) -> None:
         ({"question": " "}, "the question is empty"),
         ({"text": "\n"}, "the text is empty"),
         ({"question": "key " * 200}, "leaves no room for a text"),
-        (
-            {"question": "key " * 90, "text": TEXT * 9},
-            "leaves too little room to find every answer of 30 tokens",
-        ),
+        ({"question": "key " * 90, "text": TEXT * 9}, "leaves too little room: "),
         ({"model": ""}, "deepset/roberta-base-squad2"),
         ({"answers": 0}, "at least 1"),
-        ({"max_answer": 0}, "at least 1"),
-        ({"no_answer_margin": math.nan}, "margin"),
     ):
         with pytest.raises(InputError, match=message):
             answer(**{"question": QUESTION, "text": TEXT, "model": reader, **given_})  # type: ignore[arg-type]
@@ -193,11 +175,11 @@ def test_a_damaged_model_is_no_oracle(tmp_path: Path) -> None:
         model.qa_outputs.bias.fill_(float("nan"))
     model.save_pretrained(folder)
     with pytest.raises(ModelError, match="logits that are no numbers"):
-        answer(QUESTION, TEXT, model=str(folder), device="cpu")
+        answer(QUESTION, TEXT, model=str(folder))
 
 
 def test_probability_at_the_ends(reader: str) -> None:
-    one = answer(QUESTION, TEXT, model=reader, no_answer_margin=-1000, device="cpu").answers[0]
+    one = answer(QUESTION, TEXT, model=reader).answers[0]
     for start, probability in ((0.0, 0.5), (1e6, 1.0), (2.0, 1 / (1 + math.exp(-2)))):
         known = replace(one, start_logit=start, end_logit=0.0, null_score=0.0).score
         assert known == pytest.approx(probability)
@@ -225,10 +207,7 @@ def index(tmp_path: Path, tiny_model: Path) -> search.Index:
 
 def test_answers_from_an_index(index: search.Index, reader: str) -> None:
     states: list[search.Progress] = []
-    found = index.ask(
-        QUESTION, model=reader, k=30, answers=200, max_answer=4, no_answer_margin=-1000, device="cpu",
-        progress=states.append,
-    )  # fmt: skip
+    found = index.ask(QUESTION, model=reader, k=30, answers=200, progress=states.append)
     hits = {hit.passage_id: hit for hit in index.query(QUESTION, k=30)}
     assert found.passages == len(hits)
     assert (states[-1].done, states[-1].total) == (found.passages, found.passages)
@@ -258,7 +237,7 @@ def test_nothing_to_read_has_no_answer(index: search.Index, reader: str) -> None
 def test_the_published_example() -> None:
     """Its score is the product of two softmaxes over [CLS] and the passage, as transformers' pipeline had it."""
     model, expected = named_checkpoint("roberta-base-squad2"), figures()["question_answering"]
-    found = answer(expected["question"], expected["context"], model=model, no_answer_margin=-1000)
+    found = answer(expected["question"], expected["context"], model=model)
     one = found.answers[0]
     assert (one.text, one.start, one.end) == (expected["answer"], expected["start"], expected["end"])
     made, *logits = logits_of(model, expected["question"], expected["context"])

@@ -40,7 +40,7 @@ def of_pipeline(folder: Path, texts: list[str], function: str) -> list[dict[str,
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_classes_that_exclude_each_other(tmp_path: Path, kind: str) -> None:
     folder = save_tiny_head(tmp_path, "label", kind=kind, labels=MOODS)
-    found = label(TEXTS, model=str(folder), device="cpu")
+    found = label(TEXTS, model=str(folder))
     assert (found.classes, found.exclusive) == (MOODS, True)
     for one, expected in zip(found.texts, of_pipeline(folder, TEXTS, "softmax"), strict=True):
         assert dict(zip(MOODS, one.scores, strict=True)) == pytest.approx(expected, abs=1e-5)
@@ -51,7 +51,7 @@ def test_classes_that_exclude_each_other(tmp_path: Path, kind: str) -> None:
 def test_several_labels_at_once(tmp_path: Path) -> None:
     folder = save_tiny_head(tmp_path, "label", labels=MOODS)
     with_config(folder, problem_type="multi_label_classification")
-    found = label(TEXTS, model=str(folder), device="cpu")
+    found = label(TEXTS, model=str(folder))
     assert not found.exclusive
     counts = set()
     for one, expected in zip(found.texts, of_pipeline(folder, TEXTS, "sigmoid"), strict=True):
@@ -68,7 +68,7 @@ def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
     from transformers import AutoModelForSequenceClassification
 
     folder = save_tiny_head(tmp_path, "label", labels=MOODS)
-    found = label([LONG, TEXTS[0]], model=str(folder), device="cpu")
+    found = label([LONG, TEXTS[0]], model=str(folder))
     assert (found.texts[0].windows, found.texts[1].windows) == (6, 1)
     ids = [token.id for token in tokenize(LONG, model=str(folder)).tokens if not token.special]
     model = AutoModelForSequenceClassification.from_pretrained(folder)
