@@ -358,8 +358,7 @@ class Index:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is wrong with the index though it answers, and what the last filter could not know; empty when all
-        is well."""
+        """What is wrong with the index though it answers; empty when all is well."""
         problems = (f"{problem} --index {quoted(self.name)}" for problem in self._store.problems)
         return (*problems, *(self._encoder.remarks if self._encoder else ()))
 

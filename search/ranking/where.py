@@ -6,7 +6,7 @@
     filter      = condition, joined by "and" and "or"; "and" binds closer
     condition   = "not" condition | "(" filter ")" | "has" field
                 | field ("=" | "!=" | "<" | "<=" | ">" | ">=" | ":") value
-                | field ["not"] "in" "(" value {"," value} ")"
+                | field "in" "(" value {"," value} ")"
     field       = path | name | kind | title | heading | page | size | mtime, or a name from the metadata or from
                   annotations: parts joined by "."
     part, value = a word, or quoted: "a b" or 'a b', in which a doubled quote stands for one
@@ -29,7 +29,6 @@ from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
 from search.records.documents import BUILT_IN_FIELDS
 from search.store.conditions import (
-    ORDERS,
     Comparison,
     Condition,
     Field,
@@ -57,7 +56,6 @@ _DOT = re.compile(r"(\.)")
 
 _AGO = re.compile(r"(\d{1,5}) ?(h|hours?|d|days?|w|weeks?|months?|y|years?)", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(B|([kMGT])(i?)B?)", re.IGNORECASE)
 _TIME = "a time is a date, such as 2024-05-01, or how long ago it was, such as 12h, 7d, 2w, 3months or 1y"
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
@@ -149,10 +147,6 @@ class _Parser:
 
     def comparison(self) -> Condition:
         field = self.field()
-        if self.take_keyword("not"):
-            if not self.take_keyword("in"):
-                raise self.unexpected("'in'")
-            return Not(self.one_of(field))
         if self.take_keyword("in"):
             return self.one_of(field)
         operator = self.require(_OPERATOR, f"one of = != < <= > >= : in, behind the field '{field.name}'")
@@ -196,8 +190,8 @@ class _Parser:
             value = Value(quoted, True, at)
         else:
             value = Value(self.require(_WORD, expected), False, at)
-            if field.column in _UNITS:
-                value = _UNITS[field.column](value)
+            if field.column == "mtime":
+                value = _time(value)
             if self.text[self.at : self.at + 1] in ("'", '"') and not self.text[self.at - 1].isspace():
                 raise wrong(self.text, self.at, "a quote within a value; put the whole value in quotes")
         problem = _problem(field, operator, value)
@@ -270,20 +264,6 @@ def _time(value: Value) -> Value:
     return value
 
 
-def _bytes(value: Value) -> Value:
-    """A size with a unit as a number of bytes; any other value as it is."""
-    match = _SIZE.fullmatch(value.text)
-    if match is None:
-        return value
-    power = "bkmgt".index((match[3] or "b").lower())
-    size = float(match[1]) * (1024 if match[4] else 1000) ** power
-    return Value(str(int(size)), False, value.at)
-
-
-# What is typed for these is read in a way of its own.
-_UNITS: dict[str, Callable[[Value], Value]] = {"mtime": _time, "size": _bytes}
-
-
 def _problem(field: Field, operator: str, value: Value) -> str:
     """Why a comparison can match nothing, whatever the index holds; "" if it can."""
     if field.column == "name" and operator == ":" and "/" in value.text:
@@ -294,12 +274,8 @@ def _problem(field: Field, operator: str, value: Value) -> str:
             return "this matches no path; write it as in .gitignore, such as docs/**, and 'not' for the rest"
     if field.column == "kind" and operator in ("=", "!=") and value.text.casefold() not in KINDS:
         return f"there is no kind '{value.text}'; there are {', '.join(KINDS)}"
-    if field.column == "page" and operator != ":" and value.number is None:
-        return "a page is a number, such as page>=3"
-    if field.column == "size" and value.number is None:
-        return "a size is a number of bytes, such as size>10000, 10kB or 2MB"
+    if field.column in ("page", "size") and operator != ":" and value.number is None:
+        return "pages and sizes in bytes are numbers, such as page>=3 or size>10000"
     if field.column == "mtime" and (value.date is None or operator == ":"):
         return _TIME
-    if operator in ORDERS and value.is_no_date:
-        return f"there is no such date as {value.text}"
     return ""

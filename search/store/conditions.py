@@ -42,7 +42,6 @@ _HOLDS: dict[str, Callable[[_Range, _Range], bool]] = {
     ">": lambda stored, typed: stored[0] > typed[1],
     ">=": lambda stored, typed: stored[0] >= typed[0],
 }
-ORDERS = ("<", "<=", ">", ">=")
 
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _LONGEST_NUMBER = 100
@@ -74,11 +73,6 @@ class Value:
     @cached_property
     def folded(self) -> str:
         return folded(self.text)
-
-    @property
-    def is_no_date(self) -> bool:
-        """Whether it is written as a date that no calendar has, such as 2023-02-30."""
-        return not self.quoted and self.date is None and _DATE.fullmatch(self.text) is not None
 
 
 @dataclass(frozen=True)

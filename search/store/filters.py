@@ -20,15 +20,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.corpus.patterns import Patterns
 from search.errors import FieldMissing, InputError
-from search.records.documents import BUILT_IN_FIELDS, Annotator
+from search.records.documents import BUILT_IN_FIELDS
 from search.store.conditions import (
-    ORDERS,
     Comparison,
     Condition,
     Field,
@@ -37,14 +37,13 @@ from search.store.conditions import (
     Scalar,
     Test,
     Where,
-    comparable,
     comparing,
     comparisons,
     folded,
     wrong,
 )
 from search.store.database import one_meta
-from search.store.passages import Rows, name_of, way_on
+from search.store.passages import Rows, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,11 +72,10 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     """The ids of the passages that pass a filter, increasing, within a read transaction.
 
     Raises:
-        InputError: it names a field that neither a document nor an annotator has, or orders one by what none of its
-            values is.
+        InputError: it names a field that neither a document nor an annotator has.
     """
-    annotated = annotators_asked(Rows(connection).annotators(), where)
-    _require_sense(connection, where, annotated)
+    annotated = {folded(field): one.name for one in Rows(connection).annotators() for field in one.fields}
+    _require_fields(connection, where, annotated)
     query = _Query(annotated)
     sql = query.sql(where.condition)
     connection.create_function("passes", 2, query.passes, deterministic=True)
@@ -94,7 +92,7 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
 class _Query:
     """A filter as an SQL expression for the tables files, documents, passages, with its parameters."""
 
-    def __init__(self, annotated: Mapping[str, Annotator]) -> None:
+    def __init__(self, annotated: Mapping[str, str]) -> None:
         self.parameters: list[int | float | str] = []
         self._annotated = annotated
         self._tests: list[Test] = []
@@ -112,10 +110,7 @@ class _Query:
         column, operator, values = condition.field.column, condition.operator, condition.values
         if column == "kind" and operator == "=":
             return self._compared(condition, [value.folded for value in values])
-        if column in ("page", "size") and operator not in (
-            ":",
-            "has",
-        ):  # the parser lets only numbers through
+        if column in ("page", "size") and operator not in (":", "has"):  # numbers alone, says the parser
             return self._compared(condition, [float(value.number or 0) for value in values])
         return self._by_function(condition)
 
@@ -134,7 +129,7 @@ class _Query:
         annotator = self._annotated.get(folded(field.name)) if field.column == "metadata" else None
         if annotator is None:
             return sql
-        self.parameters += [annotator.name, number]
+        self.parameters += [annotator, number]
         return f"({sql} OR {_ANNOTATED})"
 
 
@@ -215,94 +210,30 @@ def flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
         yield name, value
 
 
-def annotators_asked(known: Iterable[Annotator], where: Where) -> dict[str, Annotator]:
-    """Those that a filter asks, by the names of their fields."""
-    leaves = comparisons(where.condition)
-    wanted = {folded(leaf.field.name) for leaf in leaves if leaf.field.column == "metadata"}
-    fields = {folded(field): annotator for annotator in known for field in annotator.fields}
-    return {name: fields[name] for name in wanted & fields.keys()}
-
-
-def without_annotations(known: Iterable[Annotator], where: Where) -> Iterator[str]:
-    """Of each annotator that a filter asks, how many passages it has not looked at."""
-    asked = {annotator.name: annotator for annotator in annotators_asked(known, where).values()}
-    for annotator in asked.values():
-        if not annotator.complete:
-            lacking = annotator.passages - annotator.annotated
-            yield (
-                f"{lacking:,} of {annotator.passages:,} passages have not been looked at for '{annotator.name}' yet, "
-                f"and count here as having no such value; go on with: {way_on(annotator)}"
-            )
-
-
-def _require_sense(connection: sqlite3.Connection, where: Where, annotated: Mapping[str, Annotator]) -> None:
-    """Raise InputError for a condition that nothing can pass because of its field's name or kind."""
+def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Mapping[str, str]) -> None:
+    """Raise InputError for a field that nothing has, if there are documents."""
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return
-    for leaf in comparisons(where.condition):
-        field = leaf.field
-        if field.column != "metadata":
-            continue
-        annotator = annotated.get(folded(field.name))
-        is_there = next((True for _ in _stored_values(connection, field, annotator)), False)
-        if not is_there and annotator is None:
-            raise unknown(where, field, _names_of_documents(connection), Rows(connection).annotators())
-        if is_there and leaf.operator in ORDERS:
-            _require_comparable(connection, where, leaf, annotator)
+    for field in (leaf.field for leaf in comparisons(where.condition)):
+        if field.column == "metadata" and folded(field.name) not in annotated:
+            rows = connection.execute("SELECT metadata FROM documents")
+            if not any(True for (metadata,) in rows for _ in values_under(_loaded(metadata), field.parts)):
+                raise _unknown(connection, where, field, annotated)
 
 
-def _stored_values(
-    connection: sqlite3.Connection, field: Field, annotator: Annotator | None
-) -> Iterator[Any]:
-    """All values of a field: those of the documents, then those of an annotator."""
-    rows = connection.execute(
-        """SELECT metadata FROM documents UNION ALL SELECT "values" FROM annotations WHERE annotator = ?""",
-        (annotator.name if annotator else None,),
-    )
-    for (values,) in rows:
-        yield from values_under(_loaded(values), field.parts)
-
-
-def _require_comparable(
-    connection: sqlite3.Connection, where: Where, leaf: Comparison, annotator: Annotator | None
-) -> None:
-    """Raise InputError if no value of a field can be more or less than what was typed."""
-    (value,) = leaf.values
-    scalars = filter(is_scalar, _stored_values(connection, leaf.field, annotator))
-    if not any(comparable(stored, value) for stored in scalars):
-        kinds = {"number": value.number, "date": value.date}
-        wanted = " or ".join(kind for kind, read in kinds.items() if read is not None) or "text"
-        problem = f"no value of the field '{leaf.field.name}' is a {wanted}"
-        raise wrong(where.text, value.at, problem, FieldMissing)
-
-
-def _names_of_documents(connection: sqlite3.Connection) -> Iterator[str]:
-    for (metadata,) in connection.execute("SELECT metadata FROM documents"):
-        yield from (name for name, _ in flat(_loaded(metadata)))
-
-
-def unknown(
-    where: Where, field: Field, of_documents: Iterable[str], known: Iterable[Annotator]
+def _unknown(
+    connection: sqlite3.Connection, where: Where, field: Field, annotated: Iterable[str]
 ) -> InputError:
-    """The error of a field that nothing has: which names are near.
-
-    Args:
-        of_documents: all names of fields in their metadata.
-    """
-    given = [field for annotator in known for field in annotator.fields]
-    others = {folded(name): name for name in (*of_documents, *given)}
-    names = dict.fromkeys(BUILT_IN_FIELDS, "") | {name: others[name] for name in sorted(others)}
-    near = difflib.get_close_matches(folded(field.name), names, n=3)
-    listed = [_short(names[name] or name) for name in near or sorted(BUILT_IN_FIELDS) + sorted(others)]
-    if near:
-        hint = "did you mean " + " or ".join(f"'{name}'" for name in listed) + "?"
-    else:
-        more = f" and {len(listed) - _LISTED:,} more" if len(listed) > _LISTED else ""
-        hint = "there are " + ", ".join(listed[:_LISTED]) + more
-    problem = f"no document{' and no annotator' if given else ''} has a field '{_short(field.name)}'; {hint}"
+    """The error of a field that nothing has: which name is near, or which there are."""
+    names = list(annotated)
+    for (metadata,) in connection.execute("SELECT metadata FROM documents"):
+        names += (name for name, _ in flat(_loaded(metadata)) if len(name) <= _LONGEST)
+    by_key = {folded(name): name for name in (*sorted(BUILT_IN_FIELDS), *sorted(names, key=folded))}
+    near = difflib.get_close_matches(folded(field.name), by_key, n=1)
+    hint = (
+        f"did you mean '{by_key[near[0]]}'?"
+        if near
+        else f"there are {', '.join(islice(by_key.values(), _LISTED))}"
+    )
+    problem = f"no document has a field '{field.name:.{_LONGEST}}'; {hint}"
     return wrong(where.text, field.at, problem, FieldMissing)
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

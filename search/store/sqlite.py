@@ -41,7 +41,7 @@ from search.errors import IndexDamaged
 from search.store.bm25 import Found, Matches, Words
 from search.store.codes import Codes, Piece, RoughQuery, nearest_of
 from search.store.database import connect_to_read, in_words, unfilled, whole
-from search.store.files import DATABASE, is_being_written, remove_index
+from search.store.files import DATABASE, remove_index
 from search.store.passages import Rows, content_key
 from search.store.postings import Block
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
@@ -85,7 +85,7 @@ class Store:
         searches: how often passages were looked for by their embeddings.
         problem: what is wrong with a file though queries are answered; "" for nothing.
         known: the facts of the newest state that was read; None before the first.
-        mine: what a thread keeps: its connection, and what is to be known of its last filter.
+        mine: what a thread keeps: its connection.
         local: the passages are on this machine.
     """
 
@@ -126,11 +126,8 @@ class Store:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong though the index answers, and what the thread's last filter could not know.
-
-        Sentences, each of which ends with the command that helps.
-        """
-        return (*filter(None, [self.problem]), *getattr(self.mine, "remarks", ()))
+        """What is wrong though the index answers: sentences, each of which ends with the command that helps."""
+        return (self.problem,) if self.problem else ()
 
     def remove(self) -> None:
         """Delete the index, also on its server."""
@@ -227,7 +224,7 @@ class State:
         self.tail: list[tuple[Ids, NDArray[np.float32]]] | None = None
         self.words: Words | None = None
         self.baseline: Sequence[Baseline | None] = ()
-        self.passing: dict[Where, tuple[Ids, tuple[str, ...]]] = {}
+        self.passing: dict[Where, Ids] = {}
         self.facets: dict[Where | None, tuple[Facet, ...]] = {}
 
 
@@ -441,37 +438,25 @@ class Snapshot(Rows):
             without: but these.
 
         Raises:
-            InputError: it names a field that nothing has, or orders one by what none of its values is.
+            InputError: it names a field that nothing has.
         """
-        ids, remarks = (None, ()) if where is None else self._filtered(where)
-        if not self._state.facts.passages:
-            remarks = (*remarks, self._nothing_yet())
-        self._store.mine.remarks = remarks
+        ids = None if where is None else self._filtered(where)
         if among is not None:
             ids = np.unique(among) if ids is None else np.intersect1d(among, ids)
         if without:
             ids = np.setdiff1d(self.ids() if ids is None else ids, np.array(list(without), dtype=np.int64))
         return ids
 
-    def _filtered(self, where: Where) -> tuple[Ids, tuple[str, ...]]:
-        """What passes a filter, and what is to be known of that; kept as long as the index stays as it is."""
-        from search.store.filters import matching, without_annotations
+    def _filtered(self, where: Where) -> Ids:
+        """What passes a filter; kept as long as the index stays as it is."""
+        from search.store.filters import matching
 
         passing = self._state.passing
         if where not in passing:
             if len(passing) >= _KEPT:
                 passing.clear()
-            remarks = tuple(without_annotations(self.annotators(), where))
-            passing[where] = matching(self.connection, where), remarks
+            passing[where] = matching(self.connection, where)
         return passing[where]
-
-    def _nothing_yet(self) -> str:
-        """That the first run has stored nothing."""
-        if is_being_written(self._store.path):
-            return (
-                "the index holds no passages yet: a run is filling it. See how far it is with: seewhy status"
-            )
-        return "the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER"
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
         """The most frequent values of fields of all documents, or of those with a passage that passes a filter.

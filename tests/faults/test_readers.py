@@ -45,7 +45,7 @@ def asked_at_every_step(made: Scenario) -> list[str]:
             held = reader.status()
             assert held.complete or held.running
             hits = reader.query(oracle.QUERIES[0], 3)
-            empty = any("holds no passages" in note for note in reader.notes)
+            empty = not reader.status().passages
             wrong = "" if empty else oracle.wrong_answer(reader, made.index, oracle.QUERIES[0], 3)
             found.append(
                 wrong or ("answered" if hits and not empty else "begun" if empty and not hits else "no hit")

@@ -134,7 +134,7 @@ ALL = [*GUIDE, "deep", "old", "row", "nested", "odd"]
         # or, and, not
         ("lang!=en", ["old", "row", "nested", "odd"]),
         ("not lang=en", ["old", "row", "nested", "odd"]),
-        ("lang not in (en, fr-en) and has lang", []),
+        ("not lang in (en, fr-en) and has lang", []),
         ("kind=csv or lang=en and draft=true", ["deep", "row"]),
         ("(kind=csv or lang=en) and draft=true", ["deep"]),
         ("not kind=csv and not(lang=en)", ["old", "nested", "odd"]),
@@ -185,7 +185,7 @@ def test_what_a_filter_finds(
         ("lang in en", 9, "expected '(' and a list of values, found 'en'"),
         ("lang in ()", 10, "expected a value, found ')'"),
         ("lang in (en", 12, "expected ',' or ')', found the end"),
-        ("lang not en", 10, "expected 'in', found 'en'"),
+        ("lang not in (en)", 6, "expected one of ="),
         ("title=how to", 11, "needs quotes"),
         ("or=1", 1, "in quotes, if it really is called so"),
         ("a.=1", 3, "expected the name of a field, found '='"),
@@ -193,17 +193,13 @@ def test_what_a_filter_finds(
         ("path:'!docs'", 6, "matches no path"),
         ("path:#docs", 6, "matches no path"),
         ("kind=md", 6, "no kind 'md'; there are markdown, rst"),
-        ("page>three", 6, "a page is a number"),
-        ("date>=2023-02-30", 7, "no such date as 2023-02-30"),
+        ("page>three", 6, "such as page>=3"),
         ("lnag=en", 1, "no document has a field 'lnag'; did you mean 'lang'"),
         ("kind=csv or not tgas=a", 17, "did you mean 'tags'"),
         ("pth:docs", 1, "did you mean 'path'"),
         ("has autor", 5, "did you mean 'author.name'"),
         ("author.nam=a", 1, "did you mean 'author.name'"),
         ("zzzzzz=1", 1, "there are heading, kind, mtime, name, page, path, size, title, "),
-        ("lang>2020", 6, "no value of the field 'lang' is a number or date"),
-        ("tags<2020-01", 6, "no value of the field 'tags' is a date"),
-        ("draft>x", 7, "no value of the field 'draft' is a text"),
     ],
 )
 def test_errors_say_where(
@@ -239,7 +235,7 @@ def test_many_conditions_and_deep_ones(stored: tuple[sqlite3.Connection, dict[in
     assert found(stored, "not " * 20 + "kind=csv") == ["row"]
     assert found(stored, "not (kind=jsonl or " * 10 + "kind=csv" + ")" * 10) == ["row"]
     assert found(stored, "(kind=csv or (kind!=csv and " * 10 + "page=1" + "))" * 10) == ["row"]
-    assert found(stored, f"kind=csv and lang not in ({', '.join(map(str, range(5000)))})") == ["row"]
+    assert found(stored, f"kind=csv and not lang in ({', '.join(map(str, range(5000)))})") == ["row"]
     with pytest.raises(InputError, match="more than 256 conditions"):
         parse(" or ".join(["kind=csv"] * 257))
     for text in ("(" * 5000 + "kind=csv", "not " * 2000 + "kind=csv"):

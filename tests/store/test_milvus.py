@@ -143,7 +143,7 @@ PASSES = [
     "size_of in (1, 2, 5)", "size_of<=2", "size_of>=2.5", "date=2014", "date>2020-05", "date<=2012-03-12",
     "date>=2011 and date<2019", "tags=red", "tags=key", "kind=markdown", "kind in (text, rst)",
     "heading=key", "path:docs/**", "path:docs", "path:*.md", "path:docs/deep/",
-    "path:'docs/*'", "path:/other", "name:*.txt", "name:key*", "size>400", "size<=1kB",
+    "path:'docs/*'", "path:/other", "name:*.txt", "name:key*", "size>400", "size<=1000",
     "metadata.lang=en"
 ]  # fmt: skip
 
