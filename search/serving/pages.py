@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -15,7 +14,6 @@ from search.encoding import Encoder
 from search.errors import IdMissing, InputError, OptionalDependency
 from search.index import Index
 from search.records.contents import DocumentText
-from search.records.explanations import middle_layer
 from search.records.hits import Hit
 from search.records.options import (
     WEIGHT,
@@ -38,7 +36,7 @@ from search.render.page import reading as drawn_reading
 from search.render.page import search as drawn
 from search.render.page import why as drawn_why
 from search.render.page.document import Page, assets
-from search.render.page.laboratory import LONGEST, Given
+from search.render.page.laboratory import LONGEST
 from search.serving.parameters import LARGEST, MOST_TEXTS, Asked, Id, IndexName
 from search.serving.problems import FRAGMENT, as_page
 from search.serving.served import GenerationGone, in_one_generation
@@ -220,8 +218,6 @@ class OfHit(Asked):
     passage: Id
     like: Annotated[Id | None, Field(description="Why it is like this passage, instead.")] = None
     by: Literal["word", "token"] = "word"
-    layer: Annotated[int | None, Field(ge=0, le=1000)] = None
-    tables: bool = False
 
 
 def _address(asked: Asked, *kinds: type) -> dict[str, Any]:
@@ -233,14 +229,12 @@ def _address(asked: Asked, *kinds: type) -> dict[str, Any]:
 @page("/explain", OfHit)
 def explain(request: Request, index: Index, asked: OfHit) -> Page:
     """Why a passage has its score; or why it is like another."""
-    shown: dict[str, Any] = {"by": asked.by, "tables": asked.tables}
     if asked.like is not None:
         found, place = index.explain_similar(asked.like, asked.passage), index.passage(asked.passage)
         address = {"index": asked.index, "like": asked.like, "generation": asked.generation}
-        return drawn_why.why(found, place, address, **shown)
+        return drawn_why.why(found, place, address, asked.by)
     hit = index.hit(asked.q, asked.passage, **asked.of(RerankOptions))
-    found = index.explain(asked.q, hit, layer=asked.layer)
-    return drawn_why.why(found, hit, _address(asked, RerankOptions), **shown)
+    return drawn_why.why(index.explain(asked.q, hit), hit, _address(asked, RerankOptions), asked.by)
 
 
 class OfTwo(Asked):
@@ -280,103 +274,57 @@ Typed = Annotated[str, Field(max_length=LONGEST)]
 
 
 class OfTexts(BaseModel):
-    """What a form sends; what it leaves empty says nothing."""
+    """What a form sends."""
 
     index: IndexName = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def taken(cls, given: Any) -> Any:
-        """What was sent without what a form leaves empty."""
-        return {name: value for name, value in given.items() if value != ""}
-
-
-class Compared(OfTexts):
-    """Sentences; or two texts, token by token."""
-
     text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
-    tokens: bool = False
-    by: Literal["word", "token"] = "token"
-    layer: Annotated[int | None, Field(ge=0, le=1000)] = None
-    tables: bool = False
+    show: Literal["tokens", "attention"] = "tokens"
 
 
-class Inside(OfTexts):
-    """A text or a pair, and what is shown of it."""
-
-    text: Typed = ""
-    text2: Typed = ""
-    show: Literal["tokens", "attention", "word"] = "tokens"
-    word: Annotated[str, Field(max_length=100)] = ""
-    against: Annotated[str, Field(max_length=400)] = ""
+@page("/similarity", OfTexts, pinned=False)
+def similarity(request: Request, index: Index, asked: OfTexts) -> Page:
+    """How alike sentences are, or the tokens of two of them."""
+    found, problem = _answer(asked, lambda: _compared(asked, index.encoder))
+    return laboratory.of_sentences(asked.text, asked.index or "", found, problem)
 
 
-@page("/similarity", Compared, pinned=False)
-def similarity(request: Request, index: Index, asked: Compared) -> Page:
-    """How alike sentences are, or the tokens of two texts."""
-    encoder = index.encoder
-    if not asked.tokens:
-        found, given = _answer(request, asked, asked.text, lambda: _compared(asked, encoder))
-        return laboratory.sentences_form(given, MOST_TEXTS, found)
-    layer = middle_layer(encoder.n_layers) if asked.layer is None else asked.layer
-    found, given = _answer(request, asked, asked.text, lambda: _explained(asked, encoder))
-    return laboratory.pair_form(given, encoder.n_layers, layer, asked.by, asked.tables, found)
-
-
-@page("/inspect", Inside, pinned=False)
-def inspect(request: Request, index: Index, asked: Inside) -> Page:
+@page("/inspect", OfTexts, pinned=False)
+def inspect(request: Request, index: Index, asked: OfTexts) -> Page:
     """What a model makes of a text."""
-    texts = [asked.text, asked.text2]
-    found, given = _answer(request, asked, texts, lambda: _looked(asked, index.encoder.model))
-    return laboratory.inside_form(given, asked.show, asked.word, asked.against, found)
+    found, problem = _answer(asked, lambda: _looked(asked, index.encoder.model))
+    return laboratory.of_text(asked.text, asked.index or "", found, problem, asked.show)
 
 
-def _answer(
-    request: Request, asked: OfTexts, texts: list[str], work: Callable[[], Page]
-) -> tuple[Page | None, Given]:
-    """What came of the texts in a form; nothing where there are none, or where it cannot be: the form says why."""
-    given = Given(tuple(request.app.state.served.indexes), asked.index or "", texts)
-    if not any(text.strip() for text in texts):
-        return None, given
+def _answer(asked: OfTexts, work: Callable[[], Page]) -> tuple[Page | None, str]:
+    """What came of the texts in a form, and why it cannot be."""
+    if not any(text.strip() for text in asked.text):
+        return None, ""
     try:
-        return work(), given
+        return work(), ""
     except (InputError, OptionalDependency) as error:
-        return None, replace(given, problem=str(error))
+        return None, str(error)
 
 
-def _compared(asked: Compared, encoder: Encoder) -> Page:
+def _compared(asked: OfTexts, encoder: Encoder) -> Page:
     """Raise InputError for too few sentences, and too many."""
     lines = [line for text in asked.text for line in text.splitlines() if line.strip()]
-    if len(lines) < 2:
-        raise InputError("two sentences at least are needed to compare. Write each on a line of its own.")
-    if len(lines) > MOST_TEXTS:
-        raise InputError(
-            f"there are {len(lines)} sentences, and {MOST_TEXTS} are compared here. Take fewer, or run: "
-            "seewhy similarity --file FILE --html PAGE"
-        )
+    if not 2 <= len(lines) <= MOST_TEXTS:
+        raise InputError(f"2 to {MOST_TEXTS} sentences are compared, each on a line; there are {len(lines)}.")
+    if len(lines) == 2:
+        why = explain_two(*lines, model=encoder)
+        return drawn_alone.explanation(why, units(why, "token"))
     return drawn_alone.sentences(compare(lines, model=encoder))
 
 
-def _explained(asked: Compared, encoder: Encoder) -> Page:
-    texts = [text for text in asked.text if text.strip()]
-    if len(texts) != 2:
-        raise InputError("two texts are compared token by token. Fill in both.")
-    why = explain_two(*texts, layer=asked.layer, model=encoder)
-    return drawn_alone.explanation(why, units(why, asked.by), tables=asked.tables)
-
-
-def _looked(asked: Inside, model: str) -> Page:
+def _looked(asked: OfTexts, model: str) -> Page:
     """Raise InputError for what the model cannot read."""
     from search import bert
 
-    if asked.show == "word":
-        texts = [text for text in (asked.text, asked.text2) if text.strip()]
-        others = [one.strip() for one in asked.against.split(",") if one.strip()]
-        return laboratory.in_contexts(bert.in_contexts(asked.word, texts, others, model=model, offline=True))
-    looked = bert.inspect(asked.text, asked.text2 or None, model=model, offline=True)
-    if asked.show == "tokens":
-        return laboratory.inspection(looked)
-    return drawn_alone.attention(looked.attention)
+    texts = [text for text in asked.text if text.strip()]
+    looked = bert.inspect(*texts[:2], model=model, offline=True)
+    return (
+        laboratory.inspection(looked) if asked.show == "tokens" else drawn_alone.attention(looked.attention)
+    )
 
 
 @router.get("/static/{name}", include_in_schema=False)

@@ -323,15 +323,14 @@ def pages(served: list[Index]) -> list[str]:
         f"/similar?passage={one.passage_id}",
         f"/documents/{one.document_id}?{asked}",
         f"/explain?{asked}",
-        f"/explain?{asked}&by=token&layer=0&tables=1",
+        f"/explain?{asked}&by=token",
         f"/contrast?q={QUERY}&a={one.passage_id}&b={other.passage_id}",
         f"/why-not?q={QUERY}&name=page",
         f"/why-not?q={QUERY}&document={other.document_id}&k=1",
         "/similarity?text=the key%0Athe lock%0Athe door",
-        "/similarity?text=the key&text=the lock&tokens=1&tables=1",
-        "/inspect?text=turn the key&text2=open the lock",
+        "/similarity?text=the key&text=the lock",
+        "/inspect?text=turn the key&text=open the lock",
         "/inspect?text=turn the key&show=attention",
-        "/inspect?text=turn the key&text2=the key&show=word&word=key&against=lock",
         "/nothing",
     ]
 

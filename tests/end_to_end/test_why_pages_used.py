@@ -12,25 +12,6 @@ served, site, opened = shared.served, shared.site, shared.opened
 Opened = Callable[..., webdriver.Chrome]
 
 
-def test_another_layer_is_asked_for_in_place(opened: Opened, served: list[Index]) -> None:
-    hit = served[0].query(QUERY)[0]
-    browser = opened(f"/explain?q={QUERY}&passage={hit.passage_id}")
-    browser.execute_script("window.same = true")
-    for name, value in (("layer", "0"), ("by", "token")):
-        browser.find_element(By.CSS_SELECTOR, f"[name={name}] option[value='{value}']").click()
-        until(lambda name=name, value=value: state(browser).get(name) == [value])
-    choice = browser.find_element(By.CSS_SELECTOR, ".choice").text
-    assert "at layer 0" in choice and "which token" in choice
-    browser.find_element(By.NAME, "tables").click()
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, "table.numbers"))
-    browser.find_element(By.CSS_SELECTOR, ".panel .unit").click()  # what came later is alive
-    assert "added" in browser.find_element(By.CLASS_NAME, "detail").text
-    browser.find_element(By.CSS_SELECTOR, "a.live").click()
-    until(lambda: "LOSES WITHOUT THE WORDS" in browser.find_element(By.TAG_NAME, "main").text.upper())
-    assert browser.find_element(By.NAME, "layer").get_property("value") == "0"
-    assert browser.execute_script("return window.same")
-
-
 def test_what_is_told_of_a_word_leaves_the_words_to_be_seen(opened: Opened, served: list[Index]) -> None:
     hit = served[0].query(QUERY)[0].passage_id
     browser = opened(f"/?q={QUERY}#why={hit}")
@@ -65,18 +46,17 @@ def test_a_document_is_found_as_one_types(opened: Opened) -> None:
 
 def test_all_of_it_works_without_scripts(opened: Opened) -> None:
     browser = opened("/similarity", script=False)
-    browser.find_element(By.NAME, "text").send_keys("the key", Keys.ENTER, "the lock")
+    browser.find_element(By.NAME, "text").send_keys("the key", Keys.ENTER, "the lock", Keys.ENTER, "a door")
     browser.find_element(By.CSS_SELECTOR, "form button").click()
-    until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".matrix td[data-row]")) == 4)
-    assert browser.find_element(By.NAME, "text").get_property("value") == "the key\nthe lock"
+    until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".matrix td[data-row]")) == 9)
+    assert browser.find_element(By.NAME, "text").get_property("value") == "the key\nthe lock\na door"
     browser = opened(f"/why-not?q={QUERY}&name=page03", script=False)
     browser.find_element(By.CSS_SELECTOR, ".names a").click()
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".answer"))
     browser.find_element(By.LINK_TEXT, "Why this score").click()
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".equation"))
-    browser.find_element(By.CSS_SELECTOR, "[name=layer] option[value='0']").click()
-    browser.find_element(By.CSS_SELECTOR, "form button").click()
-    until(lambda: state(browser).get("layer") == ["0"])
+    browser.find_element(By.LINK_TEXT, "Token by token").click()
+    until(lambda: state(browser).get("by") == ["token"])
 
 
 def test_light_or_dark_is_kept_from_page_to_page(opened: Opened) -> None:

@@ -21,7 +21,6 @@ from search.records.explanations import Highlight, Partner, Term
 from search.records.hits import Hit
 from search.records.inspections import (
     Attention,
-    ContextualCosines,
     EmbeddingLayer,
     InputToken,
     InputWord,
@@ -35,7 +34,7 @@ from search.render.page import laboratory
 from search.render.page import why as draw
 from search.render.page.document import embedded, text
 from search.render.page.hits import Asked, Marked, passage
-from search.render.page.laboratory import in_contexts, inspection
+from search.render.page.laboratory import inspection
 from search.render.page.reading import reading
 from search.render.page.search import Found, search, toggled
 from search.render.page.why import why
@@ -71,11 +70,6 @@ LOOKED = Inspection(
     EmbeddingLayer((0, 1, 2, 3), {"word": ROWS, "position": ROWS, "sum": 2 * ROWS, "LayerNorm": ROWS}, 0.0), STATES,
     Attention(("keys", "☃"), TOKENS, np.full((1, 1, 4, 4), 0.25, np.float32), "tiny"), None, None, "it has none",
 )  # fmt: skip
-CONTEXTS = ContextualCosines(
-    ("key", "key"), ("a key", "the key"), ((2, 5), (4, 7)), (("key",), ("key",)), ("lock",),
-    np.stack([np.eye(2), np.full((2, 2), 0.5)]), np.full((2, 2, 1), 0.25), "tiny",
-)  # fmt: skip
-GIVEN = laboratory.Given(("one", "two"), "two", ["a <b>\nc", "d"])
 STATE = Asked("notes", "the key", generation=7)
 
 
@@ -189,8 +183,6 @@ def evil_pages() -> list[page.Page]:
     words = tuple(replace(word, text=EVIL) for word in WORDS)
     tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
     looked = replace(LOOKED, texts=(EVIL, EVIL), tokens=tokens, words=words, no_pooler=EVIL)
-    contexts = replace(CONTEXTS, texts=(EVIL, EVIL), against=(EVIL,), words=(EVIL, EVIL), model=EVIL)
-    forms = laboratory.Given((EVIL, "b"), EVIL, [EVIL, EVIL], EVIL)
     asked, state = {"index": EVIL, "q": EVIL, "where": EVIL}, Asked(EVIL, EVIL)
     document = replace(
         made(of_document(1, EVIL, 0, heading=EVIL)), document=EVIL, title=EVIL, changed="changed"
@@ -198,13 +190,12 @@ def evil_pages() -> list[page.Page]:
     return [
         page.explanation(EVIL_WHY, units(EVIL_WHY), EVIL_HIT),
         page.sentences(others),
-        why(EVIL_WHY, EVIL_HIT, asked, tables=True),
+        why(EVIL_WHY, EVIL_HIT, asked, "token"),
         draw.contrast(compared, asked),
         draw.why_not(standing, asked),
         draw.choice(EVIL, [NamedDocument(1, EVIL, EVIL)], 50, asked),
-        laboratory.sentences_form(forms, 100, None),
-        laboratory.pair_form(forms, 6, 3, "word", False, inspection(looked)),
-        laboratory.inside_form(forms, EVIL, EVIL, EVIL, in_contexts(contexts)),
+        laboratory.of_sentences([EVIL, EVIL], EVIL, None, EVIL),
+        laboratory.of_text([EVIL, EVIL], EVIL, inspection(looked), "", EVIL),
         reading(state, document, 1, [Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))]),
         search(
             state, (EVIL, "b"), Found(1, marked=[Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))], words=(EVIL,))
@@ -323,24 +314,14 @@ def test_where_a_document_stands(changes: dict[str, Any], heading: str, said: st
     assert "keys.md" in seen(found)
 
 
-def test_tokens_lengths_and_what_layers_do() -> None:
+def test_tokens_and_what_layers_do() -> None:
     said = seen(inspection(LOOKED))
     assert "4 tokens, 1 of them special [CLS] 101 key 9 ##s 8 [UNK] 100" in said
-    assert "spelled with several: keys . Unknown: ☃ ." in said
-    assert "key 9 0\u20133 0 0" in said  # id, characters, word, segment
-    assert "[CLS] 5.000 5.000 10.000 5.000" in said  # word, position, their sum, LayerNorm: 3-4-5
     source = page.fragment(inspection(LOOKED))
     assert (
         '<td class="l0">0.960</td>' in source and '<td class="l9">0.000</td>' in source
     )  # 24/25; a right angle
     assert '<li class="unknown second"><bdi>[UNK]</bdi>' in source
-    assert "There is none: it has none." in said
-
-
-def test_a_word_in_contexts() -> None:
-    said = seen(in_contexts(CONTEXTS))
-    assert "A a key B the key layer A ~ B A ~ lock B ~ lock 0 0.0000 0.2500 0.2500 1 0.5000" in said
-    assert "a <b>key</b>" in page.fragment(in_contexts(CONTEXTS))
 
 
 def hidden(text: str, markup: str) -> Hit:

@@ -26,12 +26,12 @@ PAGES = (
     "/?q={q}", "/?q={q}&index={q}", "/?q=key&where={q}", "/?q=key&since={q}", "/?q=key&mode={q}", "/?q=key&k={q}",
     "/?q=key {q}&without={q}&where=path:**", "/documents/{n}", "/documents/{n}?q={q}",
     "/documents/{n}?q=key&passage={n}",
-    "/documents/{q}", "/explain?q={q}&passage={n}", "/explain?q=key&passage={n}&layer={q}",
+    "/documents/{q}", "/explain?q={q}&passage={n}", "/explain?q=key&passage={n}&by={q}",
     "/contrast?q={q}&a=1&b=2",
     "/why-not?q={q}", "/why-not?q={q}&name={q}", "/why-not?q={q}&document={n}", "/why-not?q=key&name=hostile",
     "/similar?passage={n}", "/similar?passage={q}", "/what-if?q={q}", "/similarity?text={q}&text={q}",
     "/similarity?text={q}",
-    "/similarity?text=key {q}&text={q}&tokens=true", "/inspect?text={q}", "/inspect?text=key&text2={q}",
+    "/similarity?text=key {q}&text={q}&text=key", "/inspect?text={q}", "/inspect?text=key&text={q}",
     "/{q}", "/static/{q}", "/session?{q}", "/api/{q}",
 )  # fmt: skip
 

@@ -2,189 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.records.comparisons import Similarities
-from search.records.inspections import Attention, ContextualCosines, InputToken, Inspection
+from search.records.inspections import Attention, InputToken, Inspection
 from search.render.format import letters, one_line
-from search.render.heatmap import CAVEATS, By, rows_line
-from search.render.inspection import (
-    compared,
-    embedding_lengths,
-    model_line,
-    pooler_line,
-    turned_rows,
-    what_was_compared,
-)
-from search.render.page.document import (
-    Page,
-    about,
-    bar,
-    data,
-    hidden,
-    isolated,
-    kept,
-    link,
-    options,
-    shade,
-    text,
-)
-from search.render.page.why import choices
+from search.render.heatmap import CAVEATS, rows_line
+from search.render.inspection import model_line, turned_rows
+from search.render.page.document import Page, about, data, hidden, isolated, kept, options, shade, text
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
 
-LONGEST = 8_000  # characters of all texts, which go into an address
-SHOWN = {"tokens": "tokens and layers", "attention": "who reads whom", "word": "a word in its contexts"}
+LONGEST = 8_000  # characters of a text, which goes into an address
+SHOWN = {"tokens": "tokens and layers", "attention": "who reads whom"}
 
 
-@dataclass(frozen=True)
-class Given:
-    """What stands in a form.
+def of_sentences(texts: Sequence[str], index: str, answer: Page | None, problem: str) -> Page:
+    """A form of sentences to be compared with each other, and what came of it.
 
-    Attributes:
-        indexes: names of those whose model may be asked; `index` is the one that is.
+    Args:
         texts: as they were typed.
+        index: the name of the one whose model is asked.
         problem: why there is no answer; "" for none.
     """
-
-    indexes: Sequence[str]
-    index: str
-    texts: Sequence[str] = ()
-    problem: str = ""
-
-    def text(self, number: int) -> str:
-        return self.texts[number] if number < len(self.texts) else ""
+    fields = f"""{_area("Sentences, one a line", chr(10).join(texts), 7)}<button>Compare</button>
+<span class="faint">Two are compared token by token.</span>"""
+    return _form("/similarity", "How alike are these sentences?", index, fields, answer, problem)
 
 
-def sentences_form(given: Given, most: int, answer: Page | None) -> Page:
-    """Sentences to be compared with each other, one a line."""
-    typed = "\n".join(given.texts)
-    fields = f"""{_area("text", "Sentences, one a line", typed, 7)}{_model(given)}
-<button>Compare</button>
-<span class="faint">At most {most}, and {LONGEST:,} characters in all.</span>"""
-    form = f'<form class="controls" action="/similarity">{fields}</form>'
-    return _page(
-        "How alike are these sentences?", _ways(given, tokens=False) + _live(form, given, answer), answer
-    )
+def of_text(texts: Sequence[str], index: str, answer: Page | None, problem: str, show: str) -> Page:
+    """A form of a text or a pair to be looked at inside the model, and what came of it."""
+    first, second = [*texts, "", ""][:2]
+    fields = f"""{_area("Text", first, 2)}{_area("Second text, if there is one", second, 2)}
+<label>Show <select name="show">{options(SHOWN, show)}</select></label><button>Look</button>
+<span class="faint">The first look loads PyTorch, which takes some seconds.</span>"""
+    return _form("/inspect", "What does the model make of a text?", index, fields, answer, problem)
 
 
-def pair_form(given: Given, layers: int, layer: int, by: By, tables: bool, answer: Page | None) -> Page:
-    """Two texts to be compared token by token."""
-    fields = f"""{hidden(tokens=1)}{_area("text", "First text", given.text(0), 3)}
-{_area("text", "Second text", given.text(1), 3)}{_model(given)}
-{choices(layers, layer, by, tables)}<button>Compare</button>"""
-    form = f'<form class="controls" action="/similarity">{fields}</form>'
-    return _page("Which token is like which?", _ways(given, tokens=True) + _live(form, given, answer), answer)
-
-
-def inside_form(given: Given, show: str, word: str, against: str, answer: Page | None) -> Page:
-    """A text or a pair to be looked at inside the model."""
-    fields = f"""{_area("text", "Text", given.text(0), 2)}
-{_area("text2", "Second text, if there is one", given.text(1), 2)}{_model(given)}
-<label>Show <select name="show">{options(SHOWN, show)}</select></label>
-<label>Word <input name="word" value="{kept(word)}" size="12" maxlength="100"></label>
-<label>compared with <input name="against" value="{kept(against)}" size="24" maxlength="400"></label>
-<button>Look</button>
-<span class="faint">The word is for its contexts, which are the two texts; what it is compared with stands between
-commas. The first look loads PyTorch, which takes some seconds.</span>"""
-    form = f'<form class="controls" action="/inspect">{fields}</form>'
-    return _page("What does the model make of a text?", _live(form, given, answer), answer)
-
-
-def _page(title: str, body: str, answer: Page | None) -> Page:
-    uses = ("live.js", "sentences.js", "explanation.js", "attention.js", "attention.css")
-    shown = Page(title, title, "", body, uses)
-    return shown if answer is None else replace(shown, title=answer.title)
-
-
-def _live(form: str, given: Given, answer: Page | None) -> str:
-    """A form, and what came of it."""
-    found = f'<p role="alert">{text(given.problem)}</p>' if given.problem else ""
+def _form(action: str, title: str, index: str, fields: str, answer: Page | None, problem: str) -> Page:
+    found = f'<p role="alert">{text(problem)}</p>' if problem else ""
     if answer is not None:
         found = f"<h2>{answer.heading}</h2>{answer.about}{answer.body}"
-    return f"<live-part>{form}{found}</live-part>"
+    form = f'<form class="controls" action="{action}">{hidden(index=index)}{fields}</form>'
+    uses = ("live.js", "sentences.js", "explanation.js", "attention.js", "attention.css")
+    return Page(title, title, "", f"<live-part>{form}{found}</live-part>", uses)
 
 
-def _ways(given: Given, *, tokens: bool) -> str:
-    """From sentences to tokens, and back."""
-    ways = (("Sentences", "", not tokens), ("Two texts, token by token", "1", tokens))
-    current = ' aria-current="page"'
-    listed = "".join(
-        f'<a href="{link("/similarity", index=given.index, tokens=value)}"{current if here else ""}>{name}</a>'
-        for name, value, here in ways
-    )
-    return f'<nav class="ways" aria-label="What is compared">{listed}</nav>'
-
-
-def _area(name: str, label: str, typed: str, rows: int) -> str:
+def _area(label: str, typed: str, rows: int) -> str:
     return (
-        f'<label class="wide">{label}<textarea name="{name}" rows="{rows}" maxlength="{LONGEST}" dir="auto">\n'
+        f'<label class="wide">{label}<textarea name="text" rows="{rows}" maxlength="{LONGEST}" dir="auto">\n'
         f"{kept(typed)}</textarea></label>"
     )
-
-
-def _model(given: Given) -> str:
-    """Whose model is asked, where there are several."""
-    if len(given.indexes) < 2:
-        return hidden(index=given.index)
-    names = {name: name for name in given.indexes}
-    return f'<label>Model of the index <select name="index">{options(names, given.index)}</select></label>'
 
 
 def inspection(inspected: Inspection) -> Page:
     """The page of a text or a pair that a model read."""
     tokens = inspected.tokens
     special = sum(token.special for token in tokens)
-    names, lengths = embedding_lengths(inspected)
-    turned = turned_rows(inspected)
     body = f"""<h3>{len(tokens)} tokens, {special} of them special</h3>
 <ol class="tokens">{"".join(map(_chip, tokens))}</ol>
-<p class="faint">Below a token its id, the row of its vector in the vocabulary.{_spelled(inspected)}</p>
-<details><summary>As a table</summary>{_table("Tokens", ("token", *_FACTS), map(_facts, tokens), tokens)}</details>
-<h3>Embedding layer: what each token brings before any other has been read</h3>
-{_table("Lengths of the vectors in the embedding layer", ("token", *names), map(_plain, lengths), tokens)}
-<p class="faint">Lengths of the vectors. Put together here, the layer differs from the model's own output by at most
-{inspected.embedding.difference:.1e}.</p>
+<p class="faint">Below a token its id, the row of its vector in the vocabulary.</p>
 <h3>Each token through the layers</h3>
-{_table("Cosines with the layer before", ("token", *_layers(inspected)), _shaded(turned), tokens)}
+{_through_layers(inspected)}
 <p class="faint">The cosine of a token's vector with itself one layer before; the deeper the shade, the farther it
-turned.</p>
-<h3>Pooler</h3><p>{text(pooler_line(inspected))}</p>"""
+turned.</p>"""
     said = text(model_line(inspected.model))
-    return Page(f"Inside: {inspected.texts[0]}", "What the model makes of it", about(said=said), body)
-
-
-def in_contexts(cosines: ContextualCosines) -> Page:
-    """The page of words in several contexts, layer by layer."""
-    facts = (
-        (letters(i), _marked(*one)) for i, one in enumerate(zip(cosines.texts, cosines.found, strict=True))
-    )
-    names, columns = compared(cosines)
-    heads = "".join(f'<th scope="col">{isolated(name)}</th><td></td>' for name in names)
-    rows = "".join(
-        f'<tr><th scope="row">{layer}</th>'
-        + "".join(f"<td>{value:.4f}</td><td>{bar(value, 1.0)}</td>" for value in values)
-        + "</tr>"
-        for layer, values in enumerate(zip(*columns, strict=True))
-    )
-    body = f"""<div class="scroll" role="region" aria-label="Cosines by layer" tabindex="0"><table class="numbers bars">
-<thead><tr><th scope="col">layer</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
-<p class="faint">{text(what_was_compared(cosines))}</p>"""
-    return Page("A word in contexts", "The same word in other company", about(facts), body)
-
-
-_FACTS = ("id", "characters", "word", "segment")
-
-
-def _facts(token: InputToken) -> str:
-    span = "" if token.special else f"{token.start}\u2013{token.end}"
-    word = "" if token.word is None else token.word
-    return "".join(f"<td>{value}</td>" for value in (token.id, span, word, token.segment))
+    return Page("Inside a text", "What the model makes of it", about(said=said), body)
 
 
 def _chip(token: InputToken) -> str:
@@ -193,46 +80,19 @@ def _chip(token: InputToken) -> str:
     return f'<li class="{classes}">{isolated(token.text)} <small>{token.id}</small></li>'
 
 
-def _spelled(inspected: Inspection) -> str:
-    """Words that are no entries."""
-    split = dict.fromkeys(word.text for word in inspected.words if word.split)
-    unknown = dict.fromkeys(word.text for word in inspected.words if word.unknown)
-    said = (
-        f" No entries of their own, so spelled with several: {', '.join(map(isolated, split))}."
-        if split
-        else ""
+def _through_layers(inspected: Inspection) -> str:
+    """A line for each token: its cosines, shaded by how far they are from 1."""
+    cosines = turned_rows(inspected)
+    end = max((1 - value for row in cosines for value in row), default=1.0)
+    rows = "".join(
+        f'<tr><th scope="row">{isolated(token.text)}</th>'
+        + "".join(f'<td class="{shade(1 - value, end)}">{value:.3f}</td>' for value in row)
+        + "</tr>"
+        for token, row in zip(inspected.tokens, cosines, strict=True)
     )
-    return f"{said} Unknown: {', '.join(map(isolated, unknown))}." if unknown else said
-
-
-def _layers(inspected: Inspection) -> list[str]:
-    return [f"layer {layer}" for layer in range(1, len(inspected.states))]
-
-
-def _plain(values: Sequence[float]) -> str:
-    return "".join(f"<td>{value:.3f}</td>" for value in values)
-
-
-def _shaded(rows: Sequence[Sequence[float]]) -> Iterable[str]:
-    """Cells of cosines, shaded by how far they are from 1."""
-    end = max((1 - value for row in rows for value in row), default=1.0)
-    return ("".join(f'<td class="{shade(1 - value, end)}">{value:.3f}</td>' for value in row) for row in rows)
-
-
-def _table(name: str, heads: Iterable[str], rows: Iterable[str], tokens: Sequence[InputToken]) -> str:
-    """A line for each token."""
-    shown = "".join(
-        f'<tr><th scope="row">{isolated(token.text)}</th>{cells}</tr>'
-        for token, cells in zip(tokens, rows, strict=True)
-    )
-    columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    return f"""<div class="scroll" role="region" aria-label="{name}" tabindex="0">
-<table class="numbers"><thead><tr>{columns}</tr></thead><tbody>{shown}</tbody></table></div>"""
-
-
-def _marked(source: str, span: tuple[int, int]) -> str:
-    start, end = span
-    return f"<bdi>{text(source[:start])}<b>{text(source[start:end])}</b>{text(source[end:])}</bdi>"
+    heads = "".join(f'<th scope="col">layer {layer}</th>' for layer in range(1, len(inspected.states)))
+    return f"""<div class="scroll" role="region" aria-label="Cosines with the layer before" tabindex="0">
+<table class="numbers"><thead><tr><th scope="col">token</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"""
 
 
 _PLACES = 1000  # weights are rounded to thousandths

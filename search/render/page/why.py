@@ -5,40 +5,37 @@ Point at a word of one text, and the other is shaded by what they added together
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
-
-from search.records.explanations import Explanation, Share
-from search.records.hits import Hit
-from search.records.tokens import Word
-from search.render.format import headings, layer_of, named, percentile_of, where
-from search.render.heatmap import Unit, Units, largest_addend
-from search.render.page.document import Page, about, bar, data, isolated, shade, signed, text
-from search.render.why import sentence
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
-from collections.abc import Mapping
-from dataclasses import replace
 
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.contents import StoredPassage
 from search.records.documents import NamedDocument
-from search.records.explanations import Partner, middle_layer
-from search.render.format import counted, snippet
-from search.render.heatmap import By, units
+from search.records.explanations import Explanation, Partner, Share
+from search.records.hits import Hit
+from search.records.tokens import Word
+from search.render.format import counted, headings, layer_of, named, percentile_of, snippet, where
+from search.render.heatmap import By, Unit, Units, largest_addend, units
 from search.render.page.document import (
+    Page,
+    about,
+    bar,
+    data,
     diverging,
     hidden,
+    isolated,
     kept,
     link,
-    options,
+    shade,
+    signed,
+    text,
 )
-from search.render.why import WAYS_OUT, answer, in_order, share_name
+from search.render.why import WAYS_OUT, answer, in_order, sentence, share_name
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _CHOICE = """<fieldset class="choice" hidden>
 <legend>Show</legend>
@@ -106,12 +103,11 @@ def _two_texts(why: Explanation, drawn: Units, names: tuple[str, str]) -> tuple[
     )
 
 
-def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, *, tables: bool = True) -> Page:
+def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> Page:
     """The page of an explanation.
 
     Args:
         drawn: the units of `why`.
-        tables: with both matrices as tables.
     """
     query, passage = _two_texts(
         why, drawn, names=("First", "Second") if hit is None else ("Query", "Passage")
@@ -126,7 +122,6 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, *, table
             f"{_panel(passage)}</div>",
             _table(query, _others(why), opened=True),
             _table(passage, (), opened=False),
-            _matrices(why, drawn, query, passage) if tables else "",
             _FOOT,
             f"{data(_values(why, drawn))}</why-explanation>",
         )
@@ -203,27 +198,6 @@ def _table(side: _Side, shares: Sequence[Share], *, opened: bool) -> str:
 <tfoot><tr><th scope="row">sum</th><td>{signed(total)}</td><td></td></tr></tfoot></table></details>"""
 
 
-def _matrices(why: Explanation, drawn: Units, query: _Side, passage: _Side) -> str:
-    """Both matrices, a row for each unit of the passage and a column for each of the query."""
-    added = (f"Contributions, which add up to {drawn.total:.4f}", drawn.contributions, "+.5f")
-    alike = (f"Cosines at {layer_of(why)}, which add up to nothing", drawn.similarity, ".2f")
-    heads = "".join(f'<th scope="col">{isolated(unit.label)}</th>' for unit in query.units)
-    shown = ""
-    for name, cells, form in (added, alike):
-        rows = "".join(
-            f'<tr><th scope="row">{isolated(unit.label)}</th>'
-            + "".join(f"<td>{value:{form}}</td>" for value in column).replace(">-", ">\u2212")
-            + "</tr>"
-            for unit, column in zip(passage.units, cells.T.tolist(), strict=True)
-        )
-        shown += (
-            f'<h3>{name}</h3><div class="scroll" role="region" aria-label="{name}" tabindex="0">'
-            f'<table class="numbers"><thead><tr><th scope="col">{passage.name}</th>{heads}</tr></thead>'
-            f"<tbody>{rows}</tbody></table></div>"
-        )
-    return f"<details><summary>Both matrices as tables</summary>{shown}</details>"
-
-
 def _name(share: Share) -> str:
     before = {"term": "the word ", "late": "best match of "}.get(share.kind, "")
     return f"{before}{isolated(share.text)}"
@@ -272,38 +246,24 @@ def _unit(side: _Side, number: int, shown: str) -> str:
     return f'<span class="{classes}" data-unit="{number}" role="button" tabindex="-1">{text(shown)}</span>'
 
 
-_UNITS = {"word": "words", "token": "tokens"}
-_LAYERS = {0: "the embedding layer"}
-
-
-def why(
-    explained: Explanation,
-    hit: Hit | StoredPassage,
-    asked: Mapping[str, Any],
-    *,
-    by: By = "word",
-    tables: bool = False,
-) -> Page:
+def why(explained: Explanation, hit: Hit | StoredPassage, asked: Mapping[str, Any], by: By = "word") -> Page:
     """The page of a hit's explanation.
 
     Args:
         hit: or the passage, of one that is like another.
         asked: index, query and ranking, or the other passage as `like`, as addresses have them.
         by: units of the explanation.
-        tables: with both matrices as tables.
     """
-    of_query = hit if isinstance(hit, Hit) else None
-    shown = explanation(explained, units(explained, by), of_query, tables=tables)
-    here = {**asked, "passage": hit.passage_id}
-    form = _form(explained, here, by, tables)
-    body = f"<live-part>{form}{shown.body}</live-part>\n{_ways(hit, asked)}"
-    return replace(shown, body=body, uses=(*shown.uses, "live.js"))
+    shown = explanation(explained, units(explained, by), hit if isinstance(hit, Hit) else None)
+    return replace(shown, body=f"{shown.body}\n{_ways(hit, asked, by)}")
 
 
-def _ways(hit: Hit | StoredPassage, asked: Mapping[str, Any]) -> str:
+def _ways(hit: Hit | StoredPassage, asked: Mapping[str, Any], by: By) -> str:
     """Where to go from here."""
+    unit, name = ("token", "Token by token") if by == "word" else ("word", "Word by word")
+    ways = {name: link("/explain", **asked, passage=hit.passage_id, by=unit)}
     asked = {name: value for name, value in asked.items() if name != "like"}
-    ways = {
+    ways |= {
         "Read it in its document": link(f"/documents/{hit.document_id}", **asked, passage=hit.passage_id),
         "More like this": link(
             "/similar", index=asked.get("index"), passage=hit.passage_id, generation=asked.get("generation")
@@ -313,27 +273,6 @@ def _ways(hit: Hit | StoredPassage, asked: Mapping[str, Any]) -> str:
         ways["Why is another document not among the hits?"] = link("/why-not", **asked)
     listed = "".join(f'<a href="{address}">{name}</a>' for name, address in ways.items())
     return f'<nav class="ways" aria-label="From here">{listed}</nav>'
-
-
-def _form(explained: Explanation, here: Mapping[str, Any], by: By, tables: bool) -> str:
-    layer = explained.similarity_layer
-    layers = None if "like" in here else explained.n_layers or layer
-    chosen = choices(layers, layer, by, tables)
-    return f'<form class="controls" action="/explain">{hidden(**here)}{chosen}<button>Show</button></form>'
-
-
-def choices(layers: int | None, layer: int, by: By, tables: bool) -> str:
-    """Controls of an explanation: its units, the layer of its cosines unless there is only one, and its tables."""
-    chosen = "" if layers is None else _layers(layers, layer)
-    return f"""<label>Show <select name="by">{options(_UNITS, by)}</select></label>
-{chosen}<label><input type="checkbox" name="tables" value="1"{" checked" if tables else ""}> as tables, too</label>"""
-
-
-def _layers(layers: int, layer: int) -> str:
-    names = {str(number): _LAYERS.get(number, f"layer {number}") for number in range(layers + 1)}
-    names[str(middle_layer(layers))] += ", the middle"
-    names[str(layers)] += ", the last"
-    return f'<label>Cosines of <select name="layer">{options(names, str(layer))}</select></label>\n'
 
 
 _NAMES = 3
