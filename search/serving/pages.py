@@ -38,7 +38,7 @@ from search.render.page import why as drawn_why
 from search.render.page.document import Page, assets
 from search.render.page.laboratory import LONGEST
 from search.serving.parameters import LARGEST, MOST_TEXTS, Asked, Id, IndexName
-from search.serving.problems import FRAGMENT, as_page
+from search.serving.problems import as_page
 from search.serving.served import GenerationGone, in_one_generation
 from search.texts import compare
 from search.texts import explain as explain_two
@@ -85,7 +85,7 @@ class OnPage(Asked):
 
     words: Annotated[bool, Field(description="Words alone, while one types.")] = False
     shades: Annotated[bool, Field(description="Mark what counts of every token, not of words alone.")] = False
-    facets: Annotated[bool, Field(description="Wait for the facets.")] = False
+    facets: Annotated[bool, Field(description="With the facets.")] = False
 
     @property
     def options(self) -> QueryOptions:
@@ -104,23 +104,18 @@ def search(request: Request, index: Index, asked: OnPage) -> Page:
     try:
         if asked.weight == WEIGHT:  # a form without scripts always sends one
             asked = asked.model_copy(update={"weight": None})
-        alone = asked.words or asked.shades  # the page has all else already
-        facets = () if alone else served.facets[asked.index](asked.facets)
-        found = _found(index, asked, facets, alone, FRAGMENT in request.headers)
+        found = _found(index, asked)
     except InputError as error:
         left_out = tuple(asked.without)
         found = drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error))
     return drawn.search(asked.named(), tuple(served.indexes), found)
 
 
-def _found(index: Index, asked: OnPage, facets: Any, alone: bool, part: bool) -> drawn.Found:
-    """What there is to show of an index, and of a query to it.
-
-    Args:
-        alone: of the hits alone.
-        part: a script asks, which asks for the facets in a request of its own.
-    """
-    if not asked.q.strip() or (asked.facets and part):
+def _found(index: Index, asked: OnPage) -> drawn.Found:
+    """What there is to show of an index, and of a query to it."""
+    alone = asked.words or asked.shades  # the page has all else already
+    facets = index.facets() if asked.facets and not alone else None
+    if not asked.q.strip():
         return drawn.Found(index.generation, facets=facets, notes=index.notes)
     hits = index.query(asked.q, asked.k, **asked.options)
     notes = index.notes  # of this query: another would leave its own

@@ -1,4 +1,4 @@
-"""The indexes that a server answers from: opened once, their facets, and answers of one generation."""
+"""The indexes that a server answers from: opened once, and answers of one generation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from weakref import WeakValueDictionary
 from search.encoding import Encoder, Fingerprint
 from search.errors import IndexNotFound, SearchError, first_line
 from search.index import Index
-from search.records.contents import Facet
 from search.several import Indexes, name_of
 from search.store.layout import all_indexes, is_own
 
@@ -54,37 +53,17 @@ def in_one_generation(
     raise IndexBusy("the index is being written to. Ask again in a moment.")
 
 
-class Facets:
-    """The facets of an index, found once in each of its states. Safe between threads."""
-
-    def __init__(self, index: Index) -> None:
-        self._index, self._lock = index, threading.Lock()
-        self._generation, self._found = -1, tuple[Facet, ...]()
-
-    def __call__(self, wait: bool) -> tuple[Facet, ...] | None:
-        """Those of the index as it is; None where they would have to be waited for, and are not."""
-        if not wait and self._generation != self._index.generation:
-            return None
-        with self._lock:
-            now = self._index.generation
-            if self._generation != now:
-                self._found, self._generation = self._index.facets(), now
-            return self._found
-
-
 class Served:
     """Indexes by name, each open once. Those made in the same way share an encoder. Safe between threads.
 
     Attributes:
         indexes: name -> index; of the HTTP API the first is asked where none is named.
-        facets: by the same names, what finds facets.
         notes: what was left out, and why.
         ready: set when `warm` has loaded what the first queries need, or tried to.
     """
 
     def __init__(self, *, offline: bool = False, engine: str = "auto") -> None:
         self.indexes: dict[str, Index] = {}
-        self.facets: dict[str, Facets] = {}
         self.notes: tuple[str, ...] = ()
         self.ready = threading.Event()
         self._lock, self._every = threading.RLock(), False
@@ -129,7 +108,6 @@ class Served:
 
     def _prepared(self, index: Index) -> Index:
         index.find_encoders_by(self._encoder)
-        self.facets[name_of(index)] = Facets(index)
         return index
 
     def _encoder(self, made: Fingerprint, **options: Any) -> Encoder:

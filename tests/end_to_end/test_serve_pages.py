@@ -200,7 +200,8 @@ def test_the_address_is_the_state_and_back_goes_back(opened: Callable[..., webdr
     until(lambda: len(passages(browser)) == 1)
     again = opened(urlsplit(link)._replace(scheme="", netloc="").geturl())
     assert len(passages(again)) == 1
-    again.find_element(By.CSS_SELECTOR, ".narrow a").click()
+    again.find_element(By.CSS_SELECTOR, ".later").click()
+    until(lambda: again.find_elements(By.CSS_SELECTOR, ".narrow a"))[0].click()
     until(lambda: state(again)["where"][0].startswith("name=keys.md and "))
     where = again.find_element(By.NAME, "where")
     assert where.is_displayed() and where.get_property("value") == state(again)["where"][0]
@@ -241,7 +242,7 @@ def test_a_passage_that_is_no_hit_is_explained_and_a_server_that_is_gone_is_said
     last = served[0].query(QUERY, 100)[-1].passage_id
     browser = opened(f"/?q={QUERY}&k=1#why={last}")
     beside = browser.find_element(By.CSS_SELECTOR, ".beside")
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, f".beside [name=passage][value='{last}']"))
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, f".beside a[href*='passage={last}']"))
     type_in(browser, Keys.ESCAPE)
     browser.execute_script("window.fetch = async () => { throw new TypeError('gone'); }")
     type_in(browser, "j", "e")

@@ -363,30 +363,14 @@ def test_a_long_passage_is_cut_to_where_its_marks_are_and_stays_there() -> None:
     assert "</mark> 30" in passage(Marked(hit, everything, words), 1.0)
 
 
-@pytest.mark.parametrize("where", ["", "kind=pdf", "kind=pdf or lang=de", "(a=1 or b=2) and c=3"])
+@pytest.mark.parametrize(
+    "where", ["", "kind=pdf", "kind=pdf or lang=de", "(a=1 or b=2) and c=3", 'a="b and c"']
+)
 def test_a_condition_comes_and_goes(where: str) -> None:
     more, was_set = toggled(where, "tags=door")
     parse(more)
     assert not was_set
     assert toggled(more, "tags=door") in ((where, True), (f"({where})", True))
-
-
-@pytest.mark.parametrize(
-    ("where", "condition", "then"),
-    [
-        ("Status=Final", "Status=Rejected", "(Status=Final or Status=Rejected)"),
-        (
-            "kind=rst and (Status=Final or Status=Rejected)",
-            'Status="Not yet"',
-            'kind=rst and (Status=Final or Status=Rejected or Status="Not yet")',
-        ),
-        ("(Status=Final or Status=Rejected) and kind=rst", "Status=Final", "Status=Rejected and kind=rst"),
-        ("path:a/**", "path:b/**", "(path:a/** or path:b/**)"),
-        ('"a or b"=1 and "a or b"', '"a or b"=2', '("a or b"=1 or "a or b"=2) and "a or b"'),
-    ],
-)
-def test_values_of_one_field_are_alternatives(where: str, condition: str, then: str) -> None:
-    assert toggled(where, condition)[0] == then
 
 
 def test_the_form_holds_the_state() -> None:

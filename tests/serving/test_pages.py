@@ -59,9 +59,6 @@ def test_a_page_does_not_wait_for_facets(client: TestClient) -> None:
     (link,) = links(first, r'<a class="later" href="([^"]+)"')
     waited = client.get(link).text
     assert 'class="hit"' in waited and 'class="narrow"' in waited
-    part = client.get(link, headers=FRAGMENT).text
-    assert 'class="narrow"' in part and 'class="hit"' not in part
-    assert 'class="narrow"' in client.get("/", params={"q": "door"}).text
 
 
 def test_a_weight_that_a_form_sends_by_itself_is_none_that_was_chosen(client: TestClient) -> None:

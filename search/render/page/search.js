@@ -25,6 +25,7 @@ page.define("search-page", (root) => {
       if (name === "without" && mode.value === "dense") continue;
       if (value.trim() !== "" && value !== form.elements[name].dataset?.default) query.append(name, value);
     }
+    if (part("facets").querySelector(".narrow")) query.append("facets", "1");
     return query;
   };
 
@@ -124,24 +125,11 @@ page.define("search-page", (root) => {
     const count = part("results").querySelectorAll(".hit").length;
     said.textContent = field.value.trim() ? `${count || "No"} ${count === 1 ? "hit" : "hits"}` : "";
     start();
-    narrow();
     root.dispatchEvent(new Event("answered"));
     clearTimeout(resting);
     resting = setTimeout(settle, rest);
     if (count && form.elements.mode.value !== "lexical") shades();
     return true;
-  };
-
-  // What hits can be narrowed down by may take the server seconds, once in each state of an index: no page waits for it.
-  let narrowing = "";
-  const narrow = async () => {
-    if (narrowing || !part("facets").querySelector(".later")) return;
-    narrowing = "/?" + asked();
-    const answer = await page.fragment(part("facets").querySelector(".later").href).catch(() => null);
-    const late = narrowing !== "/?" + asked();
-    narrowing = "";
-    if (late) narrow(); // its links are of another query
-    else if (answer) put(answer.content, ["facets"]);
   };
 
   // What every token counts takes one more pass through the model, so it comes last.
@@ -282,7 +270,6 @@ page.define("search-page", (root) => {
   settings();
   start();
   for (const one of root.querySelectorAll(".narrow")) one.open = wide;
-  narrow();
   if (field.value.trim()) {
     resting = setTimeout(settle, rest);
     if (part("results").querySelector(".hit") && form.elements.mode.value !== "lexical") shades();

@@ -5,7 +5,6 @@ It is a plain form with plain links; the script asks as one types, and takes the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,10 +19,6 @@ from search.render.page.hits import Asked, Marked, deepest, listed
 
 USES = ("search.css", "explanation.js", "live.js", "hits.js", "whatif.js", "search.js", "weighing.js")
 _MODES = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
-_JOINT = re.compile(r"""(?i)"[^"]*"|'[^']*'|[()]|(?<=\s)(and|or)(?=\s)""")
-_CONDITION = re.compile(
-    r"""((?:"[^"]*"|'[^']*'|[^\s"'()=:!<>])+)([=:])((?:"[^"]*")+|(?:'[^']*')+|[^\s"'(),]+)"""
-)
 _SHOWN = 320  # characters of the passage whose like is looked for
 _KEYS = (
     ("/", "to the query"),
@@ -50,7 +45,7 @@ class Found:
         marked: the hits.
         every_token: whether marks are of all tokens, not of words alone.
         words: of the query that count as words, as they are named; `without` are those of them that are left out.
-        facets: by what hits can be narrowed down; None where that is not known yet.
+        facets: by what hits can be filtered; None where that was not asked for.
         notes: what has to be known of the index.
         problem: why there are no hits.
     """
@@ -60,7 +55,7 @@ class Found:
     every_token: bool = False
     words: Sequence[str] = ()
     without: Sequence[str] = ()
-    facets: Sequence[Facet] | None = ()
+    facets: Sequence[Facet] | None = None
     notes: Sequence[str] = ()
     problem: str = ""
 
@@ -75,7 +70,7 @@ def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
     body = f"""<search-page data-generation="{found.generation}" data-weight="{WEIGHT:g}">
 {_form(asked, indexes, found)}
 <div class="found">
-{_narrowing(asked, found)}
+{_narrowing(asked, found.facets)}
 <hit-list><section class="results" data-part="results" aria-label="Hits">
 {_results(asked, found)}</section>
 {_BESIDE}</hit-list>
@@ -170,27 +165,25 @@ def _toggles(found: Found) -> str:
     )
 
 
-def _narrowing(asked: Asked, found: Found) -> str:
+def _narrowing(asked: Asked, facets: Sequence[Facet] | None) -> str:
     """Facets: each value is a link to the same query with one more condition, or without it."""
-    if found.facets is None:
-        inner = f'<a class="later" href="{asked.link("/", facets=1)}">Narrow down \u2026</a>'
+    if facets is None:
+        inner = f'<a class="later" href="{asked.link("/", facets=1)}">Filter by \u2026</a>'
     else:
-        groups = "".join(_group(asked, facet) for facet in found.facets)
-        inner = f'<details class="narrow"><summary>Narrow down</summary>{groups}</details>'
-    hidden = " hidden" if found.facets is not None and not found.facets else ""
-    return f'<nav aria-label="Narrow down" data-part="facets"{hidden}>{inner}</nav>'
+        groups = "".join(_group(asked, facet) for facet in facets)
+        inner = f'<details class="narrow" open><summary>Filter by</summary>{groups}</details>'
+    return f'<nav aria-label="Filter by" data-part="facets">{inner}</nav>'
 
 
 def _group(asked: Asked, facet: Facet) -> str:
     values = "".join(_value(asked, value) for value in facet.values)
-    others = f'<li class="faint">and {facet.others:,} more, by the filter</li>' if facet.others else ""
-    return f"<h2>{isolated(facet.field)}</h2><ul>{values}{others}</ul>"
+    return f"<h2>{isolated(facet.field)}</h2><ul>{values}</ul>"
 
 
 def _value(asked: Asked, value: FacetValue) -> str:
     where, is_set = toggled(asked.where or "", value.where)
     chosen = ' aria-current="true"' if is_set else ""
-    address = asked.link("/", where=where, generation=None)
+    address = asked.link("/", where=where, generation=None, facets=1)
     return (
         f'<li><a href="{address}" data-where="{text(where)}"{chosen}>{isolated(value.value)}</a> '
         f'<span class="faint">{value.documents:,}</span></li>'
@@ -198,36 +191,12 @@ def _value(asked: Asked, value: FacetValue) -> str:
 
 
 def toggled(where: str, condition: str) -> tuple[str, bool]:
-    """A filter with a condition added, or removed if it was set, and whether it was set.
-
-    Conditions on the same field are alternatives: `kind=pdf`, then `(kind=pdf or kind=text)`.
-    """
-    parts = [f"({where})"] if len(_split(where, "or")) > 1 else _split(where, "and")
-    field = _field(condition)
-    for at, part in enumerate(parts):
-        either = _split(part.removeprefix("(").removesuffix(")"), "or")
-        if all(_field(one) == field for one in either):
-            is_set = condition in either
-            either = [one for one in either if one != condition] if is_set else [*either, condition]
-            parts[at : at + 1] = [f"({' or '.join(either)})"] if len(either) > 1 else either
-            return " and ".join(parts), is_set
-    return " and ".join([*parts, condition]), False
-
-
-def _split(where: str, word: str) -> list[str]:
-    """The parts of a filter that a word joins outside of quotes and brackets."""
-    depth, start, parts = 0, 0, []
-    for found in _JOINT.finditer(where):
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
-        if not depth and (found[1] or "").lower() == word:
-            parts.append(where[start : found.start()].strip())
-            start = found.end()
-    return [*parts, last] if (last := where[start:].strip()) else parts
-
-
-def _field(condition: str) -> tuple[str, str] | None:
-    """Field and operator of a condition as facets write it; None for any other."""
-    return (found[1], found[2]) if (found := _CONDITION.fullmatch(condition)) else None
+    """A filter with a condition added, or removed if it was set, and whether it was set."""
+    conditions, one = f" and {where} and ", f" and {condition} and "
+    if one in conditions:
+        return conditions.replace(one, " and ", 1)[5:-5], True
+    before = f"({where})" if " or " in where else where
+    return f"{before} and {condition}" if before else condition, False
 
 
 def _results(asked: Asked, found: Found) -> str:
