@@ -70,8 +70,8 @@ def inspect(
 
     Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
     --head who reads whom, with --token one head step by step; with --word words in two contexts, with
-    --equal-rows what two texts share. Attention and words have pictures: --png draws them, --html writes a page of
-    attention with all heads to choose from. Without a text: --parameters, --modules.
+    --equal-rows what two texts share. --png draws attention, --html writes a page of it with all heads to choose
+    from. Without a text: --parameters, --modules.
     """
     modes = {
         "--parameters": parameters,
@@ -88,8 +88,8 @@ def inspect(
         raise typer.BadParameter("--equal-rows compares two texts: give a second one")
     if (head or token) and not layer:
         raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
-    if (output.files and mode not in ("--attention", "--word")) or (output.html and mode == "--word"):
-        raise typer.BadParameter("--png draws attention (--attention, --layer) and --word, --html attention")
+    if output.files and mode != "--attention":
+        raise typer.BadParameter("--png and --html draw attention: give --attention or --layer")
     if save:
         check_writable(save)
     import search.bert as bert
@@ -109,7 +109,7 @@ def inspect(
     elif mode == "--token":
         number: Any = int(str(token)) if str(token).isdecimal() else token
         work = bert.work_through(str(text), text2, layer=layer or 1, head=head or 1, token=number, **which)
-        shown = _Shown(work, partial(draw.head_at_work, values=values))
+        shown = _Shown(work, draw.head_at_work)
     elif mode:
         shown = _attended(str(text), text2, layer, head, which)
     else:
@@ -149,10 +149,9 @@ class _Shown:
 def _contexts(words: list[str], texts: list[str], against: list[str], which: dict[str, Any]) -> _Shown:
     from search.bert import in_contexts
     from search.render import inspection as draw
-    from search.render import picture
 
     found = in_contexts(words[0] if len(words) == 1 else words, texts, against, **which)
-    return _Shown(found, draw.contexts, lambda: draw.contexts_json(found), lambda: picture.contexts(found))
+    return _Shown(found, draw.contexts, lambda: draw.contexts_json(found))
 
 
 def _attended(

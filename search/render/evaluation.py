@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +115,6 @@ def queries_csv(evaluated: Evaluation) -> str:
     return csv_of([("setting", "query", *metrics, "first", "text"), *rows])
 
 
-_SETTINGS = ("epochs", "batch_size", "lr", "seed", "freeze", "precision")
-
-
 @as_text
 def training(canvas: Canvas, done: TrainingReport) -> None:
     """The figures before and after, what they are of, and where the model is."""
@@ -139,13 +136,6 @@ def training(canvas: Canvas, done: TrainingReport) -> None:
         (
             ("loss", done.loss),
             ("data", ", ".join(files)),
-            (
-                "rows",
-                _listed(
-                    {name: done.counts.get(name) for name in ("read", "duplicates", "also_held_out", "cut")}
-                ),
-            ),
-            ("settings", _listed({name: done.settings.get(name) for name in _SETTINGS})),
             ("steps", steps_line(done)),
             ("time", f"{duration(done.seconds)} on {one_line(done.device)}"),
         )
@@ -155,16 +145,6 @@ def training(canvas: Canvas, done: TrainingReport) -> None:
         _draw_classes(canvas, done.classes)
     canvas.gap()
     canvas.notes(done.notes)
-
-
-def _listed(values: Mapping[str, object]) -> str:
-    """What there is, by name: "read 1,234, duplicates 4"."""
-    shown = {name: f"{value:,}" if type(value) is int else value for name, value in values.items()}
-    return ", ".join(
-        f"{name.replace('_', ' ')} {value}"
-        for name, value in shown.items()
-        if value not in (None, "0") or name == "seed"
-    )
 
 
 def base_name(done: TrainingReport) -> str:
@@ -188,17 +168,13 @@ def steps_line(done: TrainingReport) -> str:
 
 @as_text
 def label_training(canvas: Canvas, trained: LabelTraining) -> None:
-    """The figures; classes and confusion."""
+    """The figures, also of each class."""
     report = trained.report
     source = f" of {one_line(trained.source)}" if trained.source else ""
     canvas.line(one_line(trained.name), style="bold")
     canvas.dim(
-        f"{report.examples:,} examples{source} in {report.groups:,} documents or texts, {len(report.classes)} labels; "
-        f"{trained.reused:,} embeddings from the index, {trained.encoded:,} encoded"
-    )
-    canvas.dim(
-        f"logistic regression, C = {report.c:g}, on frozen embeddings of {one_line(report.model)}; "
-        f"{report.folds}-fold cross-validation (seed {report.seed})"
+        f"{report.examples:,} examples{source}, {len(report.classes)} labels; logistic regression on embeddings of "
+        f"{one_line(report.model)}, {report.folds}-fold cross-validation"
     )
     canvas.gap()
     table = grid(Column(no_wrap=True), number("figure"), Column("95 % interval"))
@@ -220,16 +196,4 @@ def _draw_classes(canvas: Canvas, report: ClassReport) -> None:
     for one in report.by_class:
         shares = (f"{value:.3f}" for value in (one.precision, one.recall, one.f1))
         table.add_row(one_line(one.label), *shares, f"{one.support:,.0f}")
-    canvas.table(table)
-    canvas.title("Confusion: rows are true labels, columns what was said")
-    names = [one_line(name) for name in report.classes]
-    table = grid(
-        Column(no_wrap=True),
-        *(Column(name, justify="right", overflow="fold") for name in names),
-        header="dim",
-    )
-    for i, (name, row) in enumerate(zip(names, report.confusion.tolist(), strict=True)):
-        table.add_row(
-            name, *(Text(f"{cell:,}", style="bold" if i == j else "") for j, cell in enumerate(row))
-        )
     canvas.table(table)

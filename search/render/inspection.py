@@ -200,12 +200,8 @@ def _length(vector: object) -> float:
 
 
 @as_text
-def head_at_work(canvas: Canvas, work: HeadAtWork, *, values: int = 0) -> None:
-    """Products, scaled, softmax and value vectors, a token a line; then the weighted sum, and the check.
-
-    Args:
-        values: how many of the first numbers of the vectors to show.
-    """
+def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
+    """Products, scaled, softmax and value vectors, a token a line; then the weighted sum, and the check."""
     reader, width = one_line(work.tokens[work.token].text), work.query.size
     canvas.line(
         f"Layer {work.layer}, head {work.head}: what '{reader}' (token {work.token}) reads", style="bold"
@@ -221,13 +217,6 @@ def head_at_work(canvas: Canvas, work: HeadAtWork, *, values: int = 0) -> None:
         f"The head hands on the sum of the values v, each times its softmax: {width} numbers, length "
         f"{_length(work.output):.3f}."
     )
-    if values:
-        vectors = {
-            "q": work.query,
-            **{f"v {i}": row for i, row in enumerate(work.values)},
-            "sum": work.output,
-        }
-        canvas.facts((name, first_values(vector, values)) for name, vector in vectors.items())
     canvas.gap()
     canvas.dim(
         f"Computed here in float64 from what layer {work.layer} of {one_line(work.model)} reads. The weights differ "
@@ -272,20 +261,10 @@ def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
 
 def what_was_compared(cosines: ContextualCosines) -> str:
     """The words, their tokens and the model, in a sentence or two."""
+    said = " and ".join(f"'{one_line(word)}' in {letters(i)}" for i, word in enumerate(cosines.words))
     split = {" ".join(map(one_line, parts)) for parts in cosines.pieces if len(parts) > 1}
     spelled = f", spelled {' or '.join(sorted(split))}" if split else ""
-    return (
-        f"Cosines of {what_is_compared(cosines)}{spelled}, by {one_line(cosines.model)}. The vector of several tokens "
-        f"is their mean.{' Words compared with are read by themselves.' if cosines.against else ''}"
-    )
-
-
-def what_is_compared(cosines: ContextualCosines) -> str:
-    """The word, or each with the letter of its context."""
-    words = list(map(one_line, cosines.words))
-    if len(set(words)) == 1:
-        return f"'{words[0]}'"
-    return " and ".join(f"'{word}' in {letters(i)}" for i, word in enumerate(words))
+    return f"Cosines of {said}{spelled}, by {one_line(cosines.model)}; of several tokens the mean counts."
 
 
 def _marked(text: str, start: int, end: int) -> Text:

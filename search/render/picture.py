@@ -1,6 +1,6 @@
 """Matrices and curves as pictures, by matplotlib, which the extra `pictures` brings.
 
-    explanation(...), sentences(...), attention(...), contexts(...), training(...)  ->  the bytes of a PNG
+    explanation(...), sentences(...), attention(...), training(...)  ->  the bytes of a PNG
     heat_map(...)  ->  axes of matplotlib
 
 No pyplot but for a notebook that gives no axes; settings of matplotlib are changed only while a picture is drawn.
@@ -21,7 +21,7 @@ from search.records.comparisons import Similarities
 from search.records.evaluations import CurvePoint, TrainingReport
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.inspections import Attention, ContextualCosines
+from search.records.inspections import Attention
 from search.render.evaluation import base_name, figures_line, steps_line
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import (
@@ -33,7 +33,6 @@ from search.render.heatmap import (
     part,
     rows_line,
 )
-from search.render.inspection import compared, what_is_compared, what_was_compared
 from search.render.why import signed
 
 if TYPE_CHECKING:
@@ -205,21 +204,6 @@ def _every_head(attention: Attention) -> Figure:
     bar = figure.colorbar(image, ax=axes, location="bottom", aspect=40, fraction=0.05)
     bar.set_label("square root of the weight")
     return figure
-
-
-@_style()
-def contexts(cosines: ContextualCosines) -> bytes:
-    """Cosines of a word by layer, as the bytes of a PNG."""
-    names, columns = compared(cosines)
-    figure = _figure((8.5, max(4.5, 0.22 * len(names))))
-    axes = _chart(figure.subplots(), "layer")
-    for number, (name, column) in enumerate(zip(names, columns, strict=True)):
-        label = f"{column[-1]:.2f}  {_shortened(name)}"
-        axes.plot(column, marker="os^Dv"[number % 5], markersize=4, clip_on=False, label=label)
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    title = f"{what_is_compared(cosines)}, by layer"
-    texts = [f"{letters(i)}: {text}" for i, text in enumerate(cosines.texts)]
-    return _png(figure, title, [title, *texts], [what_was_compared(cosines)])
 
 
 @_style()

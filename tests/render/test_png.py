@@ -10,7 +10,6 @@ import pytest
 
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
-from search.records.inspections import ContextualCosines
 from search.records.tokens import Token
 from search.render.heatmap import units
 from tests.conftest import REPOSITORY
@@ -99,14 +98,6 @@ def test_texts_that_fonts_and_mathematics_could_trip_over(written: list[str], te
     size(picture.sentences(Similarities(three, (text, text), np.zeros((3, 2), "f4"), False, text, "mean")))
     why = replace(by_hand(), query=text, passage=text, context=text)
     size(picture.explanation(why, units(why), replace(HIT, title=text, path=f"/{text}")))
-    between, others = np.full((4, 2, 2), 0.5), np.full((4, 2, 1), 0.25)
-    spans, pieces = ((0, 4), (0, 4)), (("door",), ("door",))
-    words = ("door", text)
-    size(
-        picture.contexts(
-            ContextualCosines(words, (text, text), spans, pieces, (text,), between, others, text)
-        )
-    )
     assert not {"\x1b", "\u202e"} & set("".join(written))
 
 
