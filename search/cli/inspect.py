@@ -30,7 +30,7 @@ def inspect(
         str | None, checkpoint("The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
     attention: Annotated[
-        bool, _attention("--attention", help="Show who reads whom: every head, in the files.")
+        bool, _attention("--attention", help="Show who reads whom; --html and --json have every head.")
     ] = False,
     layer: Annotated[
         int | None, _attention(min=1, help="Attention of this layer, the mean of its heads.")
@@ -162,11 +162,12 @@ def _attended(
 
     attention = inspect(text, text2, **which).attention
     weights = attention.weights if layer is None else attention.matrix(layer, head)
+    drawn = layer or attention.layers
     return _Shown(
         attention,
-        partial(heatmap.attention, layer=layer, head=head),
+        partial(heatmap.attention, layer=drawn, head=head),
         lambda: heatmap.attention_json(attention, layer, head),
-        lambda: picture.attention(attention, layer, head),
+        lambda: picture.attention(attention, drawn, head),
         lambda: page.document(page.attention(attention, layer, head)),
         {"weights": weights},
     )

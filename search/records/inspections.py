@@ -151,10 +151,8 @@ class Attention:
         self._require("head", head, self.heads)
         return self.weights[layer - 1, head - 1]
 
-    def title(self, layer: int | None = None, head: int | None = None) -> str:
-        """Title of a picture of every head, of one, or of the mean of a layer."""
-        if layer is None:
-            return f"Attention of {self.layers} layers with {self.heads} heads each"
+    def title(self, layer: int, head: int | None = None) -> str:
+        """Title of a picture of one head, or of the mean of a layer."""
         return f"Attention in layer {layer}, {f'head {head}' if head else f'mean of {self.heads} heads'}"
 
     def _require(self, name: str, number: int, most: int) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation
     from search.records.hits import Copy, Hit
     from search.records.predictions import Answer
-    from search.records.reports import RandomPairs, Status
 
 CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -211,22 +210,6 @@ def percentile_of(hit: Hit) -> str:
 def copies_of(hit: Hit) -> str:
     """Where else a text stands: "and in 212 other documents"; "" for one that is not copied."""
     return f"and in {hit.copies:,} other documents" if hit.copies else ""
-
-
-def copied_texts(held: Status) -> str:
-    """How much of an index stands in many documents: "212 passages with 3 texts, each shown once"."""
-    texts = "1 text" if held.copied_texts == 1 else f"{held.copied_texts:,} texts, each"
-    return f"{held.copies:,} passages with {texts} shown once (--all-copies shows all)"
-
-
-def random_pairs(pairs: RandomPairs | None) -> str:
-    """What random pairs score: "median 0.13, 95 % below 0.33, 99 % below 0.44 (2,000 pairs)"."""
-    if pairs is None:
-        return "no sample (it takes a run of indexing, and 50 passages or more)"
-    return (
-        f"median {pairs.median:.2f}, 95 % below {pairs.p95:.2f}, 99 % below {pairs.p99:.2f} "
-        f"({pairs.pairs:,} pairs)"
-    )
 
 
 Cell = str | int | float | None

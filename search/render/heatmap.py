@@ -268,58 +268,35 @@ def _cell(share: float, number: str) -> Text:
     return Text.assemble((shade * (_CELL - 1 - len(number)), tone), number)
 
 
-MOST_TOKENS = 60
-
 CAVEATS = (
-    "A weight says with what share one head of one layer reads a token: one step among many. It says nothing about "
-    "how long the vector is that is read, what other heads read, or what the rest of the layer adds.",
-    'Whether attention explains what a model answers is disputed: Jain & Wallace 2019 ("Attention is not '
-    'Explanation"), Wiegreffe & Pinter 2019 ("Attention is not not Explanation"). Here it explains no score.',
+    "A weight says with what share one head of one layer reads a token: one step among many.",
+    "Whether attention explains an answer is disputed (Jain & Wallace 2019, Wiegreffe & Pinter 2019).",
 )
 
 
 @as_text
-def attention(
-    canvas: Canvas, attention: Attention, layer: int | None = None, head: int | None = None
-) -> None:
+def attention(canvas: Canvas, attention: Attention, layer: int, head: int | None = None) -> None:
     """Weights of a text: one matrix with numbers."""
     canvas.line(attention.title(layer, head), style="bold")
     canvas.gap()
-    if layer is None:
-        canvas.dim("--png and --html draw them all; --layer and --head show some of them here.")
-    elif len(attention.tokens) > MOST_TOKENS:
-        canvas.dim(
-            f"{len(attention.tokens)} tokens are too many to draw here; --html, --png and --json have them all."
-        )
-    else:
-        names = labels(attention)
-        numbered = [f"{i} {name}" for i, name in enumerate(names)]
-        _draw_cells(canvas, numbered, names, attention.matrix(layer, head))
+    names = labels(attention)
+    numbered = [f"{i} {name}" for i, name in enumerate(names)]
+    _draw_cells(canvas, numbered, names, attention.matrix(layer, head))
     canvas.gap()
     for said in (rows_line(attention), *CAVEATS):
         canvas.dim(said)
 
 
 def attention_json(attention: Attention, layer: int | None = None, head: int | None = None) -> str:
-    """Tokens and weights: of all heads (layers, heads, n, n), or of one or the mean of a layer, (n, n)."""
-    return json.document(
-        {
-            "texts": attention.texts,
-            "tokens": attention.tokens,
-            "model": attention.model,
-            "layers": attention.layers,
-            "heads": attention.heads,
-            "layer": layer,
-            "head": head,
-            "weights": attention.weights if layer is None else attention.matrix(layer, head),
-        }
-    )
+    """Tokens and weights: of all heads (layers, heads, n, n), or of what is viewed, (n, n)."""
+    weights = attention.weights if layer is None else attention.matrix(layer, head)
+    return json.document(attention, layer=layer, head=head, weights=weights)
 
 
 def rows_line(attention: Attention) -> str:
     """How to read a picture."""
-    read = "A row reads, a column is read. Every row sums to 1;"
-    return f"{read} {len(attention.tokens)} tokens, {one_line(attention.model)}."
+    said = f"{len(attention.tokens)} tokens, {one_line(attention.model)}"
+    return f"A row reads, a column is read. Every row sums to 1; {said}."
 
 
 def labels(attention: Attention) -> list[str]:

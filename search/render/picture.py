@@ -56,14 +56,11 @@ _LONGEST_LABEL, _LONGEST_LINE = 40, 300
 _FONTS = (
     "DejaVu Sans",
     "Noto Sans CJK SC",
-    "WenQuanYi Zen Hei",
     "Noto Sans Devanagari",
     "Noto Emoji",
     "Segoe UI",
-    "Segoe UI Emoji",
     "Microsoft YaHei",
     "Arial Unicode MS",
-    "Hiragino Sans",
 )
 
 
@@ -175,35 +172,13 @@ def _sum(why: Explanation) -> str:
 
 
 @_style()
-def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> bytes:
-    """Weights of a text as the bytes of a PNG: a matrix, or every head of every layer, in rows and columns."""
-    names, title, notes = labels(attention), attention.title(layer, head), [rows_line(attention)]
-    if layer is None:
-        figure = _every_head(attention)
-        order = " · ".join(f"{i} {name}" for i, name in enumerate(names))
-        notes.append(f"Rows and columns in the order of the tokens: {order}.")
-    else:
-        figure, weights = _figure(_size(names, names)), attention.matrix(layer, head)
-        heat_map(figure.subplots(), weights, names, names, "", "attention", float(weights.max()))
-    return _png(figure, title, [title, "  |  ".join(attention.texts)], [*notes, *CAVEATS])
-
-
-def _every_head(attention: Attention) -> Figure:
-    """One image of all matrices, an empty row and column behind each."""
-    layers, heads, n, _ = attention.weights.shape
-    padded = np.pad(attention.weights, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
-    cells = padded.transpose(0, 2, 1, 3).reshape(layers * (n + 1), heads * (n + 1))
-    side = min(max(0.9, 0.035 * n), 2.2)
-    figure = _figure((heads * side + 1.5, layers * side + 2))
-    axes = figure.subplots()
-    # The square root shows weights that are small.
-    image = axes.imshow(np.sqrt(cells), cmap=_COLOURS["attention"], vmin=0, vmax=1, interpolation="nearest")
-    for axis, count, name in ((axes.xaxis, heads, "head"), (axes.yaxis, layers, "layer")):
-        middles = np.arange(count) * (n + 1) + (n - 1) / 2
-        axis.set_ticks(middles, [f"{name} {i}" for i in range(1, count + 1)], fontsize=8)
-    bar = figure.colorbar(image, ax=axes, location="bottom", aspect=40, fraction=0.05)
-    bar.set_label("square root of the weight")
-    return figure
+def attention(attention: Attention, layer: int, head: int | None = None) -> bytes:
+    """Weights of a text as the bytes of a PNG."""
+    names, title = labels(attention), attention.title(layer, head)
+    figure, weights = _figure(_size(names, names)), attention.matrix(layer, head)
+    heat_map(figure.subplots(), weights, names, names, "", "attention", float(weights.max()))
+    notes = [rows_line(attention), *CAVEATS]
+    return _png(figure, title, [title, "  |  ".join(attention.texts)], notes)
 
 
 @_style()

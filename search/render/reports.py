@@ -11,12 +11,10 @@ from rich.text import Text
 from search.records.reports import Changes, CheckReport, Finding, Moved, Report, SkippedGroup, Status
 from search.records.tokens import ConvertedModel
 from search.render.format import (
-    copied_texts,
     counted,
     duration,
     escape,
     name_of,
-    random_pairs,
     shown_path,
     size,
 )
@@ -47,10 +45,7 @@ def report(canvas: Canvas, done: Report) -> None:
         f"Nothing changed in {folder}" if done.nothing_changed else f"Indexed {folder}: {_file_counts(done)}"
     )
     canvas.line(f"{did}.", style="bold", whole=True)
-    rate = f", {done.encoded_tokens / done.seconds:,.0f} tokens/s" if done.encoded and done.seconds else ""
-    before = done.changed or done.renamed or done.removed or done.unchanged
-    known = "known already" if before else "with the text of another"
-    reused = f", {done.reused:,} {known}" if done.reused else ""
+    reused = f", {done.reused:,} known already" if done.reused else ""
     work = "" if done.nothing_changed else f" ({done.encoded:,} encoded{reused})"
     canvas.facts(
         (
@@ -59,7 +54,7 @@ def report(canvas: Canvas, done: Report) -> None:
             ("passages", f"{done.passages:,}{work}"),
             ("tokens", f"{done.tokens:,} (truncated: {done.truncated_tokens:,})"),
             ("skipped", skipped_line(done.skipped)),
-            ("time", f"{duration(done.seconds)}{rate}"),
+            ("time", duration(done.seconds)),
         )
     )
     _draw_skipped(canvas, done.skipped)
@@ -69,8 +64,8 @@ def report(canvas: Canvas, done: Report) -> None:
 def moved(canvas: Canvas, done: Moved) -> None:
     """Which folder an index is of now, and how that was told."""
     canvas.line(
-        f"The index {escape(shown_path(done.index))} is of {folders_line(done)} now, where {done.same:,} of its "
-        f"{counted(done.files, 'file')} are as they were indexed.",
+        f"The index {escape(shown_path(done.index))} is of {folders_line(done)} now; {done.same:,} of "
+        f"{counted(done.files, 'file')} are unchanged.",
         whole=True,
     )
 
@@ -108,12 +103,10 @@ def changes(canvas: Canvas, planned: Changes) -> None:
 
 
 def _file_counts(done: Report) -> str:
-    """How many files were added, changed and so on: "1 file added, 2 removed (5,000 documents)"."""
+    """How many files were added, changed and so on: "1 file added, 2 removed"."""
     counts = [(getattr(done, word), word) for word in ("added", "changed", "renamed", "removed")]
     (first, word), *others = [(count, word) for count, word in counts if count]
-    text = ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
-    documents = f" ({done.removed_documents:,} documents)" if done.removed_documents > done.removed else ""
-    return text + documents
+    return ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
 
 
 @as_text
@@ -135,8 +128,6 @@ def status(canvas: Canvas, held: Status) -> None:
             ("passages", f"{held.passages:,}"),
             ("tokens", f"{held.tokens:,}"),
             ("vectors", held.vectors),
-            ("random pairs", random_pairs(held.random_pairs)),
-            *([("copies", copied_texts(held))] if held.copies else []),
             *([("size", size(held.bytes))] if held.bytes else []),
             ("updated", held.updated[:19].replace("T", " ") or "never finished"),
             ("skipped", skipped_line(held.skipped)),

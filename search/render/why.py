@@ -35,15 +35,13 @@ _PAIRS = 8  # pairs of words that are like each other
 _MAINLY, _ALSO = 3, 0.5  # pairs in the sentence; the second and third add at least so much of the first
 _ALIKE = 0.5  # least cosine of two words that the sentence calls alike; it names what added most in place of others
 _NAMES = 2  # passage words in a contrast
-_STRONG = 0.6  # of what the strongest word of a passage added
 
 # What to do about a missing document, by the reason; for all others the reason says enough.
 WAYS_OUT = {
     "new": "It came into the folder after the last run. Index it with: seewhy index FOLDER",
     "not there": "There is no such file. Check the spelling, or mount the drive it is on.",
     "outside the folder": "Index the folder it is in, or ask another index with --index.",
-    "ignored": "A .gitignore, .ignore or .seewhyignore file says so, or it lies in a folder that machines fill. "
-    "Take it back with a line '!NAME' in .seewhyignore.",
+    "ignored": "An ignore file or a built-in rule says so. Take it back with a line '!NAME' in .seewhyignore.",
     "hidden": "Its name, or that of a folder above it, begins with a dot; such files are never read.",
     "secret": "Files of that name hold keys or passwords; they are never read.",
     "excluded": "The patterns of --include and --exclude say so; give others to: seewhy index FOLDER",
@@ -109,12 +107,9 @@ def answer(standing: WhyNot) -> str:
     return {
         "found": f"It is among the first {standing.k} hits: {ranks}{limit}.",
         "lower": f"Others score higher: {ranks}, and {standing.k} hits were asked for.",
-        "limit": f"Its score would do: {ranks}. But its document has as many hits as may be shown of one; "
-        "ask with: --per-document 0",
-        "copy": f"Its score would do: {ranks}. But nearly the same text stands in many documents, and is shown once, "
-        f"from {escape(standing.detail)}; ask with: --all-copies",
-        "changed": f"Its file has changed since it was indexed{detail}. Of the text before, {ranks}. "
-        "Bring the index up to date with: seewhy index FOLDER",
+        "limit": f"Its document has as many hits as are shown of one: {ranks}; ask with: --per-document 0",
+        "copy": f"Its text is shown once, from {escape(standing.detail)}: {ranks}; ask with: --all-copies",
+        "changed": f"Its file has changed since it was indexed{detail}: {ranks}; run: seewhy index FOLDER",
         "gone": f"Its file is not there any more. Of the text that is still in the index, {ranks}.",
         "filtered": f"A filter leaves it out: {ranks}.",
     }[standing.cause]
@@ -236,7 +231,9 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
         factor = "" if why.weight == 1 else f"{why.weight:g} x "
         parts.append(f"{factor}{why.contributions.sum():.6f} ({why.contributions.size:,} token pairs)")
     if why.terms or not why.weight:
-        parts.append(f"{sum(term.contribution for term in why.terms):.6f} ({_terms(why)})")
+        parts.append(
+            f"{sum(term.contribution for term in why.terms):.6f} ({counted(len(why.terms), 'other addend')})"
+        )
     if why.late is not None:
         parts.append(f"{float(why.late.sum()):.6f} (best matches)")
     score = (f"{why.score:.6f}", "bold green")
@@ -246,14 +243,6 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     pairs = f"{len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens"
     canvas.dim(f"({pairs}, {how_made(why)})")
     canvas.gap()
-
-
-def _terms(why: Explanation) -> str:
-    """What addends there are besides the token pairs."""
-    kinds = [term.kind for term in why.terms]
-    names = {"model": "another model", "like": counted(kinds.count("like"), "other part")}
-    names["term"] = f"{counted(kinds.count('term'), 'word')} found"
-    return " and ".join(names[kind] for kind in dict.fromkeys(kinds)) or names["term"]
 
 
 def how_made(why: Explanation) -> str:
@@ -271,18 +260,14 @@ def _draw_passage(canvas: Canvas, why: Explanation) -> None:
     strongest = max((mark.weight for mark in marks), default=0.0)
     text, at = Text(), 0
     for mark in marks:
-        text.append(escape(why.passage[at : mark.start]))
-        strong = mark.weight >= _STRONG * strongest
-        before, after = ("«", "»") if strong else ("‹", "›")
         word = escape(why.passage[mark.start : mark.end])
-        style = "bold green reverse" if strong else "green"
-        text.append(word if canvas.colour else f"{before}{word}{after}", style=style)
+        text.append(escape(why.passage[at : mark.start]))
+        text.append(word if canvas.colour else f"«{word}»", "bold green")
         at = mark.end
     canvas.line(text.append(escape(why.passage[at:])), indent=2)
     for name, added in _beside(why).items():
         canvas.dim(f"  {one_line(name)}: {added:+.4f}")
-    brackets = "" if canvas.colour else "; «word» at least 60 % of it, ‹word› at least 25 %"
-    canvas.dim(f"  (strongest word {strongest:+.4f}{brackets})")
+    canvas.dim(f"  (strongest word {strongest:+.4f}; marked from a quarter of it on)")
     canvas.gap()
 
 
@@ -329,9 +314,8 @@ def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
 
 
 def in_order(compared: Contrast) -> list[Difference]:
-    """Words by what they add to the gap, then special tokens and the like."""
-    words = [word for word in compared.words if word.kind in ("word", "term")]
-    return sorted(words, key=lambda word: -word.gap) + [word for word in compared.words if word not in words]
+    """Words, special tokens and the like by what they add to the gap."""
+    return sorted(compared.words, key=lambda word: -word.gap)
 
 
 def _with(added: float, partners: Sequence[Partner]) -> Text:
