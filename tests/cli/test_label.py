@@ -57,8 +57,8 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     )
     code, out, err = run(*args, "--out", tmp_path / "head")
     assert code == 0
-    assert "60 examples of topics.csv in 60 documents or texts, 3 labels" in out
-    assert "3-fold cross-validation (seed 0)" in " ".join(out.split())
+    assert "60 examples of topics.csv, 3 labels" in out
+    assert "3-fold cross-validation" in " ".join(out.split())
     assert "majority class" in out
     assert "<b>door</b>\\x1b[31m" in out and "\x1b" not in out
     assert f"label with it: seewhy lab label apply --head {tmp_path / 'head'}" in err
