@@ -57,18 +57,13 @@ if TYPE_CHECKING:
     from search.records.comparisons import WhyNot as WhyNot
     from search.records.evaluations import Evaluation as Evaluation
     from search.records.explanations import Explanation as Explanation
-    from search.records.hits import Cluster as Cluster
     from search.records.hits import Hit as Hit
-    from search.records.hits import Surroundings as Surroundings
-    from search.records.hits import Verdict as Verdict
     from search.records.reports import Changes as Changes
     from search.records.reports import CheckReport as CheckReport
-    from search.records.reports import Finding as Finding
     from search.records.reports import Progress as Progress
     from search.records.reports import Report as Report
     from search.records.reports import Status as Status
     from search.records.tokens import Token as Token
-    from search.records.tokens import TokenVectors as TokenVectors
     from search.several import Indexes as Indexes
     from search.texts import compare as compare
     from search.texts import explain as explain
@@ -86,9 +81,9 @@ _HOLDS = {
     "records.comparisons": "Contrast WhyNot",
     "records.evaluations": "Evaluation",
     "records.explanations": "Explanation",
-    "records.reports": "Changes CheckReport Finding Progress Report Status",
-    "records.hits": "Cluster Hit Surroundings Verdict",
-    "records.tokens": "Token TokenVectors",
+    "records.reports": "Changes CheckReport Progress Report Status",
+    "records.hits": "Hit",
+    "records.tokens": "Token",
 }
 _HOME = {name: f"search.{module}" for module, names in _HOLDS.items() for name in names.split()}
 

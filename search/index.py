@@ -17,7 +17,6 @@ from search.ranking.question import EncodedQuery, Example, Query, Question, as_q
 from search.ranking.rank import listed, ranked, scored
 from search.records.hits import Cluster, Hit, Hits, Surroundings
 from search.records.options import (
-    WEIGHT,
     BuildOptions,
     CandidateOptions,
     ExplainOptions,
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
         TagOptions,
     )
     from search.records.predictions import Answers, LabelledIndex, TagReport
-    from search.records.reports import Changes, CheckReport, Moved, Progress, Report, Status
+    from search.records.reports import Changes, CheckReport, Progress, Report, Status
     from search.records.tokens import Layer
     from search.store.conditions import Where
 
@@ -365,7 +364,7 @@ class Index:
     def status(self) -> Status:
         """What the index is and holds."""
         with self._store.reading() as snapshot:
-            return snapshot.status(WEIGHT)
+            return snapshot.status()
 
     @documented(QueryOptions)
     def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> Hits:
@@ -789,7 +788,7 @@ class Index:
             self._store = Store(self.path)  # opens the new files
         return report
 
-    def move(self, folder: Named) -> Moved:
+    def move(self, folder: Named) -> None:
         """Let the index be of a folder that was renamed or moved; see `search.indexing.update`.
 
         Raises:
@@ -798,9 +797,7 @@ class Index:
         """
         from search.indexing.update import move
 
-        moved = move(self._kept, folder)
-        self._store, self.report = opened(Path(moved.index)), None
-        return moved
+        self._store, self.report = opened(move(self._kept, folder)), None
 
     def remove(self) -> None:
         """Delete the index, also on its server; the folder that was indexed stays as it is.

@@ -77,12 +77,12 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
-        "Changes", "CheckReport", "Cluster", "Contrast", "Encoder", "Evaluation", "Explanation", "Finding",
+        "Changes", "CheckReport", "Contrast", "Encoder", "Evaluation", "Explanation",
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
         "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
         "ReadError",
-        "Report", "SearchError", "Status", "Surroundings", "TextTooLong", "Token", "TokenVectors",
-        "Verdict", "WhyNot", "compare", "evaluate", "explain", "similarity",
+        "Report", "SearchError", "Status", "TextTooLong", "Token",
+        "WhyNot", "compare", "evaluate", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:
         assert getattr(search, name).__doc__, f"{name} has no docstring"

@@ -104,7 +104,7 @@ def train_labels(
         encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
         same = False
     else:
-        made = Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
+        made = Fingerprint(**read_meta(place / DATABASE)["fingerprint"])
         wanted = replace(made, pooling=pooling or made.pooling)
         encoder = Encoder.of(wanted, offline=offline, engine=engine, trusted=is_own(place))
         same = not encoder.fingerprint.differences(replace(made, passages=""))

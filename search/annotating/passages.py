@@ -89,15 +89,12 @@ def tag_index(
 def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, ...]:
     """What the annotations of a name hold, field by field, the field with the most mentions first."""
     values: dict[str, Counter[str]] = {field: Counter() for field in fields}
-    passages: Counter[str] = Counter()
     with Store(index).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
-            passages.update({span.field for span in annotation.spans})
             for span in annotation.spans:
                 values[span.field][_value(span.text)] += 1
     found = [
-        FieldCount(field, each.total(), len(each), passages[field], tuple(each.most_common(_FREQUENT)))
-        for field, each in values.items()
+        FieldCount(field, each.total(), tuple(each.most_common(_FREQUENT))) for field, each in values.items()
     ]
     return tuple(sorted(found, key=lambda one: -one.mentions))
 
@@ -192,7 +189,7 @@ def label_index(
     if (model is None) == (head is None):
         raise InputError("name a checkpoint or a head that is to label, and only one of them.")
     place = find_index(index)
-    fingerprint = Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
+    fingerprint = Fingerprint(**read_meta(place / DATABASE)["fingerprint"])
     labeller = _by_head(head, fingerprint) if head else _by_checkpoint(str(model), offline)
     name = name or labeller.field
     made_with = dict(labeller.made_with)

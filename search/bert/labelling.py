@@ -38,7 +38,6 @@ from search.encoding import Encoder, Fingerprint
 from search.encoding.tokenizer import strings
 from search.errors import (
     FingerprintMismatch,
-    IndexDamaged,
     InputError,
     ModelError,
     first_line,
@@ -163,10 +162,10 @@ def load_linear_head(folder: str | Path) -> LinearHead:
             classes=tuple(described["classes"]),
             coefficients=numbers["coefficients"],
             intercepts=numbers["intercepts"],
-            fingerprint=Fingerprint.from_dict(described["fingerprint"]),
+            fingerprint=Fingerprint(**described["fingerprint"]),
             trained=described["trained"],
         )
-    except (SafetensorError, OSError, ValueError, KeyError, IndexDamaged) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"'{file}' is damaged: {first_line(error)}. {train}") from None
 
 

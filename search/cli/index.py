@@ -245,11 +245,12 @@ def move(
     At least half of its files have to be there as they were indexed. Nothing is encoded; the next run of seewhy index
     sees to the rest.
     """
+    from search.index import Index
     from search.indexing.update import move as moved
     from search.render import reports
     from search.store.layout import existing_place
 
-    output.show(moved(existing_place(index), folder), reports.moved)
+    output.show(Index.open(moved(existing_place(index), folder)).status(), reports.moved)
 
 
 def remove(

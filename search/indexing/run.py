@@ -141,7 +141,7 @@ class Run:
         fingerprint = replace(self.encoder.fingerprint, passages=self.settings.as_json())
         meta = all_meta(self.connection)
         if "fingerprint" in meta:
-            Fingerprint.from_dict(meta["fingerprint"]).require_equal(fingerprint)
+            Fingerprint(**meta["fingerprint"]).require_equal(fingerprint)
             held = Folders.from_meta(meta)
             if held != self.folders:
                 raise InputError(
@@ -152,7 +152,7 @@ class Run:
             if (before.text_field, before.title_field) != (self.source.text_field, self.source.title_field):
                 self.writer.read_again()
         self.writer.note(
-            root=str(self.folder), fingerprint=fingerprint.as_dict(), source=asdict(self.source), complete=False
+            root=str(self.folder), fingerprint=asdict(fingerprint), source=asdict(self.source), complete=False
         )  # fmt: skip
 
     def _boilerplate(self, plan: Plan) -> frozenset[int]:

@@ -39,7 +39,7 @@ from search.files import PRIVATE_FOLDER, make_private, sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.options import BuildOptions, EncoderOptions, SourceOptions, StoreOptions, parts_of
-from search.records.reports import Moved, Progress, Report
+from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.database import carried_over, read_meta, reading, settle
 from search.store.files import (
@@ -243,7 +243,7 @@ def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | 
         return None
     try:
         meta = read_meta(place / DATABASE)
-        return meta, Fingerprint.from_dict(meta["fingerprint"])
+        return meta, Fingerprint(**meta["fingerprint"])
     except IndexNotFound:  # begun, never filled
         return None
     except (IndexDamaged, IndexOutdated):
@@ -294,12 +294,15 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
 _LEAST = 0.5  # of an index's files have to be in the other folder
 
 
-def move(index: Path, named: Named) -> Moved:
+def move(index: Path, named: Named) -> Path:
     """Let an index be of a folder that holds the same files, for one that was renamed or moved; nothing is encoded.
 
     Args:
         index: the folder of the index.
         named: where its folder is now; of several, each of them, under the names that they had.
+
+    Returns:
+        The folder of the index, which has another name where it was called after its folder.
 
     Raises:
         InputError: less than half of the files are there as they were indexed.
@@ -327,7 +330,7 @@ def move(index: Path, named: Named) -> Moved:
             place.rmdir()  # an empty folder
         if not os.path.lexists(place):
             index = index.rename(place)
-    return Moved(str(index), str(new.root), same, files, new.several)
+    return index
 
 
 def _same(index: Path, folders: Folders) -> tuple[int, int]:

@@ -6,9 +6,9 @@ tokenizer, so a model keeps its fingerprint wherever it is loaded from.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
-from search.errors import FingerprintMismatch, IndexDamaged
+from search.errors import FingerprintMismatch
 
 
 @dataclass(frozen=True)
@@ -40,24 +40,6 @@ class Fingerprint:
     layer: str = "-1"
     passages: str = ""
     revision: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, str]) -> Fingerprint:
-        """The fingerprint that an index recorded.
-
-        Raises:
-            IndexDamaged: it was recorded by another version.
-        """
-        try:
-            return cls(**values)
-        except TypeError:
-            raise IndexDamaged(
-                "the index does not record all that its embeddings depend on; it was made by an older version. "
-                "Build it again with: seewhy index FOLDER --rebuild"
-            ) from None
 
     def differences(self, other: Fingerprint) -> list[tuple[str, str, str]]:
         """(what, mine, theirs) for everything that makes embeddings of the two incomparable.

@@ -319,15 +319,11 @@ class FieldCount:
 
     Attributes:
         mentions: spans, of all passages.
-        values: different ones.
-        passages: that have any.
         frequent: the most frequent values with their mentions, the most frequent first.
     """
 
     field: str
     mentions: int
-    values: int
-    passages: int
     frequent: tuple[tuple[str, int], ...]
 
 

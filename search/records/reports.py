@@ -102,40 +102,6 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Moved:
-    """An index that was moved.
-
-    Attributes:
-        index: the folder of the index; it has another name where it was called after its folder.
-        folder, folders: as in a `Report`.
-        same, files: how many of its files are in the folder as they were indexed.
-    """
-
-    index: str
-    folder: str
-    same: int
-    files: int
-    folders: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RandomPairs:
-    """What random pairs of a query and a passage score in an index, for comparison.
-
-    Attributes:
-        pairs: how many were sampled.
-        weight: what the cosine counts in these scores, the default.
-        median, p95, p99: half, 95 % and 99 % of them score less.
-    """
-
-    pairs: int
-    weight: float
-    median: float
-    p95: float
-    p99: float
-
-
-@dataclass(frozen=True)
 class Status:
     """What an index is and holds.
 
@@ -147,7 +113,6 @@ class Status:
         complete: the last run came to its end.
         running: a run is under way; what it has not committed yet is not told.
         copies: how many passages have a text that stands in many documents; `copied_texts`, how many such texts.
-        random_pairs: what random pairs score; None where the index is too small for a sample, or has none.
         annotations: who annotated its passages, and how many of them.
     """
 
@@ -171,7 +136,6 @@ class Status:
     running: bool = False
     copies: int = 0
     copied_texts: int = 0
-    random_pairs: RandomPairs | None = None
     annotations: tuple[Annotator, ...] = ()
     folders: tuple[str, ...] = ()
 

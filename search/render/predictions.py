@@ -192,13 +192,12 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
     if any(field.mentions for field in done.fields):
         table = grid(
             Column("field", no_wrap=True),
-            *map(number, ("mentions", "different", "passages")),
+            number("mentions"),
             "most frequent",
         )
         for field in done.fields:
             frequent = ", ".join(f"{one_line(value)} ({count:,})" for value, count in field.frequent)
-            counts = (f"{count:,}" for count in (field.mentions, field.values, field.passages))
-            table.add_row(one_line(field.field), *counts, Text(frequent, style="dim"))
+            table.add_row(one_line(field.field), f"{field.mentions:,}", Text(frequent, style="dim"))
         canvas.table(table)
         first = next(field for field in done.fields if field.mentions)
         typed = one_line(filter_argument(in_filter(first.field, first.frequent[0][0])))

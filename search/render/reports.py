@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Column
 from rich.text import Text
 
-from search.records.reports import Changes, CheckReport, Finding, Moved, Report, SkippedGroup, Status
+from search.records.reports import Changes, CheckReport, Finding, Report, SkippedGroup, Status
 from search.records.tokens import ConvertedModel
 from search.render.format import (
     counted,
@@ -61,16 +61,12 @@ def report(canvas: Canvas, done: Report) -> None:
 
 
 @as_text
-def moved(canvas: Canvas, done: Moved) -> None:
-    """Which folder an index is of now, and how that was told."""
-    canvas.line(
-        f"The index {escape(shown_path(done.index))} is of {folders_line(done)} now; {done.same:,} of "
-        f"{counted(done.files, 'file')} are unchanged.",
-        whole=True,
-    )
+def moved(canvas: Canvas, held: Status) -> None:
+    """Which folder an index is of now."""
+    canvas.line(f"The index {escape(shown_path(held.index))} is of {folders_line(held)} now.", whole=True)
 
 
-def folders_line(about: Report | Changes | Moved | Status) -> str:
+def folders_line(about: Report | Changes | Status) -> str:
     """The folders of an index, for one line."""
     folders = about.folders or (about.folder,)
     return ", ".join(escape(name if (name := shown_path(path)) != "." else path) for path in folders)

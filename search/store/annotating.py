@@ -76,7 +76,7 @@ class Annotating:
 
     def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """The embeddings of the passages in `todo`, as blocks of (ids, (n, d)); no transaction is open between two."""
-        dimension = int(Fingerprint.from_dict(one_meta(self.connection, "fingerprint")).dimension)
+        dimension = int(Fingerprint(**one_meta(self.connection, "fingerprint")).dimension)
         return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
     def put(self, found: Sequence[Annotation]) -> None:

@@ -100,4 +100,4 @@ def interrupted_run(connection: Connection, index: Path) -> Iterator[str]:
 
 
 def _dimension(connection: Connection) -> int:
-    return int(Fingerprint.from_dict(one_meta(connection, "fingerprint")).dimension)
+    return int(Fingerprint(**one_meta(connection, "fingerprint")).dimension)

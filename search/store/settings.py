@@ -197,7 +197,7 @@ class Facts:
             generation=meta.get("generation", 0),
             root=Path(meta["root"]),
             source=Source.from_dict(meta["source"]),
-            fingerprint=Fingerprint.from_dict(meta["fingerprint"]),
+            fingerprint=Fingerprint(**meta["fingerprint"]),
             server=meta.get("server", {}),
         )
 

@@ -248,13 +248,9 @@ class Snapshot(Rows):
             self._state = store.state
         self.facts = self._state.facts
 
-    def status(self, weight: float) -> Status:
-        """What the index is and holds, as `Index.status` says it.
-
-        Args:
-            weight: what the cosine counts in the scores of random pairs.
-        """
-        return status_of(self.connection, self._store.path, weight)
+    def status(self) -> Status:
+        """What the index is and holds, as `Index.status` says it."""
+        return status_of(self.connection, self._store.path)
 
     # Meaning
 

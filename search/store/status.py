@@ -19,7 +19,7 @@ import numpy as np
 
 from search.files import bytes_in
 from search.records.fingerprint import Fingerprint
-from search.records.reports import RandomPairs, SkippedGroup, Status
+from search.records.reports import SkippedGroup, Status
 from search.store.database import meta_of
 from search.store.files import DATABASE, is_being_written
 from search.store.passages import FEWEST_DOCUMENTS, Rows, name_of
@@ -48,19 +48,14 @@ class FileState:
     status: str
 
 
-def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Status:
-    """What an index is and holds, within a transaction.
-
-    Args:
-        weight: what the cosine counts in the scores of random pairs.
-    """
+def status_of(connection: sqlite3.Connection, index: Path) -> Status:
+    """What an index is and holds, within a transaction."""
     meta = meta_of(connection, index / DATABASE)
-    fingerprint = Fingerprint.from_dict(meta["fingerprint"])
+    fingerprint = Fingerprint(**meta["fingerprint"])
     documents, passages, tokens = counts(connection)
     segments = read_segments(connection)
     partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
     skipped = skipped_groups(connection)
-    baseline = read_baseline(connection)
     annotated = tuple(Rows(connection).annotators())
     copies, texts = copied_texts(connection)
     after = segments[-1].last if segments else 0
@@ -83,12 +78,11 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
         engine=meta.get("engine", ""),
         vectors=held,
         skipped=skipped,
-        fingerprint=fingerprint.as_dict(),
+        fingerprint=meta["fingerprint"],
         complete=bool(meta.get("complete")) and partial is None,
         running=is_being_written(index),
         copies=copies,
         copied_texts=texts,
-        random_pairs=baseline.spread(weight) if baseline else None,
         annotations=annotated,
     )
 
@@ -191,13 +185,6 @@ class Baseline:
     def scores(self, weight: float) -> NDArray[np.float64]:
         """(n,) what the pairs score, lowest first, when the cosine counts `weight`."""
         return np.sort(weight * self.cosine.astype(float) + (1 - weight) * self.lexical.astype(float))
-
-    def spread(self, weight: float) -> RandomPairs | None:
-        """What the pairs score, in short; None where there are none."""
-        if not len(self.cosine):
-            return None
-        median, p95, p99 = np.quantile(self.scores(weight), (0.5, 0.95, 0.99)).tolist()
-        return RandomPairs(len(self.cosine), weight, median, p95, p99)
 
 
 def read_baseline(connection: sqlite3.Connection) -> Baseline | None:

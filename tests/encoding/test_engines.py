@@ -108,11 +108,11 @@ def test_a_query_needs_neither_torch_nor_the_models_folder(tmp_path: Path, tiny_
     code = (
         "import json, sys\n"
         "from search import Encoder, Fingerprint\n"
-        "Encoder.of(Fingerprint.from_dict(json.loads(sys.argv[1]))).encode(['key'])\n"
+        "Encoder.of(Fingerprint(**json.loads(sys.argv[1]))).encode(['key'])\n"
         "print([m for m in ('torch', 'transformers', 'sentence_transformers') if m in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(made.fingerprint.as_dict())],
+        [sys.executable, "-c", code, json.dumps(vars(made.fingerprint))],
         capture_output=True,
         text=True,
         check=True,

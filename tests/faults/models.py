@@ -30,7 +30,7 @@ def base(place: Path) -> None:
         for seed, name in ((1, "other"), (0, "model")):
             encoder = Encoder(str(save_tiny_bert(place / name, seed=seed)), engine="openvino")
             np.save(place / f"{name}.npy", encoder.encode(_TEXTS))
-            (place / f"{name}.json").write_text(json.dumps(encoder.fingerprint.as_dict()), encoding="utf-8")
+            (place / f"{name}.json").write_text(json.dumps(vars(encoder.fingerprint)), encoding="utf-8")
 
 
 def damage_one(place: Path, rng: Random) -> str:
@@ -57,7 +57,7 @@ def damage_one(place: Path, rng: Random) -> str:
 
 def encodes(place: Path) -> tuple[str, str]:
     """The outcome to count, and why it is a failure: a query encodes as before, twice."""
-    fingerprint = Fingerprint.from_dict(json.loads((place / "model.json").read_text(encoding="utf-8")))
+    fingerprint = Fingerprint(**json.loads((place / "model.json").read_text(encoding="utf-8")))
     made, remark, by = 0, "", ""
 
     def copied(known: Any, folder: Path) -> None:

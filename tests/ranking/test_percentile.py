@@ -134,7 +134,6 @@ def test_an_index_without_a_sample_gets_one_in_the_next_run(tmp_path: Path, tiny
     index = Index.open(index.path)
     assert index.query(ASKED) == bare(with_sample)
     assert index.notes == ()
-    assert index.status().random_pairs is None
     assert index.check().ok
     Index.build(folder)
     assert row(index.path) == before
@@ -145,7 +144,6 @@ def test_too_few_passages_give_no_percentile(notes: Path, tmp_path: Path, tiny_m
     index = Index.build(notes, model=str(tiny_model))
     assert row(index.path) == (5, 0, b"")
     assert {(hit.percentile, hit.random_pairs) for hit in index.query(ASKED)} == {(None, 0)}
-    assert index.status().random_pairs is None
     fewest = 50
     folder = crowd(tmp_path / "crowd", fewest - 1)
     assert Index.build(folder, model=str(tiny_model)).query(ASKED)[0].percentile is None
@@ -164,14 +162,3 @@ def test_passages_of_one_document_are_no_random_pairs(tmp_path: Path, tiny_model
     index = Index.build(folder, model=str(tiny_model))
     assert index.status().passages >= 60
     assert index.query(ASKED)[0].percentile is None
-
-
-def test_the_status_says_what_random_pairs_score(tmp_path: Path, tiny_model: Path) -> None:
-    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
-    found = index.status().random_pairs
-    assert found is not None
-    sample = np.frombuffer(row(index.path)[2], dtype="<f4").reshape(-1, 2).astype(float)
-    weight = index.query(ASKED)[0].weight
-    scores = sample @ [weight, 1 - weight]
-    assert (found.pairs, found.weight) == (600, weight)
-    assert [found.median, found.p95, found.p99] == pytest.approx(np.percentile(scores, [50, 95, 99]).tolist())

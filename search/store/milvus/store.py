@@ -138,9 +138,9 @@ class MilvusSnapshot(Snapshot):
 
     @property
     def _status(self) -> dict[str, Any]:
-        return dict(self.about["status"])
+        return {key: value for key, value in self.about["status"].items() if key in Status.__annotations__}
 
-    def status(self, weight: float) -> Status:
+    def status(self) -> Status:
         groups = tuple(SkippedGroup(**group) for group in self._status["skipped"])
         return Status(**self._status | {"skipped": groups, "folders": tuple(self._status["folders"])})
 

@@ -116,7 +116,7 @@ class MilvusWriter(Writer):
         documents, passages, tokens = self.counts()
         (words,) = self.connection.execute("SELECT coalesce(sum(words), 0) FROM sent").fetchone()
         status = replace(
-            status_of(self.connection, self._index, 0.0), index=self._server.address, documents=documents,
+            status_of(self.connection, self._index), index=self._server.address, documents=documents,
             passages=passages, tokens=tokens, bytes=0, running=False, vectors=f"on the server, {self._server.kind}",
         )  # fmt: skip
         return {
