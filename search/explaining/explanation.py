@@ -108,8 +108,8 @@ def similarity_layer(asked: Layer | None, n_layers: int) -> int:
         InputError: the model has no such layer.
     """
     middle = middle_layer(n_layers)
-    named: dict[object, object] = {None: middle, "middle": middle, "last": n_layers}
-    found = named.get(asked, asked)
+    named = {"None": middle, "middle": middle, "last": n_layers}
+    found = named.get(str(asked), asked)
     if not isinstance(found, Integral) or isinstance(found, bool):
         raise InputError(
             f"there is no layer {asked!r}. Give its number, 0 to {n_layers}, 'middle' or 'last'."

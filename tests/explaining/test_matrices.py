@@ -98,8 +98,10 @@ def test_layers_have_numbers_and_names() -> None:
     assert similarity_layer(None, 6) == similarity_layer("middle", 6) == 3
     assert similarity_layer("last", 6) == similarity_layer(-1, 6) == 6
     assert similarity_layer(0, 6) == similarity_layer(np.int64(0), 6) == 0  # type: ignore[arg-type]
-    for wrong in (1.5, True, "first"):
-        with pytest.raises(InputError, match=r"there is no layer (1\.5|True|'first')\. Give its number"):
+    for wrong in (1.5, True, "first", [0]):
+        with pytest.raises(
+            InputError, match=r"there is no layer (1\.5|True|'first'|\[0\])\. Give its number"
+        ):
             similarity_layer(wrong, 6)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="layer 7 does not exist"):
         similarity_layer(7, 6)

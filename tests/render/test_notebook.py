@@ -124,7 +124,7 @@ CELLS = [
     "hits = index.query('find the key', k=3, explain=True)\n"
     "hits",
     "hits[0].explanation",
-    "why = search.explain('find keys', 'the key', layer=['last', 0], model=MODEL)\nwhy.plot()",
+    "why = search.explain('find keys', 'the key', layer='last', model=MODEL)\nwhy.plot()",
     "why.to_pandas()",
     "search.compare(['find the key', 'the lock'], model=MODEL)",
     "search.bert.inspect('find the key', model=MODEL)",
