@@ -17,8 +17,6 @@ page.typing = (event) =>
   event.target.closest("input:not([type=checkbox], [type=range]), textarea, select, dialog[open]") !== null ||
   event.target.isContentEditable;
 
-const editors = ["vscode://file", "vscodium://file", "file://"]; // before the path of a file
-
 page.define("hit-list", (root) => {
   const beside = root.querySelector(".beside");
   const narrow = window.matchMedia("(max-width: 59.99rem)");
@@ -117,20 +115,14 @@ page.define("hit-list", (root) => {
 
   // What only a script can do.
   const dress = () => {
-    const editor = editors.find((one) => one === page.kept.get("editor"));
     for (const one of hits()) {
       for (const button of one.querySelectorAll(".copy, .mark")) button.hidden = false;
       const marker = one.querySelector(".mark");
       if (marker) marker.setAttribute("aria-pressed", String(one.dataset.passage === first));
-      const edit = one.querySelector(".editor");
-      const { path, line } = edit.dataset;
-      edit.hidden = !editor || !path;
-      if (!edit.hidden) edit.href = editor + path + (editor === "file://" ? "" : ":" + line);
     }
     for (const way of root.querySelectorAll("a.contrast")) way.hidden = way.nextElementSibling !== null;
   };
   new MutationObserver(dress).observe(root.querySelector(".results"), { childList: true });
-  document.addEventListener("seewhy-settings", dress);
   dress();
 
   root.addEventListener("focusin", (event) => {

@@ -9,15 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
 from itertools import accumulate, groupby
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.records.options import CountOptions, FilterOptions, ListOptions, RankOptions, declared, defaults
 from search.render.format import (
     copies_of,
-    escaped_name,
     fixed,
     headings,
     percentile_of,
@@ -27,11 +25,9 @@ from search.render.format import (
 from search.render.hits import cut
 from search.render.page.document import isolated, link, shade, text
 
-_LINES_STAY = ("code", "csv", "jsonl", "xlsx", "notebook")
-_ALONE = re.compile(r"\s*([>|#]|```|~~~)|\s{4}|\t")  # a line that goes on with no other, and no other with it
-_BEGINS = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s")
-_ITEM = re.compile(r"\s*([-*+])\s")
-_FENCE = re.compile(r"\s*(```|~~~)")
+IN_COLUMNS = ("code", "csv", "jsonl", "xlsx", "notebook")  # kinds whose lines stay as they are
+HIDDEN = "hidden"
+_GOES_ON = re.compile(r"(?m)^([^#>|\s].*)\n(?=[^\s>|#*+\-•`~$\d])")  # a line that the next one continues
 
 
 _Options: Any = make_dataclass(
@@ -121,17 +117,14 @@ def _hit(
 
 
 def _place(hit: Hit) -> str:
-    """Where it stands, to be copied, and to be opened in an editor that the user chose."""
+    """Where it stands, to be copied."""
     place = where(hit)
-    by_line = re.fullmatch(r".*:\d+(-\d+)?", place, re.DOTALL)
-    copied = text(f"{escaped_name(hit.path)}:{hit.line_start}" if by_line else place)
     since = f' <strong class="warn">{text(since_indexed(hit))}</strong>' if hit.changed else ""
     unseen = f'<span class="unseen"> {isolated(place)}</span>'
-    return (
-        f'<p class="place">{isolated(place)}{since} '
-        f'<button type="button" class="quiet copy" data-copied="{copied}" hidden>Copy{unseen}</button> '
-        f'<a class="editor" data-path="{text(_uri_path(hit))}" data-line="{hit.line_start}" hidden>Edit{unseen}</a></p>'
+    copy = (
+        f'<button type="button" class="quiet copy" data-copied="{text(place)}" hidden>Copy{unseen}</button>'
     )
+    return f'<p class="place">{isolated(place)}{since} {copy}</p>'
 
 
 def _document(asked: Asked, hit: Hit) -> str:
@@ -166,12 +159,6 @@ def _ways(asked: Asked, hit: Hit, like: int | None, found: Sequence[Marked]) -> 
     return " ".join(ways)
 
 
-def _uri_path(hit: Hit) -> str:
-    """The path as it stands in an address, percent-encoded; "" for one of another platform."""
-    path = Path(hit.path)
-    return path.as_uri().removeprefix("file://") if path.is_absolute() else ""
-
-
 def _score(hit: Hit, best: float) -> str:
     """The score, its two parts as numbers and as a bar, and where it stands among random pairs."""
     there = {} if hit.ranking.rerank else hit.addends
@@ -200,86 +187,35 @@ def passage(one: Marked, end: float) -> str:
     Args:
         end: the addend of the deepest shade.
     """
-    shown = cut(one.hit, one.words or one.marks)
-    added = [0.0] * len(one.hit.text)
-    for mark in one.marks:
-        for at in range(mark.start, mark.end):
-            added[at] += mark.weight
-    read = _as_read(one.hit)
-    runs = groupby(range(shown.start, shown.end), lambda at: (shade_of(added[at], end), read[at].heading))
-    body = "".join(_run("".join(read[at].shown for at in run), *how) for how, run in runs).strip()
-    before, after = "… " if shown.before else "", " …" if shown.after else ""
-    kind = " code" if one.hit.kind in _LINES_STAY else ""
-    return f'<p class="passage{kind}" dir="auto">{before}{body}{after}</p>'
-
-
-def shade_of(value: float, end: float) -> str:
-    """The classes of what counts; "" for what hardly does, so that a passage can be read."""
-    classes = shade(value, end)
-    return "" if classes[1] in "012" else classes
-
-
-def _run(shown: str, classes: str, heading: bool) -> str:
-    """Characters that are shown alike."""
-    made = f'<mark class="{classes}">{text(shown)}</mark>' if classes and shown.strip() else text(shown)
-    return f"<b>{made}</b>" if heading and shown.strip() else made
-
-
-class _Character(NamedTuple):
-    shown: str
-    heading: bool = False
-
-
-def _as_read(hit: Hit) -> list[_Character]:
-    """What is shown for each character of a passage.
-
-    Markup is left out, as it is neither encoded nor counted; a line that goes on with the one before stands behind it.
-    """
-    if hit.kind in _LINES_STAY:
-        return [_Character(one) for one in hit.text]
-    hidden = {at for start, end in hit.hidden for at in range(start, end)}
-    read: list[_Character] = []
-    fenced = heading = False
-    before = ""
-    for line in hit.text.splitlines(keepends=True):
-        start = len(read)
-        below, heading = heading, line.startswith("#") and start in hidden
-        cells = line.lstrip().startswith("|")
-        seen = [_seen(one, start + at in hidden, cells) for at, one in enumerate(line)]
-        if cells:
-            seen = _without_edges(seen)
-        if (item := _ITEM.match(line)) and start + item.start(1) in hidden:
-            seen[item.start(1)] = "\u2022" if seen[item.end(1)] else "\u2022 "
-        if (start in hidden or below) and not "".join(seen).strip():  # nothing but markup, or below a heading
-            seen = [""] * len(line)
-        if read and not (fenced or _stands_alone(before, line)):
-            read[-1] = _Character(" ")
-            indent = len(line) - len(line.lstrip(" \t"))
-            seen[:indent] = [""] * indent
-        fenced ^= bool(_FENCE.match(line))
-        read += (_Character(one, heading and one != "\n") for one in seen)
-        before = line
-    return read
-
-
-def _seen(one: str, hidden: bool, cells: bool) -> str:
-    if hidden:
-        return "\u2502" if cells and one == "|" else ""
-    return "" if one == "\r" else one
-
-
-def _without_edges(seen: list[str]) -> list[str]:
-    """A row of a table without what stands around its cells; nothing of a row that is only lines."""
-    if not "".join(seen).strip("\u2502 \n"):
-        return [""] * len(seen)
-    edges = {at for at, one in enumerate(seen) if one == "\u2502"}
-    edges = {min(edges), max(edges)} if edges else set()
-    beside = {at + step for at in edges for step in (-1, 1) if seen[at + step : at + step + 1] == [" "]}
-    return ["" if at in edges | beside else one for at, one in enumerate(seen)]
-
-
-def _stands_alone(before: str, line: str) -> bool:
-    """Whether a line does not go on with the one before it."""
-    return not (before.strip() and line.strip()) or any(
-        found for found in (_ALONE.match(before), _ALONE.match(line), _BEGINS.match(line))
+    shown, hit = cut(one.hit, one.words or one.marks), one.hit
+    kinds = kinds_of_characters(hit.text, hit.hidden, one.marks, end)
+    is_code = hit.kind in IN_COLUMNS
+    source = hit.text if is_code or "```" in hit.text else _GOES_ON.sub(r"\1 ", hit.text)
+    runs = groupby(range(shown.start, shown.end), lambda at: kinds[at])
+    body = "".join(
+        marked_run("".join(source[at] for at in run), kind) for kind, run in runs if kind != HIDDEN
     )
+    before, after = "… " if shown.before else "", " …" if shown.after else ""
+    kind = " code" if is_code else ""
+    return f'<p class="passage{kind}" dir="auto">{before}{body.strip()}{after}</p>'
+
+
+def kinds_of_characters(
+    source: str, hidden: Sequence[tuple[int, int]], marks: Sequence[Highlight], end: float
+) -> list[str]:
+    """For each character the classes of what it added, HIDDEN for markup, "" for any other."""
+    added = [0.0] * len(source)
+    for mark in marks:
+        for at in range(mark.start, min(mark.end, len(added))):
+            added[at] += mark.weight
+    kinds = [shade(value, end) for value in added]
+    kinds = ["" if kind[1] in "012" else kind for kind in kinds]  # what hardly counts is not marked
+    for start, stop in hidden:
+        for at in range(start, min(stop, len(kinds))):
+            kinds[at] = kinds[at] or HIDDEN
+    return kinds
+
+
+def marked_run(shown: str, kind: str) -> str:
+    """Characters that are shown alike."""
+    return f'<mark class="{kind}">{text(shown)}</mark>' if kind and shown.strip() else text(shown)

@@ -37,22 +37,9 @@ page.define("document-reading", (root) => {
     if (!root.isConnected || typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") return root.querySelector("a.back")?.click();
     if (page.kept.get("keys") === false) return; // a setting of the search page
-    if (event.key === "?") root.querySelector(".keys")?.focus();
-    else if (event.key === "n") go(1);
+    if (event.key === "n") go(1);
     else if (event.key === "p") go(-1);
   });
 
-  for (const hint of root.querySelectorAll(".keys")) hint.hidden = false;
-  const around = root.closest("main, .beside") || root;
-  for (const button of around.querySelectorAll(".copy")) {
-    const name = button.innerHTML;
-    button.hidden = false;
-    button.addEventListener("click", () =>
-      navigator.clipboard.writeText(button.dataset.copied).then(() => {
-        button.textContent = "Copied";
-        setTimeout(() => (button.innerHTML = name), 1500);
-      })
-    );
-  }
   if (root.dataset.passage && at) show(at);
 });

@@ -1,7 +1,7 @@
 """A whole document on a page, opened at a passage, with the hits of a query in it marked and linked to each other.
 
-What is shown is what the index holds, as it stands in the file: marks of its format are faint, nothing is left out but
-what is very long. Of a long document there is the part around the passage, with links to the rest.
+What is shown is what the index holds, as it stands in the file: marks of its format are faint. Of a long document there
+is the part around the passage, with links to the rest.
 """
 
 from __future__ import annotations
@@ -11,30 +11,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from search.records.contents import DocumentText, Gap, StoredPassage
+from search.records.contents import DocumentText, StoredPassage
 from search.records.documents import PLAIN_KINDS
 from search.render.format import escaped_name, fixed
 from search.render.page.document import Page, about, isolated, text
-from search.render.page.hits import Asked, Marked, deepest, shade_of
+from search.render.page.hits import (
+    HIDDEN,
+    IN_COLUMNS,
+    Asked,
+    Marked,
+    deepest,
+    kinds_of_characters,
+    marked_run,
+)
 
 BEFORE, AFTER = 20_000, 40_000  # characters that are shown before and behind the passage
-_LONGEST_MARK = 200  # characters of markup
-_MOST_EMPTY = 10  # lines
-_IN_COLUMNS = ("code", "csv", "jsonl", "xlsx", "notebook")
 _LINES = (*PLAIN_KINDS, "html", "csv", "jsonl")  # kinds whose lines a reader finds in the file
 _PAGES = {"pptx": "Slide", "xlsx": "Sheet", "notebook": "Cell"}
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
 _CHANGED = {
     "changed": "The file has changed since it was indexed. This is its text as it was then.",
-    "gone": "The file is not where it was when it was indexed. This is its text as it was then.",
+    "gone": "The file is gone. This is its text as it was when it was indexed.",
 }
-
-
-_NOT_KEPT = (
-    '<p class="faint">What stands between passages is not in the index: blank space, fields, and marks such as a fence '
-    "of code. Nothing else is missing.</p>"
-)
+_NOT_KEPT = '<p class="faint">Blank space, fields and marks between passages are not in the index.</p>'
 
 
 @dataclass(frozen=True)
@@ -113,28 +112,18 @@ def _about(read: _Reading) -> str:
     here = document.passages[read.here]
     path = escaped_name(document.path)
     place = f"{path}:{here.line_start}" if document.kind in _LINES else _of_page(document, here, path)
-    fields = [(text(name), isolated(_told(value))) for name, value in document.metadata.items()]
+    facts = {"Document": isolated(document.document), "Place": isolated(place), "Kind": text(document.kind)}
+    fields = [
+        (text(name), isolated(", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+        for name, value in document.metadata.items()
+    ]
     told = f"<details><summary>Fields</summary>{about(fields)}</details>" if fields else ""
-    copy = (
-        f'<button type="button" class="quiet copy" data-copied="{text(place)}" hidden>Copy its place</button>'
-    )
-    facts = {
-        "Document": isolated(document.document),
-        "Place": f"{isolated(place)} {copy}",
-        "Kind": text(document.kind),
-    }
     return about(facts.items()) + told
 
 
 def _of_page(document: DocumentText, passage: StoredPassage, before: str) -> str:
     name = _PAGES.get(document.kind, "Page").lower()
     return before if passage.page is None else f"{before} {name} {passage.page}"
-
-
-def _told(value: object) -> str:
-    """A value of metadata on one line."""
-    shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return shown if len(shown) <= _LONGEST_MARK else f"{shown[:_LONGEST_MARK]}…"
 
 
 def _changed(document: DocumentText) -> str:
@@ -150,14 +139,11 @@ def _steps(read: _Reading, best: int) -> str:
     said = (
         f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.asked.q)}</q> in this document"
     )
-    said_keys = f"Keys: {'n next hit, p previous, ' if read.found else ''}Esc all hits"
-    keys = f'<span class="faint keys" tabindex="-1" hidden>{said_keys}</span>'
     back = f'<a class="back" href="{read.asked.link("/")}">All hits</a>'
     links = " ".join(
         f'<a href="{read.to(id_)}">{_place(read.document, one)}</a>' for id_, one in read.found.items()
     )
-    return f"""<nav class="ways" aria-label="Hits in this document"><span>{said}</span> {links} {back}
-{keys}</nav>"""
+    return f'<nav class="ways" aria-label="Hits in this document"><span>{said}</span> {links} {back}</nav>'
 
 
 def _place(document: DocumentText, one: Marked) -> str:
@@ -196,27 +182,17 @@ def _passages(read: _Reading) -> Iterator[str]:
             page = passage.page
             yield f'<h2 class="page">{_of_page(read.document, passage, "").strip().capitalize()}</h2>'
         gap = gaps.get(passage.start)
-        if gap and gap.start and passage is not read.shown[0]:
-            yield _between(read.document, passage, gap)
+        if gap and gap.start and gap.breaks != 1 and passage is not read.shown[0]:
+            yield '<span class="line"></span>'
         indent = re.split(r"[\r\n]", read.document.text[gap.start : gap.end])[-1] if gap and gap.blank else ""
         yield _passage(read, passage, indent, end)
-
-
-def _between(document: DocumentText, passage: StoredPassage, gap: Gap) -> str:
-    """The empty lines before a passage; one where it is not known how many there are."""
-    if gap.breaks is None or document.kind not in PLAIN_KINDS:
-        return '<span class="line"></span>' if gap.breaks is None or gap.breaks > 1 else ""
-    numbers = range(
-        max(passage.line_start - gap.breaks + 1, passage.line_start - _MOST_EMPTY), passage.line_start
-    )
-    return "".join(f'<span class="line" data-n="{number}"></span>' for number in numbers)
 
 
 def _passage(read: _Reading, passage: StoredPassage, indent: str, end: float) -> str:
     """A passage, with its place among the hits if it is one."""
     found = read.found.get(passage.passage_id)
     lines = "".join(_lines(read.document, passage, found, indent, end))
-    kept = f"<pre>{lines}</pre>" if read.document.kind in _IN_COLUMNS else lines
+    kept = f"<pre>{lines}</pre>" if read.document.kind in IN_COLUMNS else lines
     is_here = read.opened and passage is read.document.passages[read.here]
     kinds = " ".join(["read", *["is-hit"] * bool(found), *["is-here"] * is_here])
     step = _step(read, found) if found else ""
@@ -239,70 +215,19 @@ def _step(read: _Reading, one: Marked) -> str:
 def _lines(
     document: DocumentText, passage: StoredPassage, found: Marked | None, indent: str, end: float
 ) -> Iterator[str]:
-    """The lines of a passage, each with its number if the file has it, headings as such."""
+    """The lines of a passage, each with its number if the file has it."""
     spans = [one.span() for one in _LINE.finditer(passage.text) if one.group()]
     counts = document.kind in PLAIN_KINDS and passage.line_end - passage.line_start + 1 == len(spans)
-    levels = {} if document.kind in _IN_COLUMNS else _levels(passage)
-    kinds = _kinds_of_characters(passage, found, end)
-    fenced = False
+    kinds = kinds_of_characters(passage.text, passage.hidden, found.marks if found else (), end)
     for at, (start, stop) in enumerate(spans):
-        line = passage.text[start:stop]
-        fence = document.kind == "markdown" and bool(_FENCE.match(line))
-        plain = "".join(
-            one for one, kind in zip(line, kinds[start:stop], strict=True) if kind != _HIDDEN
-        ).strip()
-        marked = document.kind == "markdown" and line.startswith("#") and kinds[start] == _HIDDEN
-        level = None if fenced else _level(line) if marked else levels.get(plain)
-        tag = f"h{level}" if level else "span"
         known = counts or (at == 0 and document.kind in _LINES)
         number = f' data-n="{passage.line_start + at}"' if known else ""
-        mono = " mono" if fenced or fence else ""
-        shown = "".join(_runs(line, kinds[start:stop], heading=bool(level)))
-        yield f'<{tag} class="line{mono}"{number} dir="auto">{text(indent) if at == 0 else ""}{shown}</{tag}>'
-        fenced ^= fence
+        shown = "".join(_runs(passage.text[start:stop].rstrip("\r\n"), kinds[start:stop]))
+        yield f'<span class="line"{number} dir="auto">{text(indent) if at == 0 else ""}{shown}</span>'
 
 
-_HIDDEN = "hidden"
-
-
-def _kinds_of_characters(passage: StoredPassage, found: Marked | None, end: float) -> list[str]:
-    """For each character the classes of what it adds, _HIDDEN for markup, "" for any other."""
-    kinds = [""] * len(passage.text)
-    for start, stop in passage.hidden:
-        kinds[start:stop] = [_HIDDEN] * len(kinds[start:stop])
-    if found:
-        added = [0.0] * len(kinds)
-        for mark in found.marks:
-            for at in range(mark.start, min(mark.end, len(added))):
-                added[at] += mark.weight
-        kinds = [shade_of(value, end) or kind for value, kind in zip(added, kinds, strict=True)]
-    return kinds
-
-
-def _runs(line: str, kinds: Sequence[str], *, heading: bool) -> Iterator[str]:
-    """A line of HTML: what counts is marked, markup is faint, and left out of a heading."""
-    at = 0
-    for kind, group in groupby(kinds):
-        run = line[at : (at := at + len(list(group)))]
-        if kind == _HIDDEN:
-            kept = run if len(run) <= _LONGEST_MARK else f"{run[:20]}… ({len(run):,} characters)"
-            yield "" if heading else f'<span class="faint">{_shown(kept)}</span>'
-        else:
-            yield f'<mark class="{kind}">{_shown(run)}</mark>' if kind else _shown(run)
-
-
-def _shown(run: str) -> str:
-    """Characters of a line as they are, without its end."""
-    return text(run.rstrip("\r\n"))
-
-
-def _level(line: str) -> int:
-    """Of a heading of Markdown."""
-    return min(6, 1 + len(line) - len(line.lstrip("#")))
-
-
-def _levels(passage: StoredPassage) -> dict[str, int]:
-    """The level of each heading that may stand in a passage's text; the page has the first."""
-    trail = passage.heading.split(" > ") if passage.heading else []
-    levels = {name: min(6, depth) for depth, name in enumerate(trail, 2)}
-    return levels | {name: min(6, len(trail) + 1) for name in trail[-1:] and trail[-1].split(" \u00b7 ")}
+def _runs(line: str, kinds: Sequence[str]) -> Iterator[str]:
+    """A line of HTML: what counts is marked, markup is faint."""
+    for kind, run in groupby(range(len(line)), lambda at: kinds[at]):
+        shown = "".join(line[at] for at in run)
+        yield f'<span class="faint">{text(shown)}</span>' if kind == HIDDEN else marked_run(shown, kind)

@@ -230,13 +230,10 @@ page.define("search-page", (root) => {
   };
 
   const settings = () => {
-    const { keys, editor } = dialog.querySelector(".settings").elements;
+    const { keys } = dialog.querySelector(".settings").elements;
     keys.checked = page.kept.get("keys") !== false;
-    editor.value = page.kept.get("editor") || "";
     dialog.addEventListener("change", () => {
       page.kept.set("keys", keys.checked);
-      page.kept.set("editor", editor.value);
-      document.dispatchEvent(new Event("seewhy-settings"));
     });
     dialog.querySelector(".forget").addEventListener("click", (event) => {
       page.kept.forget("queries");

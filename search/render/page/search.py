@@ -264,9 +264,6 @@ def _keys() -> str:
 <dialog aria-labelledby="keys"><h2 id="keys">Keys</h2><dl>{rows}</dl>
 <form class="settings"><h2>Settings</h2>
 <p><label><input type="checkbox" name="keys" checked> These keys work</label></p>
-<p><label>Open files in <select name="editor"><option value="">no editor</option>
-<option value="vscode://file">Visual Studio Code</option><option value="vscodium://file">VSCodium</option>
-<option value="file://">the browser (file://)</option></select></label></p>
 <p>Your last queries are kept in this browser alone. <button type="button" class="forget">Forget them</button></p>
 </form>
 <form method="dialog"><button class="first">Close</button></form></dialog>"""
