@@ -7,8 +7,8 @@ line, and mapping.txt, which names the numbers. They are written into a CSV file
 `search.bert.train_labels` does what `seewhy lab label train` does with it: logistic regression on embeddings of unit
 length, stratified cross-validation, several divisions into folds, 95 % bootstrap intervals over examples.
 
-Printed are the C that was chosen, accuracy and macro F1 of each pooling, how far above the majority class the accuracy
-is, and the expected calibration error. The last line is what scikit-learn's own `cross_val_score` gives with its
+Printed are the C that was chosen, accuracy and macro F1 of each pooling, and how far above the majority class the
+accuracy is. The last line is what scikit-learn's own `cross_val_score` gives with its
 defaults, folds in the order of the file and no shuffling, for the first pooling.
 """
 
@@ -62,14 +62,14 @@ def main() -> None:
         f"{first.examples:,} texts, {classes}; {first.model}, "
         f"{args.folds} folds, seed {args.seed}; {time.perf_counter() - started:.0f} s\n"
     )
-    print("| pooling | C | accuracy | above the majority class | macro F1 | calibration error |")
-    print("|---|---|---|---|---|---|")
-    print(f"| (always '{first.majority}') | | {first.majority_accuracy:.4f} | | | |")
+    print("| pooling | C | accuracy | above the majority class | macro F1 |")
+    print("|---|---|---|---|---|")
+    print(f"| (always '{first.majority}') | | {first.majority_accuracy:.4f} | | |")
     for one in (training.report for training in found):
         above = 100 * (one.accuracy.mean - one.majority_accuracy)
         print(
             f"| {one.pooling} | {one.c:g} | {interval(one.accuracy)} | {above:+.1f} points "
-            f"| {interval(one.macro_f1)} | {one.calibration_error:.4f} |"
+            f"| {interval(one.macro_f1)} |"
         )
     print()
     for note in dict.fromkeys(note for training in found for note in training.notes):

@@ -707,8 +707,7 @@ class Index:
         Args:
             model: a checkpoint with a head for classes of tokens, such as dslim/bert-base-NER.
             task: "ner" or "pos".
-            name: of the annotations, which then stands before the names of their fields; None for that of the task.
-            replace: put these in place of annotations of this name that something else made.
+            replace: put these in place of annotations of this task that something else made.
             progress: called after every batch of passages, with the stage "tagging".
 
         Raises:
@@ -726,6 +725,7 @@ class Index:
         model: str | None = None,
         *,
         head: LinearHead | str | Path | None = None,
+        name: str | None = None,
         **options: Unpack[AnnotateOptions],
     ) -> LabelledIndex:
         """Label all passages that have no label yet; filters such as "sentiment=positive" then find them.
@@ -742,7 +742,7 @@ class Index:
         """
         from search.annotating.passages import label_index
 
-        return label_index(self._place, model=model, head=head, offline=self._offline, **options)
+        return label_index(self._place, model=model, head=head, name=name, offline=self._offline, **options)
 
     def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
         """What annotators say of passages, by their ids, with the spans of entities in the documents' texts.

@@ -1,8 +1,8 @@
 """Train a linear head on frozen embeddings of labelled examples, and say how good it is: `train_labels`.
 
-An example is a text, or names a passage or a document of an index, whose embeddings are then taken from there. The head
-is scikit-learn's `LogisticRegressionCV` (multinomial, L2), which chooses its regularisation C by the log loss of
-examples that were held out. Its figures come from `cross_val_predict`: each part of the examples is judged by a head
+An example is a text, or names a document of an index, of which each passage is one. The head is scikit-learn's
+`LogisticRegressionCV` (multinomial, L2), which chooses its regularisation C by the log loss of examples that were held
+out. Its figures come from `cross_val_predict`: each part of the examples is judged by a head
 that was trained, and whose C was chosen, on the others. Passages of one document are never parted.
 """
 
@@ -77,9 +77,8 @@ def train_labels(
     the notes say so.
 
     Args:
-        examples: with a text, or a passage or path of `index`; or pairs of text and label.
-        index: whose embeddings are used, and whose encoder; a folder, path or name as for `Index.open`. Texts that it
-            does not hold are encoded.
+        examples: with a text, or a path of `index`; or pairs of text and label.
+        index: whose encoder is used, and whose documents are named; a folder, path or name as for `Index.open`.
         model: the encoder without an index; None takes the default model.
         pooling: of the embeddings; None takes the index's or the model's own.
         name: of what is labelled, "sentiment".
@@ -102,19 +101,24 @@ def train_labels(
     _check_classes(items, max(4, folds))
     if place is None:
         encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
-        same = False
     else:
         made = Fingerprint(**read_meta(place / DATABASE)["fingerprint"])
         wanted = replace(made, pooling=pooling or made.pooling)
         encoder = Encoder.of(wanted, offline=offline, engine=engine, trusted=is_own(place))
-        same = not encoder.fingerprint.differences(replace(made, passages=""))
-    x, reused, cut = _embedded(items, encoder, place if same else None, progress)
-    if cut:
+    texts = [with_context(item.context, item.text) for item in items]
+
+    def told(done: int, total: int) -> None:
+        if progress:
+            progress(Progress("encoding", done, total, passages=len(texts), tokens=done))
+
+    x = encoder.encode(texts, role="document", truncate=True, progress=told)
+    prompt = encoder.prompt("document")
+    if cut := sum(len(encoder.tokenizer.encode(prompt + text).ids) > encoder.max_tokens for text in texts):
         notes.append(f"{cut:,} texts were cut at {encoder.max_tokens} tokens")
     weights, intercepts, report = _fitted(items, encoder, x.astype(np.float64), folds, seed)
     if len(items) < 100:
         notes.append(f"with only {len(items)} examples the intervals are rough")
-    training = LabelTraining(name, source, report, reused, len(items) - reused, tuple(notes))
+    training = LabelTraining(name, source, report, tuple(notes))
     figures = {**asdict(report), "confusion": report.confusion.tolist()}
     trained = {"source": source, "cross_validation": figures, "notes": notes}
     head = LinearHead(name, report.classes, weights, intercepts, encoder.fingerprint, trained)
@@ -183,25 +187,15 @@ def class_report(
         confusion=confusion_matrix(truth, said, labels=numbers),
         majority=classes[int(many.argmax())],
         majority_accuracy=float(many.max() / many.sum()),
-        calibration_error=calibration_error(probabilities.max(axis=1), said == truth),
     )
-
-
-def calibration_error(confidences: NDArray[np.float64], right: NDArray[np.bool_], bins: int = 10) -> float:
-    """The expected calibration error (Guo et al. 2017, equation 5), in [0, 1].
-
-    It is the mean of |accuracy - confidence| over predictions, by bins of equal width; the last one holds 1, too.
-    """
-    number = np.minimum((confidences * bins).astype(np.int64), bins - 1)
-    return float(np.abs(np.bincount(number, weights=right - confidences)).sum() / len(number))
 
 
 def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item], list[str]]:
     """The examples as items of different content; and what was left out for that, as sentences.
 
     Raises:
-        InputError: an example without text or label, or one that names a passage or path where no index is given, or
-            that the index does not hold.
+        InputError: an example without text or label, or one that names a path where no index is given, or that the
+            index does not hold.
     """
     by_key: dict[bytes, list[Item]] = {}
     with nullcontext() if index is None else Store(index).reading() as snapshot:
@@ -219,7 +213,7 @@ def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item
 
 
 def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item]:
-    """The text of an example, or the passages that it names by id or by path."""
+    """The text of an example, or the passages of the document that it names."""
     if not (label := example.label.strip()):
         raise InputError(f"{where} has no label. Give it one, or take it out.")
     if example.text is not None:
@@ -227,20 +221,11 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
             raise InputError(f"{where} has no text. Give it one, or take it out.")
         return [Item("", text, label, text)]
     if snapshot is None:
-        raise InputError(
-            f"{where} names a passage or a document, but no index is given. Name it with --index."
-        )
-    if example.passage is not None:
-        ids: Sequence[int] = (example.passage,)
-        what = f"passage {example.passage}"
-    else:
-        ids, what = snapshot.place(example.path or "").passages, f"'{example.path}'"
+        raise InputError(f"{where} names a document, but no index is given. Name it with --index.")
+    ids = snapshot.place(example.path or "").passages
     stored = snapshot.stored(ids)
     if not stored:
-        raise InputError(
-            f"{where} names {what}, which the index does not hold. Check the path; passages get new ids when their "
-            "document changes."
-        )
+        raise InputError(f"{where} names '{example.path}', which the index does not hold. Check the path.")
     passages = [stored[id_] for id_ in ids]
     return [Item(each.context, each.shown, label, each.document) for each in passages]
 
@@ -256,33 +241,6 @@ def _check_classes(items: Sequence[Item], least: int) -> None:
     label, fewest = min(groups.items(), key=lambda pair: (len(pair[1]), pair[0]))
     if len(fewest) < least:
         raise InputError(
-            f"the label '{label}' stands in {len(fewest)} texts or documents, and the cross-validation needs {least}: "
-            "use fewer --folds, or give more of it."
+            f"the label '{label}' stands in {len(fewest)} texts or documents, but {least} are needed. "
+            "Use fewer --folds, or give more of it."
         )
-
-
-def _embedded(
-    items: Sequence[Item],
-    encoder: Encoder,
-    index: Path | None,
-    progress: Callable[[Progress], None] | None,
-) -> tuple[NDArray[np.float32], int, int]:
-    """(n, d) embeddings, how many of them were taken from the index, and how many texts were cut to what fits."""
-    held: list[NDArray[np.float32] | None] = [None] * len(items)
-    if index is not None:
-        with Store(index).reading() as snapshot:
-            held = [snapshot.embedding_of(item.context, item.text) for item in items]
-    missing = [i for i, embedding in enumerate(held) if embedding is None]
-    texts = [with_context(items[i].context, items[i].text) for i in missing]
-
-    def told(done: int, total: int) -> None:
-        if progress:
-            progress(Progress("encoding", done, total, passages=len(missing), tokens=done))
-
-    if texts:
-        found = encoder.encode(texts, role="document", truncate=True, progress=told)
-        for i, embedding in zip(missing, found, strict=True):
-            held[i] = embedding
-    prompt = encoder.prompt("document")
-    cut = sum(len(encoder.tokenizer.encode(prompt + text).ids) > encoder.max_tokens for text in texts)
-    return np.stack(held), len(items) - len(missing), cut  # type: ignore[arg-type]

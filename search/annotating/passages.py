@@ -7,7 +7,6 @@ on.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,50 +38,33 @@ def tag_index(
     model: str | None,
     *,
     task: TagTask = "ner",
-    name: str | None = None,
     replace: bool = False,
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> TagReport:
     """Tag the passages of an index that have no annotations of this making yet; see `Index.tag`."""
-    started = time.monotonic()
     annotators_of(index)  # of no index, or an older one, say so before a model is loaded
     tagger = load_tagger(model, task, offline)
-    head, name = tagger.head, name or task
-    prefix = "" if name == task else f"{name}_"
-    known = {label: field_of(label, task) for label in head.labels}
-    labels = {label: prefix + field if field else "" for label, field in known.items()}
-    fields = list(dict.fromkeys(filter(None, labels.values())))
-    named = "" if name == task else f" --name {quoted(name)}"
+    head = tagger.head
+    fields = list(dict.fromkeys(filter(None, (field_of(label, task) for label in head.labels))))
     made_with = {
         "task": task,
         **head.made_with,
         "overlap": OVERLAP,
         "rules": _RULES,
-        COMMAND: f"seewhy lab tag --task {task} --model {from_anywhere(str(model))}{named}",
+        COMMAND: f"seewhy lab tag --task {task} --model {from_anywhere(str(model))}",
     }
-    with annotating(index, name, made_with, fields, replace=replace) as run:
-        done = _put(run, _tagged(tagger, run, task, prefix), "tagging", progress)
-    notes = []
-    if run.replaced:
-        was = run.replaced.made_with.get(CALLED, "something else")
-        notes.append(
-            f"the annotations of {run.replaced.annotated:,} passages that '{was}' made were replaced"
-        )
-    if all(label.upper().startswith("LABEL_") for label in head.labels):
-        notes.append("the checkpoint does not say what its classes are; the fields have their numbers")
+    with annotating(index, task, made_with, fields, replace=replace) as run:
+        done = _put(run, _tagged(tagger, run, task), "tagging", progress)
     return TagReport(
         index=str(index),
-        name=name,
+        name=task,
         task=task,
         model=head.name,
-        fields=counted(index, name, fields),
+        fields=counted(index, task, fields),
         tagged=done,
-        annotated=next(one.annotated for one in annotators_of(index) if one.name == name),
+        annotated=next(one.annotated for one in annotators_of(index) if one.name == task),
         passages=run.total,
-        labels=labels,
-        seconds=time.monotonic() - started,
-        notes=tuple(notes),
     )
 
 
@@ -115,12 +97,12 @@ def _put(
     return done
 
 
-def _tagged(tagger: Tagger, run: Annotating, task: TagTask, prefix: str) -> Iterator[list[Annotation]]:
+def _tagged(tagger: Tagger, run: Annotating, task: TagTask) -> Iterator[list[Annotation]]:
     for batch in run.batches(_AT_ONCE):
         found = []
         for passage, words in zip(batch, tagger.read([one.text for one in batch]), strict=True):
             spans = tuple(
-                Mention(f"{prefix}{one.field}", one.text, one.start, one.end, round(one.score, 6))
+                Mention(one.field, one.text, one.start, one.end, round(one.score, 6))
                 for one in mentions(passage.text, words, task, passage.start)
             )
             found.append(Annotation(passage.passage_id, _texts(spans), spans))
@@ -153,7 +135,6 @@ class _Labeller:
     field: str
     name: str
     classes: tuple[str, ...]
-    exclusive: bool
     made_with: dict[str, Any]
     labels: Callable[[Annotating], Iterator[Sequence[tuple[int, LabelledText]]]]
 
@@ -170,8 +151,7 @@ def label_index(
 ) -> LabelledIndex:
     """Label every passage of an index that has no label yet, and keep the labels in the index.
 
-    Filters find them as `name` (the label; several where classes do not exclude each other) and `name`_score (the
-    highest probability).
+    Filters find them as `name` (the label) and `name`_score (its probability).
 
     Args:
         index: a folder, path or name, as for `Index.open`.
@@ -198,7 +178,8 @@ def label_index(
     fields = [name, f"{name}_score"]
     with annotating(place, name, made_with, fields, replace=replace) as run:
         batches = (
-            [Annotation(id_, _values(name, one)) for id_, one in batch] for batch in labeller.labels(run)
+            [Annotation(id_, {name: one.label, f"{name}_score": round(one.score, 6)}) for id_, one in batch]
+            for batch in labeller.labels(run)
         )
         done = _put(run, batches, "labelling", progress)
     return LabelledIndex(
@@ -206,19 +187,11 @@ def label_index(
         name=name,
         classifier=labeller.name,
         classes=labeller.classes,
-        exclusive=labeller.exclusive,
         passages=run.total,
         labelled=done,
         before=run.total - done,
         counts=_counts(place, name, labeller),
-        notes=(f"labels of {run.replaced.annotated:,} passages were replaced",) if run.replaced else (),
     )
-
-
-def _values(name: str, found: LabelledText) -> dict[str, Any]:
-    label: str | list[str] = found.label if len(found.labels) == 1 else list(found.labels)
-    values = {name: label} if found.labels else {}
-    return {**values, f"{name}_score": round(found.score, 6)}
 
 
 def _by_head(head: LinearHead | str | Path, fingerprint: Fingerprint) -> _Labeller:
@@ -237,7 +210,7 @@ def _by_head(head: LinearHead | str | Path, fingerprint: Fingerprint) -> _Labell
             found = [labelled("", row, loaded.classes) for row in loaded.probabilities(vectors)]
             yield list(zip(ids.tolist(), found, strict=True))
 
-    return _Labeller(loaded.name, loaded.name, loaded.classes, True, made_with, labels)
+    return _Labeller(loaded.name, loaded.name, loaded.classes, made_with, labels)
 
 
 def _by_checkpoint(model: str, offline: bool) -> _Labeller:
@@ -246,7 +219,6 @@ def _by_checkpoint(model: str, offline: bool) -> _Labeller:
     made_with = {
         "kind": "checkpoint",
         **checkpoint.made_with,
-        "exclusive": classifier.exclusive,
         "command": f"seewhy lab label apply --model {from_anywhere(model)}",
     }
 
@@ -255,7 +227,7 @@ def _by_checkpoint(model: str, offline: bool) -> _Labeller:
             found = classifier([passage.text for passage in passages])
             yield [(passage.passage_id, one) for passage, one in zip(passages, found, strict=True)]
 
-    return _Labeller("label", classifier.name, classifier.classes, classifier.exclusive, made_with, labels)
+    return _Labeller("label", classifier.name, classifier.classes, made_with, labels)
 
 
 def _counts(place: Path, name: str, labeller: _Labeller) -> dict[str, int]:
@@ -263,6 +235,5 @@ def _counts(place: Path, name: str, labeller: _Labeller) -> dict[str, int]:
     counts: Counter[str] = Counter()
     with Store(place).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
-            value = annotation.values.get(name, "")
-            counts.update(value if isinstance(value, list) else [value])
-    return {label: counts[label] for label in (*labeller.classes, *([] if labeller.exclusive else [""]))}
+            counts[annotation.values[name]] += 1
+    return {label: counts[label] for label in labeller.classes}

@@ -302,8 +302,3 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, c) -> (n, c) probabilities; no overflow however large the logits are."""
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
-def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of classes that do not exclude each other; no overflow however large the logits are."""
-    return np.asarray(np.exp(-np.logaddexp(0, -logits)))

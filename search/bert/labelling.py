@@ -1,8 +1,7 @@
 """Labels of texts: by a checkpoint's own classes, or by a linear head over an encoder's embeddings.
 
-A checkpoint whose classes exclude each other gives probabilities by softmax, one that was trained for several labels
-at once (`problem_type: multi_label_classification`) by sigmoid. A text that does not fit is read in windows that
-overlap; its logits are the mean of theirs, each counted by its tokens.
+A checkpoint gives probabilities of its classes, which exclude each other, by softmax. A text that does not fit is read
+in windows that overlap; its logits are the mean of theirs, each counted by its tokens.
 
 A linear head over frozen embeddings has a row of weights and an intercept for each class.
 
@@ -32,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from search.bert.checkpoint import Head, load_head, sigmoid, softmax
+from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.tokenizing import check_text
 from search.encoding import Encoder, Fingerprint
 from search.encoding.tokenizer import strings
@@ -98,11 +97,8 @@ class LinearHead:
         if found:
             raise _unfit(self.name, what, found)
 
-    def save(self, folder: str | Path, *, replace: bool = False) -> Path:
+    def save(self, folder: str | Path) -> Path:
         """Write the head into a folder, which is made if it does not exist.
-
-        Args:
-            replace: overwrite a head in the folder.
 
         Raises:
             InputError: the folder holds a head, or the file cannot be written.
@@ -110,8 +106,7 @@ class LinearHead:
         from safetensors.numpy import save
 
         place = Path(folder).expanduser()
-        if not replace:
-            check_no_head(place)
+        check_no_head(place)
         described = {
             "name": self.name,
             "classes": list(self.classes),
@@ -135,7 +130,7 @@ def check_no_head(folder: Path) -> None:
         InputError: the folder holds a head, which would be lost.
     """
     if (folder / FILE).exists():
-        raise InputError(f"'{folder}' holds a head. Name another folder, or replace it with --replace.")
+        raise InputError(f"'{folder}' holds a head. Name another folder, or delete that one.")
 
 
 def load_linear_head(folder: str | Path) -> LinearHead:
@@ -245,7 +240,6 @@ def _parts(found: TokenVectors, pooling: str) -> NDArray[np.float64]:
     return np.asarray(parts / np.linalg.norm(parts.sum(axis=0)))
 
 
-LIKELY = 0.5  # of classes that do not exclude each other, those from here on are a text's labels
 _AT_ONCE = 64
 
 
@@ -285,9 +279,7 @@ def label(
         found += classifier(texts[start : start + _AT_ONCE])
         if progress:
             progress(Progress("labelling", len(found), len(texts), passages=len(found)))
-    return Labelling(
-        classifier.name, classifier.name, "", classifier.classes, classifier.exclusive, tuple(found)
-    )
+    return Labelling(classifier.name, classifier.name, "", classifier.classes, tuple(found))
 
 
 def _by_linear_head(texts: list[str], head: LinearHead | str | Path, offline: bool, engine: str) -> Labelling:
@@ -296,48 +288,31 @@ def _by_linear_head(texts: list[str], head: LinearHead | str | Path, offline: bo
     encoder = encoder_of(head, offline=offline, engine=engine)
     probabilities = head.probabilities(encoder.encode(texts, role="document"))
     found = tuple(labelled(text, row, head.classes) for text, row in zip(texts, probabilities, strict=True))
-    return Labelling(head.name, made.model, made.pooling, head.classes, True, found)
+    return Labelling(head.name, made.model, made.pooling, head.classes, found)
 
 
 def labelled(
-    text: str,
-    probabilities: NDArray[np.float64],
-    classes: Sequence[str],
-    *,
-    exclusive: bool = True,
-    windows: int = 1,
+    text: str, probabilities: NDArray[np.float64], classes: Sequence[str], windows: int = 1
 ) -> LabelledText:
     """A text with its (c,) probabilities as a record."""
-    order = np.argsort(-probabilities, kind="stable")
-    best = int(order[0])
-    chosen = [best] if exclusive else [int(i) for i in order if probabilities[i] >= LIKELY]
-    return LabelledText(
-        text=text,
-        label=classes[best],
-        score=float(probabilities[best]),
-        labels=tuple(classes[i] for i in chosen),
-        scores=tuple(map(float, probabilities)),
-        windows=windows,
-    )
+    best = int(probabilities.argmax())
+    scores = tuple(map(float, probabilities))
+    return LabelledText(text, classes[best], scores[best], scores, windows)
 
 
 class Classifier:
     """A checkpoint with a head for classes of texts.
 
     Raises:
-        ModelError: its head gives a number instead of classes.
+        ModelError: its head gives a number, or several labels at once.
     """
 
     def __init__(self, head: Head) -> None:
         self._head, self.name = head, head.name
-        problem = getattr(head.model.config, "problem_type", None)
-        self.exclusive = problem != "multi_label_classification"
         self.classes = head.labels
-        if problem == "regression" or (self.exclusive and len(head.labels) < 2):
-            raise ModelError(
-                f"'{head.name}' gives one number for a text, not classes. Name a checkpoint that was trained for "
-                "classes."
-            )
+        problem = getattr(head.model.config, "problem_type", None)
+        if problem in ("regression", "multi_label_classification") or len(head.labels) < 2:
+            raise ModelError(f"'{head.name}' does not give a text one of several classes. Name a classifier.")
 
     def __call__(self, texts: Sequence[str]) -> list[LabelledText]:
         """The texts' labels, in order; those that do not fit are read in windows."""
@@ -348,8 +323,5 @@ class Classifier:
             logits = np.stack([next(outputs)["logits"] for _ in some]).astype(np.float64)
             tokens = [len(one.ids) - sum(one.special_tokens_mask) for one in some]
             mean = np.average(logits, axis=0, weights=np.maximum(tokens, 1))
-            probabilities = softmax(mean) if self.exclusive else sigmoid(mean)
-            found.append(
-                labelled(text, probabilities, self.classes, exclusive=self.exclusive, windows=len(some))
-            )
+            found.append(labelled(text, softmax(mean), self.classes, len(some)))
         return found

@@ -36,16 +36,6 @@ _SAME = {"L": "E", "U": "S", "M": "I"}
 
 _ENTITIES = {"PER": "person", "LOC": "location", "ORG": "organization", "MISC": "misc"}
 
-_UNIVERSAL = {
-    "ADJ": "adjective", "ADP": "adposition", "ADV": "adverb", "AUX": "auxiliary", "CCONJ": "conjunction",
-    "DET": "determiner", "INTJ": "interjection", "NOUN": "noun", "NUM": "numeral", "PART": "particle",
-    "PRON": "pronoun", "PROPN": "proper_noun", "SCONJ": "conjunction", "VERB": "verb", "X": "other",
-}  # fmt: skip
-# Of the Penn Treebank, by their beginnings; the longer goes first.
-_PENN = {
-    "NNP": "proper_noun", "NN": "noun", "VB": "verb", "MD": "auxiliary", "JJ": "adjective", "RB": "adverb",
-    "PRP": "pronoun", "WP": "pronoun", "DT": "determiner", "IN": "adposition", "CC": "conjunction", "CD": "numeral",
-}  # fmt: skip
 _NO_WORDS = frozenset("O PUNCT SYM SPACE _SP HYPH -LRB- -RRB- # $ '' `` , . : \"".split())
 
 NO_ENTITY = "O"
@@ -101,15 +91,11 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
 
 
 def field_of(label: str, task: TagTask) -> str:
-    """The plain name of a class: person of "B-PER", noun of "NNS"; "" for what is no entity, and no word."""
+    """The plain name of a class: person of "B-PER", noun of "NOUN"; "" for what is no entity, and no word."""
     if task == "ner":
         _, kind = parsed(label)
         return _ENTITIES.get(kind.upper(), "_".join(kind.lower().split()))
-    name = label.upper()
-    if name in _NO_WORDS:
-        return ""
-    penn = next((field for start, field in _PENN.items() if name.startswith(start)), None)
-    return _UNIVERSAL.get(name) or penn or "_".join(label.lower().split())
+    return "" if label.upper() in _NO_WORDS else "_".join(label.lower().split())
 
 
 def tag(

@@ -24,10 +24,6 @@ class TagOptions:
     """What is tagged, and what becomes of it; keywords of `Index.tag`."""
 
     task: Annotated[Literal["ner", "pos"], typer.Option(help="ner: entities. pos: parts of speech.")] = "ner"
-    name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What the annotations are called, and their fields begin with."),
-    ] = None
     replace: Annotated[
         bool,
         typer.Option(
@@ -54,8 +50,8 @@ def tag(
     read: a run that is stopped goes on where it was, and after an update of the index only new passages are read.
     With --text nothing is stored, and every word is shown.
     """
-    if text is not None and (index or tags.name or tags.replace):
-        raise typer.BadParameter("--text asks no index: leave --index, --name and --replace out")
+    if text is not None and (index or tags.replace):
+        raise typer.BadParameter("--text asks no index: leave --index and --replace out")
     from search.render import predictions as draw
 
     if text is not None:
@@ -91,17 +87,13 @@ def label_train(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Labelled examples: CSV or TSV with the columns label and text, or label and passage (ids) or path "
-            "of an index.",
+            help="Labelled examples: CSV or TSV with the columns label and text, or label and path of an index.",
         ),
     ],
     fit: FitOptions,
     index: IndexOptions,
     output: Output,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to keep the head.")] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="With --out: overwrite the head that is there.")
-    ] = False,
     encoder: Annotated[
         str | None,
         model_option(
@@ -110,8 +102,6 @@ def label_train(
     ] = None,
 ) -> None:
     """Train a head on labelled examples: a linear classifier on frozen embeddings. Says how good it is."""
-    if replace and not out:
-        raise typer.BadParameter("--replace goes with --out")
     if index.index and encoder:
         raise typer.BadParameter("an index has its own encoder: leave --encoder or --index out")
     from search.annotating.labels import train_labels
@@ -120,7 +110,7 @@ def label_train(
     from search.render import evaluation as draw
     from search.render import json
 
-    if out and not replace:
+    if out:
         check_no_head(out.expanduser())
     examples = read_examples(file.expanduser())
     with progress_bar(output.quiet) as progress:
@@ -134,7 +124,7 @@ def label_train(
             progress=progress,
             **vars(fit),
         )
-    kept = trained.head.save(out, replace=replace) if out else None
+    kept = trained.head.save(out) if out else None
     output.show(
         trained.training,
         draw.label_training,
@@ -210,7 +200,6 @@ def label_apply(
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.label(model, head=head, name=name, replace=replace, progress=progress)
     output.show(report, draw.labelled_index)
-    output.remarks(report.notes)
 
 
 def label_explain(

@@ -6,7 +6,7 @@ SQuAD    JSON (Rajpurkar et al. 2016), version 1.1 or 2.0; the documents are the
 paths    CSV, TSV or JSONL with query, path and perhaps relevance: judgements about an index of one's own
 STS      CSV, TSV or JSONL with sentence1, sentence2 and score
 CoNLL    a word a line, its label last, an empty line behind each sentence (Tjong Kim Sang and De Meulder 2003)
-labels   CSV, TSV or JSONL with label, and with text, or with passage (an id) or path of an index
+labels   CSV, TSV or JSONL with label, and with text, or with path of an index
 """
 
 from __future__ import annotations
@@ -397,27 +397,17 @@ def read_conll(path: Path) -> list[Sentence]:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The rows of a table as labelled examples: of a text, else of a passage's id, else of a path.
+    """The rows of a table as labelled examples: of a text, else of a path.
 
     Raises:
-        InputError: the file cannot be read, a column is missing, or a row has no label, no text, or a passage that is
-            no number.
+        InputError: the file cannot be read, a column is missing, or a row has no label or no text.
     """
     rows = read_rows(path, ("label",))
     if not rows:
         raise InputError(f"{path} holds no rows below a first line that names the columns.")
-    kind = next((name for name in ("text", "passage", "path") if name in rows[0].values), None)
+    kind = next((name for name in ("text", "path") if name in rows[0].values), None)
     if kind is None:
-        raise malformed(path, 1, "no column 'text', and none 'passage' or 'path' of an index. Rename one.")
-    return [_example(row, kind) for row in rows]
-
-
-def _example(row: Row, kind: str) -> Example:
-    label, given = row.text("label").strip(), row.text(kind)
-    if kind == "text":
-        return Example(label, text=given, line=row.line)
-    if kind == "path":
-        return Example(label, path=given.strip(), line=row.line)
-    if not given.strip().isdecimal():
-        raise row.wrong(f"'{given}' is no id of a passage; use a number as hits have it.")
-    return Example(label, passage=int(given), line=row.line)
+        raise malformed(path, 1, "no column 'text', and no 'path' of an index. Rename one.")
+    return [
+        Example(row.text("label").strip(), line=row.line, **{kind: row.text(kind).strip()}) for row in rows
+    ]

@@ -147,7 +147,6 @@ class ClassReport:
         classes: c names; `by_class` in their order.
         confusion: (c, c) texts by true class (rows) and by what was said (columns).
         majority: the most frequent class; `majority_accuracy` is what always saying it reaches.
-        calibration_error: how far what is said with 80 %, say, is from being right in 80 % of the cases, in [0, 1].
     """
 
     classes: tuple[str, ...]
@@ -155,7 +154,6 @@ class ClassReport:
     confusion: NDArray[np.int64]
     majority: str
     majority_accuracy: float
-    calibration_error: float
 
 
 Objective = Literal["pairs", "triplets", "graded", "classify", "tag", "read"]

@@ -250,7 +250,6 @@ class StoreOptions(TypedDict, total=False):
 class AnnotateOptions(TypedDict, total=False):
     """How passages are read by a task head, and what becomes of the annotations."""
 
-    name: str | None
     replace: bool
     progress: "Callable[[Progress], None] | None"
 

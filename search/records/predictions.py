@@ -118,8 +118,6 @@ class LabelledText:
 
     Attributes:
         label: the class with the highest probability, `score`.
-        labels: (label,); where classes do not exclude each other all with a probability of 0.5 or more, best first,
-            none perhaps.
         scores: the probability of every class, in the order of `Labelling.classes`.
         windows: how many inputs the text was read in; 1 where it fits the model.
     """
@@ -127,7 +125,6 @@ class LabelledText:
     text: str
     label: str
     score: float
-    labels: tuple[str, ...]
     scores: tuple[float, ...]
     windows: int = 1
 
@@ -140,14 +137,12 @@ class Labelling:
         classifier: name of the checkpoint, or of the head.
         model, pooling: of the embeddings that a head reads; the checkpoint and "" without a head.
         classes: c names.
-        exclusive: the probabilities of a text sum to 1 (softmax); otherwise each class has its own (sigmoid).
     """
 
     classifier: str
     model: str
     pooling: str
     classes: tuple[str, ...]
-    exclusive: bool
     texts: tuple[LabelledText, ...]
 
 
@@ -161,36 +156,31 @@ class LabelledIndex:
         classifier: the checkpoint or the head.
         passages: in the index.
         labelled: in this run; `before` had been labelled already.
-        counts: label -> passages of the whole index that have it; "" counts those with none.
-        notes: sentences about what has to be known.
+        counts: label -> passages of the whole index that have it.
     """
 
     index: str
     name: str
     classifier: str
     classes: tuple[str, ...]
-    exclusive: bool
     passages: int
     labelled: int
     before: int
     counts: Mapping[str, int]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Example:
-    """A labelled example to train on: a text, or a passage or a document of an index.
+    """A labelled example to train on: a text, or a document of an index.
 
     Attributes:
-        text: the text; None where `passage` or `path` names what is meant.
-        passage: id of a passage of the index.
+        text: the text; None where `path` names what is meant.
         path: of a document of the index; each of its passages is an example.
         line: where it stands in a file, 0 for none.
     """
 
     label: str
     text: str | None = None
-    passage: int | None = None
     path: str | None = None
     line: int = 0
 
@@ -226,15 +216,12 @@ class LabelTraining:
         name: of the label.
         source: where the examples come from, "" for none.
         report: how good it is.
-        reused: embeddings that were taken from the index; `encoded` went through the model.
         notes: sentences about what has to be known to read the figures.
     """
 
     name: str
     source: str
     report: LabelReport
-    reused: int
-    encoded: int
     notes: tuple[str, ...] = ()
 
 
@@ -332,11 +319,9 @@ class TagReport:
     """What one run of tagging did, and what the annotations hold afterwards.
 
     Attributes:
-        name: of the annotations in the index.
+        name: of the annotations in the index, that of the task.
         fields: of all passages, those of earlier runs too.
         tagged: passages that this run looked at; `annotated` have annotations now, of `passages`.
-        labels: class of the checkpoint -> field; "" for a class that is not stored.
-        notes: sentences about what has to be known.
     """
 
     index: str
@@ -347,9 +332,6 @@ class TagReport:
     tagged: int
     annotated: int
     passages: int
-    labels: Mapping[str, str]
-    seconds: float
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -190,7 +190,7 @@ def label_training(canvas: Canvas, trained: LabelTraining) -> None:
 
 def _draw_classes(canvas: Canvas, report: ClassReport) -> None:
     majority = f"{report.majority_accuracy:.4f} are '{one_line(report.majority)}'"
-    canvas.facts((("majority class", majority), ("calibration error", f"{report.calibration_error:.4f}")))
+    canvas.facts((("majority class", majority),))
     canvas.title("By class")
     table = grid("label", *map(number, ("precision", "recall", "F1", "examples")), header="dim")
     for one in report.by_class:

@@ -25,7 +25,6 @@ from search.records.predictions import (
 )
 from search.render.format import (
     counted,
-    duration,
     escape,
     fixed,
     headings,
@@ -105,18 +104,17 @@ def labelling(canvas: Canvas, labelled: Labelling) -> None:
     table = grid(Column("classes", no_wrap=True), "text")
     many: Counter[str] = Counter()
     for text in labelled.texts:
-        many[", ".join(text.labels) or "none"] += 1
+        many[text.label] += 1
         best = sorted(zip(labelled.classes, text.scores, strict=True), key=lambda pair: -pair[1])[:_SHOWN]
         classes = (
-            (f"{one_line(name) or _NAMELESS} {score:.3f}  ", "bold green" if name in text.labels else "dim")
+            (f"{one_line(name) or _NAMELESS} {score:.3f}  ", "bold green" if name == text.label else "dim")
             for name, score in best
         )
         table.add_row(Text.assemble(*classes), one_line(text.text))
     canvas.table(table)
     canvas.gap()
     listed = ", ".join(f"{one_line(label)} {count:,}" for label, count in many.most_common())
-    rule = "" if labelled.exclusive else " Each class has its own probability; from 0.5 on it is a label."
-    canvas.dim(f"{len(labelled.texts):,} texts by {one_line(labelled.classifier)}: {listed}.{rule}")
+    canvas.dim(f"{len(labelled.texts):,} texts by {one_line(labelled.classifier)}: {listed}.")
 
 
 @as_text
@@ -127,12 +125,10 @@ def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
     table = grid("", folded(), folded(), "", header="")
     for name, count in sorted(done.counts.items(), key=lambda pair: -pair[1]):
         share = count / max(done.passages, 1)
-        table.add_row(f"  {one_line(name) if name else '(none)'}", f"{count:,}", f"{share:.0%}", bar(share))
+        table.add_row(f"  {one_line(name)}", f"{count:,}", f"{share:.0%}", bar(share))
     canvas.table(table)
     best = max(done.classes, key=lambda label: done.counts.get(label, 0))
-    condition = in_filter(done.name, best)
-    if done.exclusive:  # of several labels it would be the highest one's
-        condition += f" and {field_in_filter(f'{done.name}_score')}>=0.8"
+    condition = f"{in_filter(done.name, best)} and {field_in_filter(f'{done.name}_score')}>=0.8"
     canvas.dim(f"Filter by it: --where {one_line(filter_argument(condition))}")
 
 
@@ -190,11 +186,7 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
     """How many passages were tagged, and what was found, by field."""
     canvas.line(_tagged_line(done), style="bold", whole=True)
     if any(field.mentions for field in done.fields):
-        table = grid(
-            Column("field", no_wrap=True),
-            number("mentions"),
-            "most frequent",
-        )
+        table = grid(Column("field", no_wrap=True), number("mentions"), "most frequent")
         for field in done.fields:
             frequent = ", ".join(f"{one_line(value)} ({count:,})" for value, count in field.frequent)
             table.add_row(one_line(field.field), f"{field.mentions:,}", Text(frequent, style="dim"))
@@ -202,7 +194,6 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
         first = next(field for field in done.fields if field.mentions)
         typed = one_line(filter_argument(in_filter(first.field, first.frequent[0][0])))
         canvas.line(f"Filter by them: --where {typed}", style="dim", whole=True)
-    canvas.notes(done.notes)
 
 
 def _tagged_line(done: TagReport) -> str:
@@ -211,8 +202,7 @@ def _tagged_line(done: TagReport) -> str:
     if not done.tagged:
         return f"{done.name}: nothing new to tag; all {done.passages:,} passages have {what}."
     new = "all" if done.tagged == done.passages else f"{done.tagged:,} new ones of"
-    took = duration(done.seconds)
-    return f"{one_line(done.name)}: tagged {new} {done.passages:,} passages, {one_line(done.model)}, {took}."
+    return f"{done.name}: tagged {new} {done.passages:,} passages, {one_line(done.model)}."
 
 
 @as_text

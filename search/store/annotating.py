@@ -52,12 +52,10 @@ class Annotating:
         connection: to read with, between transactions: embeddings, for instance.
         total: passages in the index.
         todo: ids of those that had no annotation when the run began, increasing.
-        replaced: the annotator whose annotations were dropped for this run; None if there was none.
     """
 
-    def __init__(self, writer: Writer, annotator: str, replaced: Annotator | None) -> None:
+    def __init__(self, writer: Writer, annotator: str) -> None:
         self.connection = connection = writer.connection
-        self.replaced = replaced
         self.rows = Rows(connection)
         self.todo = self.rows.lacking(annotator)
         self.total = int(one_meta(connection, "passages"))
@@ -126,15 +124,14 @@ def annotating(
         if replaced and not replace:
             raise InputError(
                 f"the index '{index.name}' has annotations '{replaced.name}' that were made otherwise "
-                f"({replaced.progress}). Put the new ones in their place with --replace, or give these another "
-                "name with --name."
+                f"({replaced.progress}). Put the new ones in their place with --replace."
             )
         if before is None or replaced:
             with writer.transaction():
                 writer.delete("annotators", "name = ?", annotator)
                 row = {"name": annotator, "made_with": made, "fields": as_json(list(fields))}
                 writer.insert("annotators", [row])
-        yield Annotating(writer, annotator, replaced)
+        yield Annotating(writer, annotator)
 
 
 def remove_annotator(index: Path, annotator: str) -> Annotator:

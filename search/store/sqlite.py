@@ -42,7 +42,7 @@ from search.store.bm25 import Found, Matches, Words
 from search.store.codes import Codes, Piece, RoughQuery, nearest_of
 from search.store.database import connect_to_read, in_words, unfilled, whole
 from search.store.files import DATABASE, remove_index
-from search.store.passages import Rows, content_key
+from search.store.passages import Rows
 from search.store.postings import Block
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import Facts
@@ -314,13 +314,6 @@ class Snapshot(Rows):
     def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
         """All embeddings, or those of some passages, as blocks of (ids, (n, d)) by increasing ids."""
         return embeddings(self.connection, self._dimension, among=among)
-
-    def embedding_of(self, context: str, text: str) -> NDArray[np.float32] | None:
-        """(d,) of a passage with exactly this context and text; None where there is none."""
-        row = self.connection.execute(
-            "SELECT passage FROM embeddings WHERE content = ? LIMIT 1", (content_key(context, text),)
-        ).fetchone()
-        return None if row is None else self.embeddings(row)[0]
 
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """(tokens, d) rows of length 1, of those of the passages that have them."""

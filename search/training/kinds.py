@@ -404,8 +404,7 @@ class Texts(Kind):
         examples = read_examples(path)
         if any(one.text is None for one in examples):
             raise InputError(
-                f"'{path}' names passages or documents of an index. A checkpoint learns from texts: give a column "
-                "'text', or train a head on the index's embeddings with: seewhy lab label train"
+                f"'{path}' names documents of an index. Give a column 'text', or use: seewhy lab label train"
             )
         items, notes = gathered(examples, None)
         return Read(items, len(examples) - len(items), tuple(notes))

@@ -75,7 +75,6 @@ def test_labels_of_two_heads_are_not_mixed(index: search.Index, head: LinearHead
     assert index.query("the", k=1)[0].annotations.keys() == {"mood", "mood_score", "second", "second_score"}
     replaced = label_index(index.path, head=other, replace=True)
     assert (replaced.labelled, replaced.before) == (first.passages, 0)
-    assert replaced.notes == (f"labels of {first.passages} passages were replaced",)
     assert replaced.counts == beside.counts
     with pytest.raises(InputError, match="'path'"):
         label_index(index.path, head=head, name="path")
@@ -118,29 +117,12 @@ def test_a_checkpoint_is_known_by_what_it_does(
     assert label_index(index.path, model=str(moved)).labelled == 0
     renamed = shutil.copytree("here", "renamed")
     with_config(Path(renamed), id2label=dict(enumerate(reversed(MOODS))))
-    several = shutil.copytree("here", "several")
-    with_config(Path(several), problem_type="multi_label_classification")
     spelled = shutil.copytree("here", "spelled")
     with (Path(spelled) / "tokenizer.json").open("a", encoding="utf-8") as file:
         file.write("\n")
-    for other in (renamed, several, spelled):
-        with pytest.raises(InputError, match=r"made otherwise .*--replace.* with --name\.$"):
+    for other in (renamed, spelled):
+        with pytest.raises(InputError, match=r"made otherwise .*--replace\.$"):
             label_index(index.path, model=str(other))
-
-
-def test_several_labels_of_a_passage(index: search.Index, tmp_path: Path) -> None:
-    folder = save_tiny_head(tmp_path, "label", labels=MOODS)
-    with_config(folder, problem_type="multi_label_classification")
-    found = label_index(index.path, model=str(folder), name="mood")
-    passages = stored(index)
-    expected = label([text for text, _ in passages.values()], model=str(folder)).texts
-    by_id = dict(zip(passages, expected, strict=True))
-    assert max(len(one.labels) for one in expected) > 1
-    for mood in MOODS:
-        mine = {id_ for id_, one in by_id.items() if mood in one.labels}
-        assert found.counts[mood] == len(mine)
-        assert {hit.passage_id for hit in index.query("the", k=100, where=f"mood={mood}")} == mine
-    assert found.counts[""] == sum(not one.labels for one in expected)
 
 
 def test_a_head_needs_no_model(index: search.Index, head: LinearHead, tmp_path: Path) -> None:

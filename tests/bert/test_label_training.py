@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +71,6 @@ def test_figures_are_those_of_scikit_learn(
         shown = (one.precision, one.recall, one.f1, one.support)
         assert shown == pytest.approx(tuple(figures[i] for figures in whole))
     assert report.majority_accuracy == max(np.mean(y == kind) for kind in KINDS)
-    confidences, error = probabilities.max(axis=1), 0.0
-    for i in range(10):
-        mine = (confidences >= i / 10) & (confidences < (i + 1) / 10)
-        if mine.any():
-            error += mine.mean() * abs(confidences[mine].mean() - (y == predicted)[mine].mean())
-    assert report.calibration_error == pytest.approx(error, abs=1e-6)
     np.testing.assert_allclose(found.head.coefficients, direct.coef_, atol=1e-4)
     np.testing.assert_allclose(found.head.probabilities(x), direct.predict_proba(x), atol=1e-4)
     assert found.head.trained["cross_validation"]["accuracy"]["mean"] == report.accuracy.mean
@@ -115,7 +110,7 @@ def test_what_cannot_be_trained_on(pairs: list[tuple[str, str]], tiny_model: Pat
         train([])
     with pytest.raises(
         InputError,
-        match="'rare' stands in 2 texts or documents, and the cross-validation needs 5: use fewer --folds",
+        match="'rare' stands in 2 texts or documents, but 5 are needed. Use fewer --folds",
     ):
         train([*pairs, ("one rare", "rare"), ("two rare", "rare")])
     with pytest.raises(InputError, match="example 2 has no label"):
@@ -165,29 +160,21 @@ def test_documents_of_an_index_are_not_parted(index: search.Index, run: Run) -> 
     rows = "path,label\n" + "".join(f"{i}.md,{('door', 'water')[i % 2]}\n" for i in range(6))
     rows += "".join(f"table.csv#{i},{('door', 'water')[i % 2]}\n" for i in range(1, 5))
     found = trained(run, index, rows, 4)
-    assert (found["report"]["examples"], found["report"]["groups"], found["reused"]) == (22, 10, 22)
-    assert "needs 6: use fewer --folds" in trained(run, index, rows, 6, code=1)
+    assert (found["report"]["examples"], found["report"]["groups"]) == (22, 10)
+    assert "6 are needed. Use fewer --folds" in trained(run, index, rows, 6, code=1)
     assert "line 12 names 'gone.md', which the index does not hold" in trained(
         run, index, f"{rows}gone.md,door\n", 4, code=1
     )
 
 
-def test_passages_and_texts_that_an_index_holds(index: search.Index, run: Run) -> None:
-    ids = [hit.passage_id for hit in index.query("the door", k=22)]
-    rows = "passage,label\n" + "".join(f"{id_},{('long', 'short')[id_ % 2]}\n" for id_ in ids)
-    found = trained(run, index, rows, 2)
-    assert (found["reused"], found["encoded"]) == (22, 0)
-    assert "names passage 999, which the index does not hold" in trained(
-        run, index, f"{rows}999,long\n", 2, code=1
-    )
-    assert "'x' is no id of a passage" in trained(run, index, f"{rows}x,long\n", 2, code=1)
+def test_passages_are_read_with_the_encoder_of_the_index(index: search.Index) -> None:
     texts = [(f"the door is open now {i}", "ab"[i % 2]) for i in range(1, 10)]
     mixed = train_labels(texts, index=index.path, folds=2)
-    assert (mixed.training.reused, mixed.training.encoded) == (4, 5)
+    assert not mixed.head.fingerprint.differences(replace(index.fingerprint, passages=""))
     alone = train_labels(texts, model=index.encoder.files.name, folds=2)
     np.testing.assert_allclose(mixed.head.coefficients, alone.head.coefficients, atol=1e-4)
     other = train_labels(texts, index=index.path, folds=2, pooling="max")
-    assert (other.training.reused, other.training.encoded) == (0, 9)
+    assert other.training.report.pooling == other.head.fingerprint.pooling == "max"
 
 
 def test_tweets(real: Encoder) -> None:

@@ -41,25 +41,11 @@ def of_pipeline(folder: Path, texts: list[str], function: str) -> list[dict[str,
 def test_classes_that_exclude_each_other(tmp_path: Path, kind: str) -> None:
     folder = save_tiny_head(tmp_path, "label", kind=kind, labels=MOODS)
     found = label(TEXTS, model=str(folder))
-    assert (found.classes, found.exclusive) == (MOODS, True)
+    assert found.classes == MOODS
     for one, expected in zip(found.texts, of_pipeline(folder, TEXTS, "softmax"), strict=True):
         assert dict(zip(MOODS, one.scores, strict=True)) == pytest.approx(expected, abs=1e-5)
-        assert one.label == max(expected, key=lambda name: expected[name]) and one.labels == (one.label,)
+        assert one.label == max(expected, key=lambda name: expected[name])
         assert one.score == pytest.approx(max(expected.values()), abs=1e-5)
-
-
-def test_several_labels_at_once(tmp_path: Path) -> None:
-    folder = save_tiny_head(tmp_path, "label", labels=MOODS)
-    with_config(folder, problem_type="multi_label_classification")
-    found = label(TEXTS, model=str(folder))
-    assert not found.exclusive
-    counts = set()
-    for one, expected in zip(found.texts, of_pipeline(folder, TEXTS, "sigmoid"), strict=True):
-        assert dict(zip(MOODS, one.scores, strict=True)) == pytest.approx(expected, abs=1e-5)
-        likely = sorted((name for name in MOODS if expected[name] >= 0.5), key=lambda name: -expected[name])
-        assert list(one.labels) == likely
-        counts.add(len(likely))
-    assert max(counts) > 1
 
 
 def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
@@ -96,9 +82,11 @@ def test_what_cannot_label(tmp_path: Path) -> None:
         label(["a"])
     with pytest.raises(ModelError, match="has no head for classes of texts"):
         label(["a"], model=str(save_tiny(tmp_path / "plain", "bert")))
-    number = save_tiny_head(tmp_path / "number", "label", labels=("LABEL_0",))
-    with pytest.raises(ModelError, match="gives one number for a text"):
-        label(["a"], model=str(number))
+    save_tiny_head(tmp_path / "number", "label", labels=("LABEL_0",))
+    with_config(folder, problem_type="multi_label_classification")
+    for other in (tmp_path / "number", folder):
+        with pytest.raises(ModelError, match="does not give a text one of several classes"):
+            label(["a"], model=str(other))
 
 
 def head_for(encoder: search.Encoder) -> LinearHead:

@@ -145,12 +145,11 @@ def test_a_rebuild_says_what_it_drops(index: Index, notes: Path) -> None:
 def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
     annotate(index.path, most=2)
     for made_with, fields in (({"model": "two"}, FIELDS), (MADE, ["person"])):
-        with pytest.raises(InputError, match=r"'ner' that were made otherwise .*--replace.* with --name\.$"):
+        with pytest.raises(InputError, match=r"'ner' that were made otherwise .*--replace\.$"):
             annotate(index.path, made_with=made_with, fields=fields)
     assert annotators_of(index.path)[0].annotated == 2
     with annotating(index.path, "ner", {"model": "two"}, ["person"], replace=True) as run:
         assert len(run.todo) == 5
-        assert run.replaced is not None and run.replaced.annotated == 2
     (only,) = annotators_of(index.path)
     assert (only.made_with, only.fields, only.annotated) == ({"model": "two"}, ("person",), 0)
 
