@@ -103,9 +103,6 @@ def test_the_command(two: Indexes, run: Run) -> None:
     assert "seewhy explain 'open the door' p" in err
     hits = json.loads(run("query", "open the door", "--all-indexes", "--json")[1])
     assert hits[0]["index"] == two.query("open the door", k=1)[0].index
-    third = json.loads(run("explain", "open the door", "3", "--all-indexes", "--json")[1])
-    assert third["hit"]["passage_id"] == hits[2]["passage_id"]
-    assert third["hit"]["index"] == hits[2]["index"]
     err = run("query", "open the door", "--all-indexes", "--group")[2]
     assert f"p{hits[0]['passage_id']} --index {hits[0]['index']}" in err
     assert run("query", "door", "--all-indexes", "-C", "1")[0] == 0

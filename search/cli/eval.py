@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from search.cli.options import EncoderOptions, index_option, panel
-from search.cli.output import Output, echo, progress_bar, stopped_gently
+from search.cli.output import Output, progress_bar, stopped_gently
 
 if TYPE_CHECKING:
-    from search.records.evaluations import Evaluation
+    pass
 
 # Panels of the help, and at the same time the tasks that their options are for.
 _retrieval = panel("--task retrieval")
@@ -73,7 +73,7 @@ def evaluate(
         bool,
         typer.Option(
             "--per-query",
-            help="Print the figures of every query as CSV instead of the table; with --json add them to it.",
+            help="With --json: the figures of every query, too.",
         ),
     ] = False,
 ) -> None:
@@ -91,6 +91,7 @@ def evaluate(
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating import evaluation as retrieval
         from search.evaluating import readers
+        from search.render import evaluation as draw
 
         if task == "retrieval":
             found = retrieval.evaluate(dataset, settings=mode or (), progress=progress, **vars(data))
@@ -98,7 +99,7 @@ def evaluate(
             found = readers.evaluate_answers(dataset, progress=progress, **heads)
         else:
             found = readers.evaluate_entities(dataset, progress=progress, **heads)
-    _show(found, per_query, output)
+    output.show(found, draw.evaluation, data=lambda: draw.as_json(found, per_query=per_query))
 
 
 def _require_for_task(context: typer.Context, task: str) -> None:
@@ -112,12 +113,3 @@ def _require_for_task(context: typer.Context, task: str) -> None:
         given = source is not None and source.name == "COMMANDLINE"
         if given and tasks.startswith("--task") and task not in tasks:
             raise typer.BadParameter(f"{param.opts[0]} goes with {tasks}.")
-
-
-def _show(evaluation: Evaluation, per_query: bool, output: Output) -> None:
-    from search.render import evaluation as draw
-
-    if per_query and not output.as_json:
-        echo(draw.queries_csv(evaluation))
-    else:
-        output.show(evaluation, draw.evaluation, data=lambda: draw.as_json(evaluation, per_query=per_query))

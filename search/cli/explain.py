@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.options import (
-    AnyIndexOptions,
     EncoderOptions,
     IndexOptions,
     LayerOption,
     QueryArgument,
     QuestionOptions,
-    index_of,
     layer_of,
     matrix_option,
     passage_or_path,
@@ -24,15 +22,14 @@ from search.cli.options import (
 from search.cli.output import DrawnOutput, Output, lines_of
 from search.errors import InputError
 from search.records import options
+from search.records.hits import Hit
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.index import Index
     from search.ranking.question import Question
     from search.records.explanations import Explanation
-    from search.records.hits import Hit
     from search.render.heatmap import By
-    from search.several import Indexes
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def explain(
     text: QueryArgument,
     chosen: options.HitOptions,
     parts: QuestionOptions,
-    index: AnyIndexOptions,
+    index: IndexOptions,
     shown: MatrixOptions,
     output: DrawnOutput,
     which: Annotated[str, typer.Argument(metavar="HIT", help=_WHICH)] = "1",
@@ -93,15 +90,11 @@ def explain(
     """
     from search.render import json, why
 
-    question = parts.question(text)
-    opened = index.open(quiet=output.quiet)
-    if which.isdecimal():
-        hit = _ranked(opened, question, [int(which)], chosen)[int(which)]
-        of_hit = index_of(opened, hit)
-    else:
-        of_hit = _only(opened, which)
-        hit = of_hit.hit(question, passage_or_path(which), **options.part_of(chosen, options.RerankOptions))
-    explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer))
+    question, opened = parts.question(text), index.open()
+    hit = _hit_at(opened, question, which, chosen)
+    if not isinstance(hit, Hit):
+        hit = opened.hit(question, hit, **options.part_of(chosen, options.RerankOptions))
+    explanation = opened.explain(question, hit, layer=layer_of(shown.layer))
     shown.show(
         explanation,
         "token" if matrix and not shown.words else "word",
@@ -130,9 +123,7 @@ def contrast(
 
     question = parts.question(text)
     opened = index.open()
-    ranks = [int(which) for which in (a, b) if which.isdecimal()]
-    hits = _ranked(opened, question, ranks, chosen)
-    first, second = (hits[int(which)] if which.isdecimal() else passage_or_path(which) for which in (a, b))
+    first, second = (_hit_at(opened, question, which, chosen) for which in (a, b))
     compared = opened.contrast(question, first, second, **options.part_of(chosen, options.RankingOptions))
     output.show(compared, why.contrast)
     output.remarks(opened.notes)
@@ -164,43 +155,21 @@ def why_not(
     output.remarks(opened.notes)
 
 
-def _only(opened: Index | Indexes, passage: str) -> Index:
-    """The index that a passage id is of.
-
-    Raises:
-        typer.BadParameter: several were named, each of which may have that passage.
-    """
-    from search.index import Index
-
-    if isinstance(opened, Index):
-        return opened
-    raise typer.BadParameter(f"{passage} may be of each of these indexes. Name one, or give a rank.")
-
-
-def _ranked(
-    opened: Index | Indexes,
-    question: str | Question,
-    ranks: Sequence[int],
-    chosen: options.HitOptions,
-) -> dict[int, Hit]:
-    """The hits at some ranks of a query, asked for as `seewhy query` asks.
-
-    Args:
-        chosen: as the query had them, on which ranks can depend.
+def _hit_at(
+    opened: Index, question: str | Question, which: str, chosen: options.HitOptions
+) -> Hit | int | str:
+    """The hit at a rank of a query, asked for as `seewhy query` asks; else a passage ID or a path.
 
     Raises:
         InputError: there is no such rank.
     """
-
-    if not ranks:
-        return {}
-    if min(ranks) < 1:
-        raise InputError(f"there is no rank {min(ranks)}; the best hit is 1.")
-    chosen["k"] = max(chosen["k"], *ranks)
+    if not which.isdecimal():
+        return passage_or_path(which)
+    chosen["k"] = max(chosen["k"], int(which))
     hits = opened.query(question, **chosen)
-    if max(ranks) > len(hits):
-        raise InputError(f"there is no rank {max(ranks)}: the query has {len(hits)} hits.")
-    return {rank: hits[rank - 1] for rank in ranks}
+    if not 1 <= int(which) <= len(hits):
+        raise InputError(f"there is no rank {which}: the query has {len(hits)} hits.")
+    return hits[int(which) - 1]
 
 
 def similarity(
@@ -210,10 +179,6 @@ def similarity(
     texts: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="Sentences; - reads them from standard input, one a line."),
-    ] = None,
-    file: Annotated[
-        str | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Sentences, one a line; - for standard input."),
     ] = None,
     against: Annotated[
         str | None,
@@ -226,26 +191,16 @@ def similarity(
 ) -> None:
     """Compare sentences, or two texts token by token.
 
-    The sentences of one file can be compared with those of another.
-
-    No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --json
-    asks for it.
+    No index is needed. With --png or --html the matrix goes into that file, and nothing is printed but with --json.
     """
-    of_pair = tokens or shown.words
-    if shown.layer and not of_pair:
-        raise typer.BadParameter("--layer compares the tokens of two texts: give --tokens")
-    if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
-        raise typer.BadParameter("give the sentences once: as arguments, with --file, or on standard input")
-    rows = lines_of(file or "-") if file or texts == ["-"] else list(texts or [])
+    rows = lines_of("-") if texts == ["-"] else list(texts or [])
     columns = lines_of(against) if against else None
     if not all(text.strip() for text in rows):
         raise InputError("a sentence is empty. Leave it out.")
-    if of_pair:
+    if tokens or shown.words or shown.layer:
         _show_pair([*rows, *(columns or [])], encoder, shown, output)
     elif not rows or (columns is None and len(rows) < 2):
-        raise InputError(
-            "give at least two sentences: as arguments, with --file, or one a line on standard input (-)."
-        )
+        raise InputError("give at least two sentences, or - for one a line on standard input.")
     else:
         _show_sentences(rows, columns, encoder.load(), output)
 
@@ -258,9 +213,7 @@ def _show_sentences(
 
     size = len(rows) * len(columns or rows)
     if output.html and size > page.MOST_CELLS:
-        raise InputError(
-            f"{size:,} cosines: a page holds {page.MOST_CELLS:,}. Take fewer sentences, --png or --json."
-        )
+        raise InputError(f"{size:,} cosines are too many for a page. Take --png or --json.")
     compared = compare(rows, columns, model=encoder)
     output.result(
         compared,
@@ -277,7 +230,7 @@ def _show_pair(texts: list[str], encoder: EncoderOptions, shown: MatrixOptions, 
 
     by: By = "word" if shown.words else "token"
     if len(texts) != 2:
-        raise InputError(f"--{by}s compares two texts, and there are {len(texts)}. Give two.")
+        raise InputError(f"a matrix of {by}s compares two texts, and there are {len(texts)}.")
     loaded = encoder.load()
     why = explain(*texts, layer=layer_of(shown.layer), model=loaded)
     shown.show(why, by, output, lambda: json.explanation(why))

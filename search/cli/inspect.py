@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, panel
-from search.cli.output import DrawnOutput, Output, check_writable, output_option, write_file
+from search.cli.output import DrawnOutput, Output, output_option, write_file
 from search.errors import InputError
 
 _attention, _texts = panel("Attention"), panel("Two texts side by side")
@@ -90,8 +90,6 @@ def inspect(
         raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
     if output.files and mode != "--attention":
         raise typer.BadParameter("--png and --html draw attention: give --attention or --layer")
-    if save:
-        check_writable(save)
     import search.bert as bert
     from search.encoding.models import DEFAULT_MODEL
     from search.render import inspection as draw

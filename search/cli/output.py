@@ -82,10 +82,9 @@ class Output:
 
 @dataclass(frozen=True)
 class DrawnOutput(Output):
-    """What is printed or drawn, and how; the files are checked before any work is done.
+    """What is printed or drawn, and how.
 
     Raises:
-        InputError: a file cannot be written.
         OptionalDependency: a PNG is asked for, and what draws it is not installed.
     """
 
@@ -95,7 +94,8 @@ class DrawnOutput(Output):
     )
 
     def __post_init__(self) -> None:
-        check_drawable(self.png, self.html)
+        if self.png and not find_spec("matplotlib"):
+            raise OptionalDependency("matplotlib", "pictures", "drawing a PNG")
 
     @property
     def files(self) -> bool:
@@ -158,35 +158,6 @@ def flushed() -> bool:
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return whole
-
-
-def check_drawable(png: Path | None, html: Path | None = None) -> None:
-    """Refuse files that cannot be made, before any work is done.
-
-    Raises:
-        InputError: a name that nothing can be written to.
-        OptionalDependency: a PNG is asked for, and what draws it is not installed.
-    """
-    from search.render.picture import EXTRA, PACKAGE
-
-    check_writable(png, html)
-    if png and not find_spec(PACKAGE):
-        raise OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
-
-
-def check_writable(*paths: Path | None) -> None:
-    """Refuse names that nothing can be written to, before any work is done.
-
-    Raises:
-        InputError: a folder, or a name in a folder that does not exist.
-    """
-    for path in filter(None, paths):
-        if path.is_dir():
-            raise InputError(f"'{path}' is a folder. Name a file to write to.")
-        if not path.parent.is_dir():
-            raise InputError(
-                f"'{path}' cannot be written: there is no folder '{path.parent}'. Make it first."
-            )
 
 
 def write_file(path: Path, content: str | bytes) -> None:

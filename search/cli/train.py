@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, panel
-from search.cli.output import Output, PngOption, check_drawable, note, progress_bar, write_file
+from search.cli.output import Output, note, progress_bar
 
 step_option, held_option = panel("Steps"), panel("Held out")
 _TRAINERS = {
@@ -73,7 +73,6 @@ def train(
     ],
     options: TrainOptions,
     output: Output,
-    png: PngOption = None,
 ) -> None:
     """Train the encoder, or a head on it, on examples, and say what it was worth.
 
@@ -84,7 +83,6 @@ def train(
     from search.render import evaluation as draw
 
     given: dict[str, Any] = dict(vars(options))
-    check_drawable(png)
     if (freeze := given["freeze"]) not in (None, "all"):
         if not freeze.isdecimal():
             raise typer.BadParameter(f"--freeze takes a number of layers, or all, and not '{freeze}'")
@@ -96,9 +94,4 @@ def train(
         again = "The same command with --resume goes on from the last checkpoint, if any."
         note(f"seewhy: stopped. {again}", output.quiet)
         raise
-    if png:
-        from search.render import picture
-
-        write_file(png, picture.training(report))
-        output.note(f"wrote {png}")
     output.show(report, draw.training)

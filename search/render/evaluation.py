@@ -12,7 +12,7 @@ from rich.text import Text
 from search.records.evaluations import ClassReport, Estimate, Evaluation, TrainingReport
 from search.records.predictions import LabelTraining
 from search.render import json
-from search.render.format import csv_of, duration, escape, one_line, shown_path
+from search.render.format import duration, escape, one_line, shown_path
 from search.render.terminal import Canvas, as_text, grid, number
 
 
@@ -96,23 +96,6 @@ def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
             "notes": evaluated.notes,
         }
     )
-
-
-def queries_csv(evaluated: Evaluation) -> str:
-    """Query by query: setting, query, every figure, what was found first, the text of the query."""
-    metrics = list(dict.fromkeys(name for query in evaluated.queries for name in query.values))
-    rows = [
-        (
-            measured.setting.name,
-            query.id,
-            *(query.values.get(metric) for metric in metrics),
-            query.found[0] if query.found else "",
-            query.text,
-        )
-        for measured in evaluated.settings
-        for query in measured.queries
-    ]
-    return csv_of([("setting", "query", *metrics, "first", "text"), *rows])
 
 
 @as_text

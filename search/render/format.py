@@ -6,12 +6,9 @@ reorder it. They are shown as visible codes instead.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,22 +207,3 @@ def percentile_of(hit: Hit) -> str:
 def copies_of(hit: Hit) -> str:
     """Where else a text stands: "and in 212 other documents"; "" for one that is not copied."""
     return f"and in {hit.copies:,} other documents" if hit.copies else ""
-
-
-Cell = str | int | float | None
-
-
-def csv_of(rows: Iterable[Sequence[Cell]]) -> str:
-    """Rows as CSV, without a line end behind the last; None is an empty cell.
-
-    Numbers have seven significant digits, all that float32 holds; what would act on a terminal is escaped.
-    """
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(map(_csv_cell, row) for row in rows)
-    return file.getvalue().removesuffix("\n")
-
-
-def _csv_cell(value: Cell) -> str:
-    if isinstance(value, float):
-        return f"{value:.7g}"
-    return "" if value is None else escape(str(value))

@@ -18,11 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from search.records.comparisons import Similarities
-from search.records.evaluations import CurvePoint, TrainingReport
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.inspections import Attention
-from search.render.evaluation import base_name, figures_line, steps_line
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import (
     CAVEATS,
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
     from search.records.tokens import Matrix
 
-EXTRA, PACKAGE = "pictures", "matplotlib"
 MOST_ROWS, MOST_COLUMNS = 24, 40
 
 Scale = Literal["contribution", "cosine", "attention"]
@@ -179,36 +176,6 @@ def attention(attention: Attention, layer: int, head: int | None = None) -> byte
     heat_map(figure.subplots(), weights, names, names, "", "attention", float(weights.max()))
     notes = [rows_line(attention), *CAVEATS]
     return _png(figure, title, [title, "  |  ".join(attention.texts)], notes)
-
-
-@_style()
-def training(done: TrainingReport) -> bytes:
-    """The loss by step, and the held-out score by step, as the bytes of a PNG."""
-    before, after, gap = done.before[done.primary], done.after[done.primary], done.difference[done.primary]
-    figure = _figure((10.0, 4.5))
-    left, right = figure.subplots(1, 2)
-    _curve(left, done.losses, "training loss")
-    _curve(right, done.scores, f"{done.primary} on {done.counts['chosen_by']:,} (dashed: before)")
-    right.axhline(done.scores[0].value, color="grey", linestyle="--")
-    right.axvline(done.kept, color="grey", linestyle=":")
-    head = f"{base_name(done)}: {done.primary} {before.mean:.4f} before, {after.mean:.4f} after"
-    note = (
-        f"{figures_line(done)}. Difference {gap.mean:+.4f}, 95 % interval {gap.low:+.4f} to {gap.high:+.4f}. "
-        f"Steps: {steps_line(done)} (dotted)."
-    )
-    return _png(figure, "learning curve", [head], [note])
-
-
-def _curve(axes: Axes, points: Sequence[CurvePoint], name: str) -> None:
-    _chart(axes, "step").set_title(name, loc="left")
-    axes.plot([point.step for point in points], [point.value for point in points], ".-")
-
-
-def _chart(axes: Axes, below: str) -> Axes:
-    axes.grid(linewidth=0.4)
-    axes.set_xlabel(below)
-    axes.locator_params("x", integer=True)
-    return axes
 
 
 def _size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:

@@ -93,7 +93,7 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["query", "word " * 300], 1, "the query has 302 tokens and the model reads 64. Shorten it"),
         (["query"], 2, "Missing argument 'TEXT'"),
         (["explain", "key", "99"], 1, "there is no rank 99"),
-        (["explain", "key", "0"], 1, "there is no rank 0; the best hit is 1"),
+        (["explain", "key", "0"], 1, "there is no rank 0: the query has 5 hits"),
         (["quary", "key"], 2, "No such command 'quary'. Did you mean 'query'? Help: seewhy --help"),
         (["lab", "inspekt"], 2, "No such command 'inspekt'. Did you mean 'inspect'? Help: seewhy lab --help"),
         (["query", "key", "--limit", "3"], 2, "option: --limit (Possible options: --like). Help: seewhy query --help"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 
@@ -61,19 +59,6 @@ def test_several_settings_are_compared(run: Run, beir: Path, tiny_model: Path) -
     means = [one["metrics"]["ndcg@10"]["mean"] for one in found["settings"]]
     assert compared["difference"]["mean"] == pytest.approx(means[1] - means[0])
     assert compared["better"] + compared["worse"] + compared["equal"] == 3
-
-
-def test_query_by_query(run: Run, beir: Path, tiny_model: Path) -> None:
-    args = ("eval", beir, "--model", tiny_model, "--mode", "dense", "--mode", "lexical", "--per-query")
-    code, out, err = run(*args)
-    assert (code, err) == (0, "")
-    rows = list(csv.DictReader(io.StringIO(out)))
-    assert [(row["setting"], row["query"]) for row in rows] == [
-        (setting, query) for setting in ("dense", "lexical") for query in ("q1", "q2", "q4")
-    ]
-    assert rows[0]["text"] == "turn the lock"
-    assert rows[0]["first"] in {"d1", "d2", "d3", "d4", "d5"}
-    assert 0 <= float(rows[0]["ndcg@10"]) <= 1
 
 
 def test_sentences(run: Run, tmp_path: Path, tiny_model: Path) -> None:
@@ -151,7 +136,7 @@ def test_names_from_files_cannot_act_on_a_terminal(run: Run, beir: Path, tiny_mo
         path = beir / file
         evil = "q\\u001b[31m" if file.endswith("jsonl") else "q\x1b[31m"
         path.write_text(path.read_text(encoding="utf-8").replace("q1", evil), encoding="utf-8")
-    for extra in ([], ["--per-query"], ["--json", "--per-query"]):
+    for extra in ([], ["--json", "--per-query"]):
         code, out, err = run("eval", beir, "--model", tiny_model, *extra)
         assert code == 0
         assert "\x1b" not in out + err

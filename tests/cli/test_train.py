@@ -28,15 +28,12 @@ def run(run: Run, tiny_model: Path, tmp_path: Path) -> Run:
 
 
 @trainable
-@pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
-def test_graded_sentences_with_files(run: Run, tmp_path: Path) -> None:
-    data, png = write_graded(tmp_path / "a.tsv"), tmp_path / "a.png"
-    code, out, err = run("encoder", data, "--png", png, *QUICK)
-    assert code == 0, err
-    assert err == f"wrote {png}\n"
+def test_graded_sentences(run: Run, tmp_path: Path) -> None:
+    data = write_graded(tmp_path / "a.tsv")
+    code, out, err = run("encoder", data, *QUICK)
+    assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
     assert ["metric", "before", "after", "difference", "95", "%", "interval"] in lines
-    assert png.read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "out" / "model.safetensors").is_file()
     code, out, err = run("encoder", data, *QUICK)
     assert (code, out) == (1, "") and "and nothing is overwritten" in err
@@ -60,11 +57,10 @@ def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> N
 
 
 @trainable
-@pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
 def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None:
     """What it printed is what it is, and the folder labels texts at once."""
-    data, png = write_texts(tmp_path / "a.csv"), tmp_path / "a.png"
-    options = ("--freeze", "1", "--epochs", "3", "--lr", "0.003", "--png", png)
+    data = write_texts(tmp_path / "a.csv")
+    options = ("--freeze", "1", "--epochs", "3", "--lr", "0.003")
     code, out, err = run("classify", data, *options)
     assert code == 0, err
     said = " ".join(out.split())
@@ -73,7 +69,6 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
         "label precision recall F1 examples",
     ):
         assert expected in said
-    assert png.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +81,6 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
         ),
         (["tag", "no.conll"], 1, "'no.conll' cannot be read"),
         (["encoder"], 2, "Missing argument 'DATA'"),
-        (["encoder", "a.csv", "--png", "no/folder/x.png"], 1, "there is no folder"),
         (["encoder", "no.csv"], 1, "'no.csv' cannot be read"),
         (["encoder", "a.csv", "--lr", "-1"], 2, "--lr"),
     ],
