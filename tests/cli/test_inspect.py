@@ -221,7 +221,7 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
         (["key", "--modules"], 2, "give a text, or --parameters or --modules alone"),
         (["--modules", "--parameters"], 2, "--parameters and --modules exclude each other"),
         (["key", "--save", "x.txt"], 1, "arrays go into a .npz file"),
-        (["key", "--save", "no/folder/x.npz"], 1, "there is no folder"),
+        (["key", "--save", "no/folder/x.npz"], 1, "cannot be written"),
         (["key", "--equal-rows"], 2, "--equal-rows compares two texts"),
         (["key", "--equal-rows", "--word", "key"], 2, "--word and --equal-rows exclude each other"),
         (["key", "--token", "key"], 2, "--head needs --layer"),
