@@ -115,7 +115,6 @@ class Index:
         *,
         index: str | None = None,
         rebuild: bool = False,
-        verify: bool = False,
         offline: bool = False,
         engine: str = "auto",
         workers: int | str | None = None,
@@ -132,7 +131,6 @@ class Index:
             index: a name or path for the index; None keeps it under the user's data folder.
             rebuild: encode everything anew, with what the index was made with where nothing else is said, cut
                 as is the default now. The old index answers until the new one is whole.
-            verify: read every file, also those whose size, time stamp and inode are as they were.
             offline: never call out to the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
             workers: encode in so many processes; or by actors of Ray (extra `ray`): "ray" for what this program is
@@ -177,7 +175,6 @@ class Index:
                 settings=settings,
                 source=source,
                 rebuild=rebuild,
-                verify=verify,
                 progress=progress,
                 workers=pool,
                 server=server,
@@ -219,7 +216,6 @@ class Index:
         folder: Named | Folders,
         *,
         index: str | None = None,
-        verify: bool = False,
         **options: Unpack[SourceOptions],
     ) -> Changes:
         """What `build`, called with the same arguments, would do with each file; nothing is written.
@@ -236,19 +232,18 @@ class Index:
         folders = Folders.of(folder)
         path = place_for(folders, index)
         meta, _ = earlier(path, False) or (None, None)
-        return preview(folders.root, path, source_of(meta, folders).changed(**options), verify=verify)
+        return preview(folders.root, path, source_of(meta, folders).changed(**options))
 
     def update(
         self,
         *,
-        verify: bool = False,
         workers: int | str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Report:
         """Bring the index up to date with its folder, with the settings that it was made with.
 
         Args:
-            verify, workers, progress: as for `build`.
+            workers, progress: as for `build`.
 
         Raises:
             InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
@@ -268,7 +263,6 @@ class Index:
                 self.encoder,
                 settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
                 source=source_of(meta, folders),
-                verify=verify,
                 progress=progress,
                 workers=pool,
                 server=server_for(place, {"store": streamed(place).get("address")}),
@@ -766,15 +760,12 @@ class Index:
     def check(
         self,
         *,
-        verify: bool = False,
         repair: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> CheckReport:
         """Whether the index is intact and up to date; see `search.indexing.check`.
 
         Args:
-            verify: compare the files of the folder by content, not only by size and time stamp; and encode some
-                passages again, if the model is on this machine.
             repair: make damaged derived files again, and delete stray files.
             progress: called often with how far the work is.
 
@@ -783,7 +774,7 @@ class Index:
         """
         from search.indexing.check import check
 
-        report = check(self._place, verify=verify, repair=repair, progress=progress)
+        report = check(self._place, repair=repair, progress=progress)
         if repair:
             self._store = Store(self.path)  # opens the new files
         return report

@@ -44,9 +44,6 @@ def index(
         ),
     ] = None,
     index: Annotated[str | None, index_option("Where to keep the index. Default: your data folder.")] = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Read every file, also those that look unchanged.")
-    ] = False,
     workers: Annotated[
         str | None,
         model_option(
@@ -78,7 +75,7 @@ def index(
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
-        output.show(Index.preview(named, index=index, verify=verify, **files), reports.changes)
+        output.show(Index.preview(named, index=index, **files), reports.changes)
         return
     if not (model["model"] or is_index(place_for(Folders.of(named), index))):
         model["model"] = model_for_new_indexes()
@@ -95,7 +92,6 @@ def index(
             named,
             index=index,
             rebuild=rebuild,
-            verify=verify,
             workers=workers,
             progress=progress,
             **vars(engine),
@@ -175,13 +171,6 @@ def list_indexes(output: Output) -> None:
 def check(
     output: Output,
     index: IndexOption = None,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Compare files by content.",
-        ),
-    ] = False,
     repair: Annotated[
         bool, typer.Option("--repair", help="Rebuild damaged postings and FAISS files, delete stray files.")
     ] = False,
@@ -197,7 +186,7 @@ def check(
 
     place = find_index(index)
     with progress_bar(output.quiet) as progress:
-        report = look(place, verify=verify, repair=repair, progress=progress)
+        report = look(place, repair=repair, progress=progress)
     if output.as_json or not output.quiet or not report.ok:
         output.show(report, reports.check)
     if not report.ok:

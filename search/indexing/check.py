@@ -3,8 +3,6 @@
 index.db is the only truth; SQLite's own check says whether it can be read. FAISS files and postings are derived: their
 checksums are compared, and a repair makes them again from index.db. A damaged index.db is not repaired: the command
 that rebuilds the index from its folder is named.
-
-With `verify`, files are compared by content.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +36,7 @@ class _Check(NamedTuple):
     command: str = "repair"
 
 
-def _changed(connection: Connection, index: Path, verify: bool = False) -> Iterator[str]:
+def _changed(connection: Connection, index: Path) -> Iterator[str]:
     """The files of the folder that are not as they are stored. A file with a new time stamp is read."""
     root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))
     try:
@@ -48,7 +45,7 @@ def _changed(connection: Connection, index: Path, verify: bool = False) -> Itera
         yield str(error)
         return
     stored = stored_files(connection)
-    plan = compare(stored, files, skipped, verify=verify)
+    plan = compare(stored, files, skipped)
     for file, _ in plan.changed:
         before = stored.get(file.path)
         if before is None:
@@ -96,7 +93,6 @@ CHECKS = {
 def check(
     index: Path,
     *,
-    verify: bool = False,
     repair: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> CheckReport:
@@ -104,7 +100,6 @@ def check(
 
     Args:
         index: the folder of the index.
-        verify: compare files by content, not only by size, time stamp and inode.
         repair: make damaged derived files again, and delete stray files.
         progress: called before each check, with the stage "checking".
 
@@ -113,16 +108,16 @@ def check(
         IndexLocked: `repair`, and another process is writing to the index.
     """
     started = time.monotonic()
-    wrong = _examine(index, verify, progress)
+    wrong = _examine(index, progress)
     repaired: tuple[str, ...] = ()
     if repair and "database" in wrong and not wrong["database"]:
         repaired = tuple(name for name, items in wrong.items() if items and CHECKS[name].command == "repair")
         if repaired:
             checking.repair(index, derived=bool(wrong["postings"] or wrong["vectors"]))
-            wrong = _examine(index, verify, progress)
+            wrong = _examine(index, progress)
     meta, documents, passages = _facts(index)
     folders = Folders.from_meta(meta) if meta else None
-    commands = _commands(index, folders, verify)
+    commands = _commands(index, folders)
     findings = tuple(_finding(name, items, commands) for name, items in wrong.items())
     return CheckReport(
         index=str(index),
@@ -145,14 +140,13 @@ def _finding(name: str, items: list[str], commands: dict[str, str]) -> Finding:
     return Finding(name, severity, len(items), failed, tuple(items[:_EXAMPLES]), commands[command])
 
 
-def _examine(index: Path, verify: bool, progress: Callable[[Progress], None] | None) -> dict[str, list[str]]:
+def _examine(index: Path, progress: Callable[[Progress], None] | None) -> dict[str, list[str]]:
     """Check -> what is wrong, for the checks that could be made."""
     wrong: dict[str, list[str]] = {}
     for done, name in enumerate(CHECKS):
         if progress:
             progress(Progress("checking", done, len(CHECKS)))
-        look = CHECKS[name].look if name != "sources" else partial(_changed, verify=verify)
-        wrong[name], unreadable = checking.run_check(index, look)
+        wrong[name], unreadable = checking.run_check(index, CHECKS[name].look)
         if unreadable:
             wrong["database"] = [unreadable]
         if wrong["database"]:
@@ -168,12 +162,12 @@ def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
     return {}, 0, 0
 
 
-def _commands(index: Path, folders: Folders | None, verify: bool) -> dict[str, str]:
+def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
     """The commands that help; "" where the folders are not there."""
     place = f"--index {index.name if index.parent == home() / 'indexes' else quoted(index)}"
     update = f"seewhy index {folders.typed if folders else 'FOLDER'} {place}"
     return {
         "repair": f"seewhy check --repair {place}",
-        "index": update + " --verify" * verify if not folders or folders.root.is_dir() else "",
+        "index": update if not folders or folders.root.is_dir() else "",
         "rebuild": f"{update} --rebuild",
     }

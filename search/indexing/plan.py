@@ -104,10 +104,8 @@ def compare(
     stored: Mapping[str, FileState],
     files: Sequence[SourceFile],
     skipped: Sequence[Skipped],
-    *,
-    verify: bool = False,
 ) -> Plan:
-    """Compare with what is stored, by size, time stamp and inode; with `verify`, every file is to be read.
+    """Compare with what is stored, by size, time stamp and inode.
 
     A stored file is gone when the walk did not find it, unless the walk could not look where it was: what
     cannot be listed or read is kept as it was.
@@ -118,7 +116,7 @@ def compare(
         before = stored.get(file.path)
         if before is None or before.status == "partial":
             changed.append((file, None))
-        elif verify or (before.size, before.mtime_ns, before.inode) != (file.size, file.mtime_ns, file.inode):
+        elif (before.size, before.mtime_ns, before.inode) != (file.size, file.mtime_ns, file.inode):
             changed.append((file, before.sha256))
         else:
             unchanged += before.status != "skipped"
@@ -190,7 +188,7 @@ def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
         yield batch
 
 
-def preview(folder: Path, index: Path, source: Source, *, verify: bool = False) -> Changes:
+def preview(folder: Path, index: Path, source: Source) -> Changes:
     """What a run would do: walk, compare, and read what differs; nothing is cut, encoded or written.
 
     Args:
@@ -202,7 +200,7 @@ def preview(folder: Path, index: Path, source: Source, *, verify: bool = False) 
         works = list(_works(lambda _: {}, plan, source))
     else:
         with reading(index / DATABASE) as connection:
-            plan = compare(stored_files(connection), files, skipped, verify=verify)
+            plan = compare(stored_files(connection), files, skipped)
             works = list(_works(partial(stored_documents, connection), plan, source))
             read = {work.file.path for work in works if work.outcome != "same bytes"} | plan.gone.keys()
             skipped += (skip for path, skip in skipped_when_read(connection) if path not in read)

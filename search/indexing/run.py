@@ -98,9 +98,9 @@ class Run:
         self.folders = Folders(self.folder, self.source.folders)
         self.max_tokens, self._begun = room_for(self.encoder), 0
 
-    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
+    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped]) -> Report:
         self._claim()
-        plan = compare(stored_files(self.connection), files, skipped, verify=verify)
+        plan = compare(stored_files(self.connection), files, skipped)
         if self.writer.streams:  # a row holds its path, so a file under another name is another file
             plan = replace(plan, gone=dict.fromkeys(plan.gone))
         self.away, self.counts["unchanged"] = plan.away, plan.unchanged

@@ -73,7 +73,6 @@ def update(
     settings: PassageSettings,
     source: Source,
     rebuild: bool = False,
-    verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
     workers: Workers | None = None,
     server: Server | None = None,
@@ -83,7 +82,6 @@ def update(
     Args:
         folder: what is indexed, or what `source.folders` have in common; resolved.
         index: the folder the index is kept in; made if need be.
-        verify: read every file, also those that look unchanged.
         rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
         workers: who encodes; None for this process alone.
         server: where passages are streamed to; None keeps them on this machine.
@@ -121,7 +119,7 @@ def update(
                 )
                 if in_place:
                     run.writer.put_meta(**carried_over(index / DATABASE))
-                report = run.all(files, skipped, verify=verify)
+                report = run.all(files, skipped)
             if in_place:
                 settle(index / DATABASE)
                 database.replace(index / DATABASE)

@@ -62,7 +62,7 @@ def test_no_model_is_looked_for_because_an_index_names_it(
                 ModelError, match=f"names the model '{name}', which you have not used here.*--model"
             ):
                 command()
-        assert opened.check(verify=True).ok
+        assert opened.check().ok
     assert opened.query("the key", mode="lexical")
     assert asked == []
 

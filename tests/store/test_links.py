@@ -79,7 +79,7 @@ def readers(notes: Path, index: Path) -> dict[str, Callable[[], object]]:
     return {
         "status": lambda: Index.open(index).status(),
         "query": lambda: Index.open(index).query("find the key"),
-        "check": lambda: Index.open(index).check(verify=True),
+        "check": lambda: Index.open(index).check(),
         "preview": lambda: Index.preview(notes, index=str(index)),
     }
 
