@@ -52,7 +52,10 @@ def index(
         ),
     ] = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Encode everything anew, in place of the old index.")
+        bool,
+        typer.Option(
+            "--rebuild", help="Encode everything anew, in place of the old index and its annotations."
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")

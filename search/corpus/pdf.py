@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain, pairwise
 from typing import Any
 
 from search.corpus.files import Reason, Skipped
@@ -20,7 +20,6 @@ from search.records.documents import Document
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _METADATA = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created", "ModDate": "modified"}
-_NOTHING = ("", "(anonymous)", "(unspecified)", "anonymous", "unspecified")
 
 _NUMBER = re.compile(r"\A\s*(?:\d+|[A-Z])(?:\.\d+)*[.:)]?\s+(?=\S)")
 
@@ -28,8 +27,8 @@ _PASSWORD = 4  # pdfium's number for: a password is needed
 
 # What pdfium puts where a hyphen ended a line.
 DIVIDED = "\ufffe"
-_DIVIDED_WORD = re.compile(rf"([\w'’-]{{1,64}}){DIVIDED}([\w'’-]*)")
-_WORD = re.compile(r"\w[\w'’-]*")
+_DIVIDED_WORD = re.compile(rf"([\w-]{{1,64}}){DIVIDED}([\w-]*)")
+_WORD = re.compile(r"\w[\w-]*")
 
 # In heights of a line: how far down the next line of a paragraph is at most, how far it is out of line with the
 # one before, in a list as well, and how much smaller or larger its letters are. Chosen by eye.
@@ -46,12 +45,9 @@ _ITEM = re.compile(r"[•‣▪◦●○■□–—*-] |\(?(?:\d{1,3}|[a-zA-Z])
 # Heads and feet of pages stand in so many rows from above or below, and on so many pages at least.
 _OUTER_ROWS = 3
 _FEWEST_RUNNING = 3
-_PAGE_NUMBER = re.compile(
-    r"\A\d{1,4}\b|\b\d{1,4}(?= ?(?:of|/|von|de|sur) ?\d{1,4}\Z)|\b\d{1,4}\Z|\A[ivxlc]{1,8}\Z"
-)
-
-_LEADER = re.compile(r"(?:\. ?){4,}\w*$|…\s*\w*$")  # of a table of contents
-_LEADER_SEEN = 80  # characters at the end of a line
+_FEWEST_RUNNING_SHARE = 1 / 3
+_DIGITS = re.compile(r"\d+")
+_OUTER_NUMBER = re.compile(r"\A\d{1,4}\b|\b\d{1,4}\Z")
 
 
 def extract(path: str, raw: bytes) -> list[Document | Skipped]:
@@ -80,9 +76,8 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     writing = Writing(path, "pdf")
     headings = _bookmarks(document, len(pages))
     before = ""
-    pages = told_apart(pages)
-    for number, (lines, texts) in enumerate(zip(pages, undivided(pages), strict=True)):
-        page = list(_paragraphs(lines, texts))
+    for number, lines in enumerate(undivided(told_apart(pages))):
+        page = list(_paragraphs(lines))
         body = [paragraph for paragraph in page if not paragraph.running]
         runs_on = bool(body) and _goes_on(before, body[0].text)
         writing.page(runs_on)
@@ -91,7 +86,7 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
         _write(writing, page, headings.get(number, ()))
         before = body[-1].text if body else before
     said = document.get_metadata_dict()
-    metadata = {ours: said[theirs] for theirs, ours in _METADATA.items() if said.get(theirs) not in _NOTHING}
+    metadata = {ours: said.get(theirs, "") for theirs, ours in _METADATA.items()}
     dates = {ours: _DATE.match(said.get(theirs, "")) for theirs, ours in _DATES.items()}
     metadata |= {name: "-".join(date.groups()) for name, date in dates.items() if date}
     # The first bookmark is a chapter, not the title.
@@ -107,11 +102,13 @@ def _page(document: Any, index: int) -> tuple[list[Line], bool]:
     from pypdfium2 import PdfiumError, raw
 
     try:
+        with closing(document[index]) as page:  # what is filled into forms becomes text of the page
+            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
         opened = document[index]
     except PdfiumError:
         return [], True
     with closing(opened) as page, closing(page.get_textpage()) as text_page:
-        lines = [*_lines(text_page), *_filled_in(page)]
+        lines = list(_lines(text_page))
         objects = (raw.FPDFPage_GetObject(page, i) for i in range(raw.FPDFPage_CountObjects(page)))
         kinds = map(raw.FPDFPageObj_GetType, objects)
         return lines, not lines and raw.FPDF_PAGEOBJ_IMAGE in kinds
@@ -131,33 +128,6 @@ def _lines(text_page: Any) -> Iterator[Line]:
             left, bottom, _, top = _box(text_page, first)
             _, last_bottom, right, last_top = _box(text_page, last)
             yield Line(" ".join(row.split()), left, bottom, top, right, last_bottom, last_top)
-
-
-def _filled_in(page: Any) -> Iterator[Line]:
-    """What somebody has written into forms and onto the page. It has no place among the lines."""
-    from pypdfium2 import raw
-
-    for number in range(raw.FPDFPage_GetAnnotCount(page)):
-        annotation, text = raw.FPDFPage_GetAnnot(page, number), ""
-        if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_FREETEXT:
-            text = _value(annotation, b"Contents")
-        elif _value(annotation, b"FT") in ("Tx", "Ch"):
-            text = _value(annotation, b"V")
-        raw.FPDFPage_CloseAnnot(annotation)
-        if text.strip():
-            yield Line(" ".join(text.split()), 0, 0, 0, 0, 0, 0)
-
-
-def _value(annotation: Any, key: bytes) -> str:
-    """An entry of an annotation that is a string or a name; "" for any other."""
-    from pypdfium2 import raw
-
-    n_bytes = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
-    buffer = ctypes.create_string_buffer(n_bytes)
-    raw.FPDFAnnot_GetStringValue(
-        annotation, key, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), n_bytes
-    )
-    return buffer.raw.decode("utf-16-le", "replace").rstrip("\0")
 
 
 def _box(text_page: Any, at: int) -> tuple[float, float, float, float]:
@@ -197,14 +167,11 @@ def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tupl
     at: dict[int, list[tuple[int, str]]] = {}
     here = 0
     for level, words in headings:
-        wanted, places = _folded(words), range(here, len(page))
-        exact = next((i for i in places if folded[i] == wanted), None)
-        place = next((i for i in places if folded[i].startswith(wanted)), None) if exact is None else exact
+        wanted = _folded(words)
+        place = next((i for i in range(here, len(page)) if folded[i].startswith(wanted)), None if here else 0)
         if place is not None:
             at.setdefault(place, []).append((level, words))
-            here = place + 1
-        elif here == 0:
-            at.setdefault(0, []).append((level, words))
+            here = place
     for number, paragraph in enumerate(page or [_Paragraph("", 0, False)]):
         for level, words in at.get(number, ()):
             writing.section(words, level)
@@ -244,52 +211,32 @@ class Line:
 
 
 def told_apart(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """The lines of all pages, with those that are head or foot of most pages, or of most left or right pages.
+    """The lines of all pages, with those that are head or foot of many pages.
 
-    Nothing stands beyond such lines, and in the same place on the other pages the same words, where a number at the
-    beginning or end may differ, or any words with the number of that page.
+    In the same place on the other pages stand the same words, but for numbers, or any words with the number of that
+    page.
     """
-    rows = [_rows(page) for page in pages]
-    signs = [
-        {line: _signs(line, number) for row in page[:_OUTER_ROWS] + page[-_OUTER_ROWS:] for line in row}
-        for number, page in enumerate(rows)
-    ]
-    running = set[tuple[int, str | int]]()
-    for some in (signs, signs[::2], signs[1::2]):
-        counts = Counter(chain(*(set(chain(*page.values())) for page in some)))
-        fewest = max(_FEWEST_RUNNING, sum(map(bool, some)) / 2)
-        running.update(sign for sign, count in counts.items() if count >= fewest)
-    found = list[set[Line]]()
-    for page, its in zip(rows, signs, strict=True):
-        heads = {line for line, of in its.items() if not running.isdisjoint(of)}
-        found.append(_ends(page, heads) | _ends(page[::-1], heads))
+    signs = [{line: _signs(line, number) for line in _outer(page)} for number, page in enumerate(pages)]
+    counts = Counter(chain(*(set(chain(*page.values())) for page in signs)))
+    fewest = max(_FEWEST_RUNNING, _FEWEST_RUNNING_SHARE * len(pages))
+    running = {sign for sign, count in counts.items() if count >= fewest}
     return [
-        [replace(line, running=line in ends) for line in page]
-        for page, ends in zip(pages, found, strict=True)
+        [replace(line, running=not running.isdisjoint(its.get(line, ()))) for line in page]
+        for page, its in zip(pages, signs, strict=True)
     ]
 
 
-def _rows(page: Sequence[Line]) -> list[list[Line]]:
-    """The lines of a page by how high they stand; what has no place is not among them."""
-    placed = sorted((line for line in page if line.height), key=lambda line: line.bottom)
-    return [list(row) for _, row in groupby(placed, key=lambda line: round(line.bottom))]
+def _outer(page: Sequence[Line]) -> list[Line]:
+    """The lines in the first and last rows of a page."""
+    placed = [line for line in page if line.height]
+    rows = sorted({round(line.bottom) for line in placed})
+    return [line for line in placed if round(line.bottom) in rows[:_OUTER_ROWS] + rows[-_OUTER_ROWS:]]
 
 
 def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
-    """Where a line stands, with its words but the number of a page, and with that number, less that of the page."""
-    words, numbers = _PAGE_NUMBER.sub("#", line.text), re.findall(r"\A\d{1,4}\b|\b\d{1,4}\Z", line.text)
+    """Where a line stands, with its words but for numbers, and with its first or last number, less that of the page."""
+    words, numbers = _DIGITS.sub("#", line.text), _OUTER_NUMBER.findall(line.text)
     return [(round(line.bottom), words), *((round(line.bottom), int(number) - page) for number in numbers)]
-
-
-def _ends(rows: Sequence[Sequence[Line]], running: Container[Line]) -> set[Line]:
-    """The running lines from an end of a page on, until a row has another one."""
-    ends = set[Line]()
-    for row in rows[:_OUTER_ROWS]:
-        here = [line for line in row if line in running]
-        ends.update(here)
-        if len(here) < len(row):
-            break
-    return ends
 
 
 @dataclass(frozen=True)
@@ -301,23 +248,19 @@ class _Paragraph:
     running: bool
 
 
-def _paragraphs(lines: Sequence[Line], texts: Sequence[str]) -> Iterator[_Paragraph]:
+def _paragraphs(lines: Sequence[Line]) -> Iterator[_Paragraph]:
     """The texts of a page's lines, joined with a space where one line runs on in the next.
 
     In doubt they are not joined: then a line stands alone, which costs little.
-
-    Args:
-        lines: in order.
-        texts: what to give for each of them.
     """
-    held, line_ends = list(texts[:1]), 2
-    for line, following, text in zip(lines, lines[1:], texts[1:], strict=False):
+    held, line_ends = [line.text for line in lines[:1]], 2
+    for line, following in pairwise(lines):
         close = line.running == following.running and _is_close(line, following)
         if close and _runs_on(lines, line, following):
-            held.append(text)
+            held.append(following.text)
         else:
             yield _Paragraph(" ".join(held), line_ends, line.running)
-            held, line_ends = [text], 1 if close else 2
+            held, line_ends = [following.text], 1 if close else 2
     if held:
         yield _Paragraph(" ".join(held), line_ends, lines[-1].running)
 
@@ -331,11 +274,7 @@ def _is_close(line: Line, following: Line) -> bool:
 
 def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
     """Whether the line below goes on with the sentence of this one."""
-    if (
-        len(line.text) < _FEWEST_CHARACTERS
-        or _LEADER.search(line.text[-_LEADER_SEEN:])
-        or _ITEM.match(following.text)
-    ):
+    if len(line.text) < _FEWEST_CHARACTERS or _ITEM.match(following.text):
         return False
     # The first line of a paragraph may be indented, of an entry in a list it never is.
     indent = _LIST_INDENT if _ITEM.match(line.text) else _INDENT
@@ -345,31 +284,28 @@ def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
     # A line with a divided word may end in another column than it began in.
     same = (other for other in lines if other.running == line.running)
     here = [other for other in same if abs(other.left - line.left) <= _LIST_INDENT * line.height]
-    whole = [other for other in here if DIVIDED not in other.text]
+    whole = [other for other in here if other.bottom == other.last_bottom]
     widest = max(other.right for other in whole or here)
     return line.right - line.left >= _FULL * (widest - line.left)
 
 
-def undivided(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
-    """The texts of all lines, each divided word as it is elsewhere in the document.
+def undivided(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """All lines, each divided word as it is elsewhere in the document.
 
     A hyphen at the end of a line belongs to the word ("well-known") or only divides it ("vocab-ulary"). It
-    is kept if the word stands with it elsewhere, if both halves are words of the document and the whole
-    is not, or if the word has another hyphen.
+    is kept if the word stands with it elsewhere, or if both halves are words of the document and the whole is not.
     """
     texts = [_DIVIDED_WORD.sub(" ", line.text) for page in pages for line in page]
     known = {word.casefold() for text in texts for word in _WORD.findall(text)}
 
     def whole(match: re.Match[str]) -> str:
-        before, after = match[1], match[2]
-        joined, hyphenated = before + after, f"{before}-{after}"
-        last = before.rpartition("-")[2]
-        if not after[:1].isalpha() or not last[-1:].isalpha():
-            return hyphenated
-        if not known.isdisjoint((joined.casefold(), (last + after).casefold())):
-            return joined
-        halves = {last.casefold(), after.partition("-")[0].casefold()}
-        is_kept = "-" in before or hyphenated.casefold() in known or halves <= known
-        return hyphenated if is_kept else joined
+        before, after = match[1].casefold(), match[2].casefold()
+        is_compound = f"{before}-{after}" in known or {before, after} <= known
+        if before + after in known or ((match[1] + match[2]).isalpha() and not is_compound):
+            return match[1] + match[2]
+        return f"{match[1]}-{match[2]}"
 
-    return [[_DIVIDED_WORD.sub(whole, line.text).replace(DIVIDED, "-") for line in page] for page in pages]
+    return [
+        [replace(line, text=_DIVIDED_WORD.sub(whole, line.text).replace(DIVIDED, "-")) for line in page]
+        for page in pages
+    ]

@@ -140,17 +140,10 @@ def compare(
 def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:
     """What to tell somebody whose folders yield no passage. `reasons` counts what was left out."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-    why = f"everything was left out ({left_out})" if reasons else "it is empty"
-    message = f"there is no text to index in {as_text(folders.paths)}: {why}."
+    message = f"there is no text to index in {as_text(folders.paths)} (left out: {left_out or 'nothing'})."
     if indexed_before:
-        return (
-            f"{message} The index was left as it is. Is a drive not mounted? Was it moved: seewhy move INDEX FOLDER. "
-            "To drop the index: seewhy remove INDEX"
-        )
-    return (
-        f"{message} Name a folder with text, Markdown, reStructuredText, HTML, CSV or JSONL files, or, with "
-        "seewhy[documents], PDF and Office files."
-    )
+        message += " The index was left as it is. If the folder was moved: seewhy move INDEX FOLDER"
+    return message
 
 
 def batches_ahead(

@@ -22,8 +22,8 @@ from search.records.fingerprint import Fingerprint
 from search.records.reports import Progress, Report
 from search.store import segments
 from search.store.database import all_meta, one_meta
-from search.store.passages import Rows, content_key, way_on
-from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source, as_text
+from search.store.passages import content_key
+from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source
 from search.store.sqlite import Snapshot, Store
 from search.store.status import skipped_groups, stored_files, tokens_beyond
 from search.store.vectors import missing_token_vectors
@@ -145,8 +145,7 @@ class Run:
             held = Folders.from_meta(meta)
             if held != self.folders:
                 raise InputError(
-                    f"the index in '{self.index}' is of {held.described}, not of {as_text(self.folders.paths)}. "
-                    "Give another --index, or --rebuild to put what you named in its place."
+                    f"the index in '{self.index}' is of {held.described}. Give another --index, or --rebuild."
                 )
             before = Source.from_dict(meta["source"])
             if (before.text_field, before.title_field) != (self.source.text_field, self.source.title_field):
@@ -273,18 +272,9 @@ class Run:
                     f"'{self.folder / name}' is gone or has no text; what the index holds of it stays as it was"
                     for name in self.away
                 ),
-                *self._annotations_that_lack(),
             ),
             **{name: self.counts[name] for name in _REPORTED},
         )
-
-    def _annotations_that_lack(self) -> Iterator[str]:
-        """What is to be said of passages that are new to annotators, once for a run that stored some."""
-        if self.counts["passages"]:
-            for one in Rows(self.connection).annotators():
-                if not one.complete:
-                    way = way_on(one, self.index)
-                    yield f"new passages have no annotations yet ({one.progress}); go on with: {way}"
 
 
 def renew_token_vectors(

@@ -33,14 +33,12 @@ from search.errors import (
     InputError,
     ReadError,
     SearchError,
-    quoted,
 )
 from search.files import PRIVATE_FOLDER, make_private, sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.options import BuildOptions, EncoderOptions, SourceOptions, StoreOptions, parts_of
 from search.records.reports import Progress, Report
-from search.store.annotating import annotators_of
 from search.store.database import carried_over, read_meta, reading, settle
 from search.store.files import (
     DATABASE,
@@ -55,7 +53,6 @@ from search.store.layout import check_place, is_index, is_own, place_for, stream
 from search.store.milvus.client import Address, Client
 from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
-from search.store.passages import way_on
 from search.store.segments import named_files
 from search.store.settings import Folders, Named, PassageSettings, Source, as_text
 from search.store.status import FileState, stored_files
@@ -98,7 +95,6 @@ def update(
         reasons = Counter(item.reason for item in skipped)
         raise InputError(nothing_to_index(Folders(folder, source.folders), reasons, is_index(index)))
     existed = index.exists()
-    lost = _annotated(index) if rebuild else ()
     make_private(index)
     try:
         with writer_lock(index):
@@ -135,10 +131,7 @@ def update(
         if error.errno and error.filename is None:  # a write that fails does not say where
             error.filename = str(index)
         raise
-    remarks = [
-        f"the annotations {one} went with the old index; make them again with: {way}" for one, way in lost
-    ]
-    return replace(report, notes=(*report.notes, *remarks), seconds=time.monotonic() - started)
+    return replace(report, seconds=time.monotonic() - started)
 
 
 def _sweep(index: Path) -> None:
@@ -148,17 +141,9 @@ def _sweep(index: Path) -> None:
             delete_leftovers(index, named_files(connection))
 
 
-def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
-    """The annotators of an index that is to be replaced, with what makes their annotations, if it can be read."""
-    try:
-        return tuple((one.progress, way_on(one, index)) for one in annotators_of(index))
-    except SearchError:
-        return ()
-
-
 _TOGETHER_MS = 300  # changes that follow each other so quickly are one
 _LOOK_UP_MS = 1000
-_LOOK_ANYWAY_SECONDS = 60.0  # because a network drive tells nothing
+_LOOK_ANYWAY = 60  # times without a change, because a network drive tells nothing
 
 
 def changes(folders: Folders, index: Path, stop: threading.Event | None = None) -> Iterator[None]:
@@ -173,25 +158,21 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
     """
     from watchfiles import DefaultFilter, watch
 
-    looked = -_LOOK_ANYWAY_SECONDS
+    watched = watch(
+        *filter(Path.is_dir, folders.paths),
+        watch_filter=DefaultFilter(ignore_paths=[index]),
+        debounce=_TOGETHER_MS,
+        rust_timeout=_LOOK_UP_MS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        ignore_permission_denied=True,
+    )
     try:
-        for changed in watch(
-            *filter(Path.is_dir, folders.paths),
-            watch_filter=DefaultFilter(ignore_paths=[index]),
-            debounce=_TOGETHER_MS,
-            rust_timeout=_LOOK_UP_MS,
-            yield_on_timeout=True,
-            stop_event=stop,
-            ignore_permission_denied=True,
-        ):
-            if changed or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:
+        for number, changed in enumerate(watched):
+            if changed or number % _LOOK_ANYWAY == 0:
                 yield
-                looked = time.monotonic()
     except OSError as error:
-        raise SearchError(
-            f"{as_text(folders.paths)} cannot be watched ({error}). Run `seewhy index` now and then instead, or allow "
-            "more watches (on Linux: sysctl fs.inotify.max_user_watches)."
-        ) from error
+        raise SearchError(f"{as_text(folders.paths)} cannot be watched ({error})") from error
 
 
 def asked_for(
@@ -263,29 +244,24 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
         return None
     if not (store or kept):
         if kind:
-            raise InputError("--store-index is of a server. Name it with --store milvus://HOST:PORT/NAME")
+            raise InputError("--store-index needs --store milvus://HOST:PORT/NAME")
         return None
     if kept and not store and not is_own(index):
         raise InputError(
-            f"the index in '{index}' may come from somebody else. If its passages may be sent to {kept.address}, add: "
-            f"--store {kept.address}"
+            f"the index in '{index}' may come from somebody else. To trust its server: --store {kept.address}"
         )
     if is_index(index) and not kept:
-        raise InputError(
-            f"the index in '{index}' is on this machine. Name another one for the server with --index, or delete it "
-            f"first: seewhy remove {quoted(index.name if is_own(index) else index)}"
-        )
+        raise InputError(f"the index in '{index}' is on this machine. Name another with --index")
     address = Address.parse(store or (kept.address if kept else ""))
     wanted = Server.new(address, kind or (kept.kind if kept else "FLAT"))
     if kept and not rebuild:
         if (wanted.address, wanted.kind) != (kept.address, kept.kind):
             raise InputError(
-                f"the index in '{index}' is on {kept.address}, of the kind {kept.kind}. To stream all of it to "
-                f"{wanted.address}, of the kind {wanted.kind}, add --rebuild"
+                f"the index in '{index}' is on {kept.address} ({kept.kind}). To move it: --rebuild"
             )
         return kept
     if not rebuild and Client(address).target(address.name):
-        raise InputError(f"{address} holds an index already. To put this one in its place, add --rebuild")
+        raise InputError(f"{address} holds an index already. To replace it: --rebuild")
     return wanted
 
 
@@ -310,16 +286,15 @@ def move(index: Path, named: Named) -> Path:
     old, new = Folders.from_meta(meta), Folders.of(named)
     if old.names != new.names:
         raise InputError(
-            f"the index in '{index}' is of {old.described}; what they have in common may move, but under it each keeps "
-            f"its name. Index what there is now: seewhy index {new.typed}"
+            f"the index is of {old.described}; under what they have in common each keeps its name"
         )
     usual = is_own(index) and place_for(old, None) == index
     with writer_lock(index), writing(index / DATABASE) as writer:
         same, files = _same(index, new)
         if same < _LEAST * files:
             raise InputError(
-                f"{same:,} of {files:,} files of the index in '{index}' are in {new.described} as they were indexed: "
-                f"that is another folder. Index it with: seewhy index {new.typed}"
+                f"{new.described} is another: {same:,} of {files:,} files are as indexed. "
+                f"Index it: seewhy index {new.typed}"
             )
         writer.put_meta(root=str(new.root))
     place = place_for(new, None) if usual else index

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from search.errors import IdMissing, IndexDamaged, quoted
+from search.errors import IdMissing, IndexDamaged
 from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention, NamedDocument
 from search.records.shown import Spans
@@ -266,13 +266,6 @@ def _annotation(passage: int, values: str, spans: str) -> Annotation:
     return Annotation(passage, json.loads(values), tuple(Mention(**span) for span in json.loads(spans)))
 
 
-def way_on(annotator: Annotator, index: Path | None = None) -> str:
-    """The command that annotates what lacks an annotation, as far as it is known.
-
-    Args:
-        index: to be named in it; None where that is done elsewhere.
-    """
-    command = annotator.made_with.get(COMMAND)
-    if not command:
-        return "the command that made them"
-    return f"{command} --index {quoted(index)}" if index else str(command)
+def way_on(annotator: Annotator) -> str:
+    """The command that annotates what lacks an annotation, as far as it is known."""
+    return str(annotator.made_with.get(COMMAND) or "the command that made them")

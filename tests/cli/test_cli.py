@@ -84,7 +84,7 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ("args", "code", "message"),
     [
         (["index", "no-such-folder"], 1, "the folder 'no-such-folder' does not exist"),
-        (["index", "BINARIES"], 1, "everything was left out (2 binary)"),
+        (["index", "BINARIES"], 1, "(left out: 2 binary)"),
         (["query", "key", "--index", "nope"], 1, "there is no index 'nope'. Choose with --index one of: notes"),
         (["index", "NOTES", "--index", "new", "--model", "no-such-model", "--offline"], 1, "no model 'no-such-model'"),
         (["query", "key", "-k", "0"], 2, "'-k': Input should be greater than or equal to 1. Help: seewhy query -"),

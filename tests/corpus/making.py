@@ -23,14 +23,15 @@ def pdf(
     bookmarks: Sequence[tuple[str, int]] = (),
     pictures: Sequence[int] = (),
     encrypted: bool = False,
-    annotations: Sequence[str] = (),
+    filled_in: str = "",
 ) -> bytes:
     """A PDF: for each page its lines, "" for a gap; bookmarks as words and page from 0; pages with pictures.
 
-    Every page has the `annotations`, entries of their dictionaries.
+    Every page has a field of a form in which `filled_in` stands.
     """
-    noted = " ".join(f"<< /Type /Annot /Rect [9 9 99 99] {entries} >>" for entries in annotations)
     n = len(pages)
+    look = f"/AP << /N {7 + 2 * n + len(bookmarks)} 0 R >>"
+    noted = f"<< /Type /Annot /Subtype /Widget /FT /Tx /Rect [9 9 99 99] {look} >>" if filled_in else ""
     first_page, first_mark = 7, 7 + 2 * n
     kids = " ".join(f"{first_page + 2 * i} 0 R" for i in range(n))
     objects = {
@@ -65,6 +66,11 @@ def pdf(
         beside += f" /Prev {number - 1} 0 R" if i else ""
         to = f"[{first_page + 2 * page} 0 R /Fit]"
         objects[number] = f"<< /Title ({words}) /Parent 4 0 R /Dest {to}{beside} >>".encode()
+    if filled_in:
+        objects[last + 1] = _stream(
+            f"BT /F 10 Tf 2 2 Td ({filled_in}) Tj ET".encode(),
+            "/Type /XObject /Subtype /Form /BBox [0 0 90 90] /Resources << /Font << /F 3 0 R >> >>",
+        )
     extra = "/Info 5 0 R"
     if encrypted:
         objects[max(objects) + 1] = (
