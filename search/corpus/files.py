@@ -50,7 +50,6 @@ class Reason:
 
     # Decided while a PDF, an Office file or a book is taken apart.
     ENCRYPTED = "encrypted"
-    TOO_LARGE_UNPACKED = "too large when unpacked"
     TOO_SLOW = "took too long"
     OUT_OF_MEMORY = "needs too much memory"
     CRASHED = "crashed its reader"
@@ -64,7 +63,6 @@ MAX_BYTES = 64 * 2**20
 
 # Windows has neither; nor has it pipes and devices among its files.
 _CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-_AT_ONCE = 2**20
 
 _REFUSALS = {
     errno.ELOOP: Reason.SYMBOLIC_LINK,
@@ -139,17 +137,13 @@ def regular_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
         OSError: with `errno` ELOOP for a symbolic link, EINVAL for anything else that is no regular file,
             EFBIG for one that is too large, and whatever the system says.
     """
-    with open(path, "rb", buffering=0, opener=_opened) as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
+    with open(path, "rb", opener=_opened) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "Not a regular file", str(path))
-        parts, left, at_once = list[bytes](), max_bytes + 1, status.st_size + 1
-        while left > 0 and (part := stream.read(min(left, at_once))):
-            parts.append(part)
-            left, at_once = left - len(part), _AT_ONCE
-    if left <= 0:
+        raw = stream.read(max_bytes + 1)
+    if len(raw) > max_bytes:
         raise OSError(errno.EFBIG, f"More than {max_bytes:,} bytes", str(path))
-    return b"".join(parts)
+    return raw
 
 
 def _opened(path: str, flags: int) -> int:
@@ -196,25 +190,18 @@ DOCUMENT_KINDS = frozenset("pdf docx pptx xlsx epub notebook".split())
 EXTRA = "documents"
 PACKAGES = {"pdf": "pypdfium2", "docx": "mammoth", "pptx": "pptx", "xlsx": "openpyxl"}
 
-# Those that are not read, and as what they can be saved.
-_SAVE_AS = {".doc": "docx", ".odt": "docx", ".rtf": "docx", ".pages": "docx", ".ppt": "pptx", ".odp": "pptx"}
-_SAVE_AS |= {".xls": "xlsx", ".xlsb": "xlsx", ".ods": "xlsx", ".numbers": "xlsx"}
+# Those that are not read.
+_OTHER_DOCUMENTS = ".doc .odt .rtf .pages .ppt .odp .xls .xlsb .ods .numbers".split()
 
-# Pictures, sound, film and fonts; archives and disc images; programs and what compilers leave; data,
-# models and encrypted files.
+# Pictures, sound, film and fonts; archives; programs; data. Of others it is seen when they are read.
 _BINARIES = frozenset(
     """
-        .png .jpg .jpeg .gif .bmp .svg .ico .icns .tif .tiff .webp .avif .heic .psd .ai .xcf .nef .dng
+        .png .jpg .jpeg .gif .bmp .svg .ico .tif .tiff .webp .heic .psd .ai .ps .eps .djvu .ttf .otf .woff
         .mp3 .wav .flac .ogg .opus .m4a .aac .wma .mid .mp4 .m4v .mov .avi .mkv .webm .wmv .mpg .mpeg
-        .ttf .otf .woff .woff2 .eot
-
-        .zip .gz .tgz .bz2 .xz .zst .lz4 .7z .rar .tar .jar .war .whl .egg .deb .rpm .apk .iso .dmg .img
-
-        .exe .dll .so .dylib .a .o .obj .lib .bin .class .pyc .pyd .wasm .pdb
-
-        .db .sqlite .sqlite3 .mdb .parquet .feather .arrow .npy .npz .pkl .pickle .joblib .h5 .hdf5 .rds
-        .pt .pth .ckpt .safetensors .onnx .tflite .gguf .faiss .gpg .age .blend .stl .dwg .mo .pcap
-        .mobi .azw3 .djvu .ps .eps .msg
+        .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .jar .whl .deb .rpm .apk .iso .dmg .img
+        .exe .dll .so .dylib .a .o .obj .lib .bin .class .pyc .wasm
+        .db .sqlite .sqlite3 .parquet .feather .arrow .npy .npz .pkl .pickle .joblib .h5 .hdf5
+        .pt .pth .ckpt .safetensors .onnx .gguf .faiss .gpg .mobi .msg
     """.split()
 )
 
@@ -261,8 +248,8 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
     kind = _KIND_OF_SUFFIX.get(suffix)
     if kind in DOCUMENT_KINDS and kind not in readable:
         return Reason.NEEDS_EXTRA, ""
-    if suffix in _SAVE_AS:
-        return Reason.DOCUMENT_FORMAT, f"not read; save it as .{_SAVE_AS[suffix]}"
+    if suffix in _OTHER_DOCUMENTS:
+        return Reason.DOCUMENT_FORMAT, "not read; save it as .docx, .pptx or .xlsx"
     return (Reason.BINARY, "") if suffix in _BINARIES else None
 
 

@@ -189,14 +189,14 @@ def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
     """A notebook of format 4. Pictures and raw cells are left out, and all but the beginning of a long output.
 
     Raises:
-        ReadError: "damaged" or "too large when unpacked".
+        ReadError: "damaged" or "too large".
     """
     content = json.loads(raw)
     if "cells" not in content:
         raise ReadError(path, Reason.DAMAGED, "it is no notebook of format 4")
     writing = Writing(path, "notebook")
     for cell in content["cells"]:
-        writing.page(runs_on=True)
+        writing.page()
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             _write_markdown(writing, source)

@@ -10,9 +10,9 @@ import io
 import posixpath
 import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
 from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -46,8 +46,8 @@ def _properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, str]]:
     except (KeyError, ElementTree.ParseError):
         return "", {}
     values = {_local(element): element.text or "" for element in root}
-    metadata = {name: values.get(name, "") for name in ("subject", "keywords", "description")}
-    metadata |= {name: values.get(name, "") for name in ("created", "modified")}
+    names = ("subject", "keywords", "description", "created", "modified")
+    metadata = {name: values.get(name, "") for name in names}
     return values.get("title", ""), {"author": values.get("creator", ""), **metadata}
 
 
@@ -103,10 +103,8 @@ def pptx(path: str, raw: bytes) -> list[Document | Skipped]:
 
 
 def _write_shape(writing: Writing, shape: Any) -> None:
-    from pptx.enum.shapes import MSO_SHAPE_TYPE, PP_PLACEHOLDER
+    from pptx.enum.shapes import MSO_SHAPE_TYPE
 
-    if shape.is_placeholder and shape.placeholder_format.type == PP_PLACEHOLDER.SLIDE_NUMBER:
-        return
     if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
         for each in shape.shapes:
             _write_shape(writing, each)
@@ -160,19 +158,12 @@ def _is_header(line: Any) -> bool:
 
 
 def _shown(cell: Any) -> str:
-    """A cell's value as text: dates as ISO 8601, shares as percentages."""
+    """A cell's value as text, shares as percentages."""
     value = cell.value
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, (int, float)):
-        if "%" in (cell.number_format or ""):
-            return format(value * 100, _DIGITS) + "%"
-        return format(value, _DIGITS) if isinstance(value, float) else str(value)
-    if isinstance(value, datetime) and value.time() == time():
-        value = value.date()
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    return str(value) if isinstance(value, (str, timedelta)) else ""
+    if isinstance(value, float):
+        is_share = "%" in (cell.number_format or "")
+        return format(100 * value, _DIGITS) + "%" if is_share else format(value, _DIGITS)
+    return "" if value is None else str(value).removesuffix(" 00:00:00")
 
 
 _CHAPTERS = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
@@ -212,16 +203,12 @@ def _spine(folder: str, book: ElementTree.Element) -> Iterator[str]:
 
 
 def _book_properties(book: ElementTree.Element) -> tuple[str, dict[str, str]]:
-    title, metadata = "", dict[str, str]()
+    said = defaultdict[str, list[str]](list)
     for item in book.iter():
-        name, value = _local(item), (item.text or "").strip()
-        if "purl.org/dc/elements" not in item.tag or not value:
-            continue
-        if name == "title":
-            title = title or value
-        elif key := _BOOK_METADATA.get(name):
-            metadata[key] = f"{metadata[key]}, {value}" if key in metadata else value
-    return title, metadata
+        if "purl.org/dc/elements" in item.tag:
+            said[_local(item)].append((item.text or "").strip())
+    metadata = {key: ", ".join(filter(None, said[name])) for name, key in _BOOK_METADATA.items()}
+    return next(iter(said["title"]), ""), metadata
 
 
 def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_title: str) -> bool:

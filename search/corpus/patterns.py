@@ -82,13 +82,10 @@ class Patterns:
         by_name = [pattern.parts[0].pattern for pattern in parsed if pattern.by_name and pattern.parts[0]]
         self._any_name = re.compile("|".join(by_name) or _NOTHING)
         self._by_path = [pattern for pattern in parsed if not pattern.by_name]
-        self._for_files = not all(pattern.folders_only for pattern in parsed)
 
     def verdict(self, path: str) -> bool | None:
         """Whether the last line that matches `path` itself ignores it; None if no line matches."""
         is_folder = path.endswith("/")
-        if not is_folder and not self._for_files:
-            return None
         names = path.removesuffix("/").split("/")
         if not self._any_name.match(names[-1]) and not any(p.matches(names) for p in self._by_path):
             return None

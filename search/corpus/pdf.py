@@ -58,7 +58,7 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     a password is read, whatever else it forbids.
 
     Raises:
-        ReadError: "damaged", "encrypted", "no text" or "too large when unpacked".
+        ReadError: "damaged", "encrypted", "no text" or "too large".
     """
     import pypdfium2
 
@@ -75,22 +75,14 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
         raise ReadError(path, Reason.NO_TEXT, "a scan can be read once OCR has added the text")
     writing = Writing(path, "pdf")
     headings = _bookmarks(document, len(pages))
-    before = ""
     for number, lines in enumerate(undivided(told_apart(pages))):
-        page = list(_paragraphs(lines))
-        body = [paragraph for paragraph in page if not paragraph.running]
-        runs_on = bool(body) and _goes_on(before, body[0].text)
-        writing.page(runs_on)
-        if runs_on:
-            page[page.index(body[0])] = replace(body[0], line_ends=1)
-        _write(writing, page, headings.get(number, ()))
-        before = body[-1].text if body else before
+        writing.page()
+        _write(writing, list(_paragraphs(lines)), headings.get(number, ()))
     said = document.get_metadata_dict()
     metadata = {ours: said.get(theirs, "") for theirs, ours in _METADATA.items()}
     dates = {ours: _DATE.match(said.get(theirs, "")) for theirs, ours in _DATES.items()}
     metadata |= {name: "-".join(date.groups()) for name, date in dates.items() if date}
-    # The first bookmark is a chapter, not the title.
-    found = writing.done(said.get("Title", ""), metadata, titled_by_heading=False)
+    found = writing.done(said.get("Title", ""), metadata)
     if not pictures:
         return [found]
     left_out = f"{len(pictures)} of {len(pages)} pages, the first is page {pictures[0]}"
@@ -142,7 +134,7 @@ def _box(text_page: Any, at: int) -> tuple[float, float, float, float]:
 
 
 def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
-    """Page, from 0 -> its bookmarks in order, as level (from 1) and words."""
+    """Page, from 0 -> its bookmarks in order, as level and words; 1 would be the level of the whole's title."""
     import pypdfium2
 
     bookmarks: dict[int, list[tuple[int, str]]] = {}
@@ -152,7 +144,7 @@ def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
             page = None if target is None else target.get_index()
             words = one_line(clean(bookmark.get_title()))
             if page is not None and 0 <= page < n_pages and words:
-                bookmarks.setdefault(page, []).append((bookmark.level + 1, words))
+                bookmarks.setdefault(page, []).append((bookmark.level + 2, words))
     except (pypdfium2.PdfiumError, ValueError):
         pass  # headings are a help; without them the text is the same
     return bookmarks
@@ -176,11 +168,6 @@ def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tupl
         for level, words in at.get(number, ()):
             writing.section(words, level)
         writing.add(paragraph.text, paragraph.line_ends, is_mark=paragraph.running)
-
-
-def _goes_on(before: str, after: str) -> bool:
-    """Whether a page begins within the sentence that the one before ended with."""
-    return (before[-1:].islower() or before[-1:] in (",", ";")) and after[:1].islower()
 
 
 def _folded(words: str) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from search.corpus.markup import EMPHASIS, WITHIN, Marks
 from search.corpus.text import Heading, file_document, line_starts, one_line, sections, unix_lines
-from search.records.documents import Document, Section
+from search.records.documents import Document
 
 _MARKUP = re.compile(
     rf"""
@@ -44,26 +43,16 @@ _LITERAL = re.compile(r"^(?!\s*\.\. ).*::\s*$|^\s*\.\. (?:code|code-block|source
 def document(path: str, text: str) -> Document:
     """One reStructuredText file.
 
-    The header (see `fields_at`) lies outside all sections; where it stands below the document's title, so does that
-    title. The title is the header's Title, as "PEP 8: ..." where it also has a PEP number, else the first heading,
-    else the file's stem.
+    The header (see `fields_at`) lies outside all sections. The title is the header's Title, as "PEP 8: ..." where it
+    also has a PEP number, else the first heading, else the file's stem.
     """
     starts = [*line_starts(text), len(text)]
     source = unix_lines(text).split("\n")
-    metadata, body = fields_at(source, _next_filled(source, 0))
-    body = body if metadata else 0
-    titles = list(_titles(source, body))
-    before: tuple[Section, ...] = ()
-    if not metadata and titles:
-        metadata, after = fields_at(source, _next_filled(source, titles[0].after))
-        if metadata:
-            if text[: starts[titles[0].first]].strip():
-                before = (Section(0, starts[titles[0].first]),)
-            titles[0] = _Title(after, after, titles[0].level, titles[0].words)
-            body = after
-    headings = [Heading(starts[title.first], title.level, title.words) for title in titles]
+    metadata, after = fields_at(source, _next_filled(source, 0))
+    body = after if metadata else 0
+    headings = list(_headings(source, body, starts))
     title = _title(metadata) or next((heading.words for heading in headings), "")
-    parts = before + sections(headings, starts[body], len(text))
+    parts = sections(headings, starts[body], len(text))
     marks = _marks(text, source, starts).offsets()
     return file_document(path, "rst", text, title, sections=parts, metadata=metadata, marks=marks)
 
@@ -109,17 +98,7 @@ def _next_filled(source: Sequence[str], number: int) -> int:
     return next((later for later in range(number, len(source)) if source[later].strip()), len(source))
 
 
-@dataclass(frozen=True)
-class _Title:
-    """A section's title: its first line (from 0, a line above it included) and the line after it."""
-
-    first: int
-    after: int
-    level: int
-    words: str
-
-
-def _titles(source: Sequence[str], body: int) -> Iterator[_Title]:
+def _headings(source: Sequence[str], body: int, starts: Sequence[int]) -> Iterator[Heading]:
     """The titles: lines with a line of punctuation below, or above and below, that are as long, not further in."""
     styles: list[str] = []
     done = body
@@ -138,9 +117,8 @@ def _titles(source: Sequence[str], body: int) -> Iterator[_Title]:
         done = number + 1
         marks = Marks(words)
         marks.inline(_MARKUP)
-        yield _Title(
-            number - 1 - over, done, styles.index(style) + 1, one_line(marks.stripped()) or one_line(words)
-        )
+        plain = one_line(marks.stripped()) or one_line(words)
+        yield Heading(starts[number - 1 - over], styles.index(style) + 1, plain)
 
 
 _RFC2822 = re.compile(r"([!-9;-~]+):(?:[ \t]+(.*))?$")

@@ -194,10 +194,6 @@ _DELIMITERS = ",\t;|"
 
 _SAMPLE = 2**14  # characters of a line that the delimiter is told from
 
-_MOST_STRAY = (
-    100  # quotes that are never closed; one more costs the rest of the file, as each is looked for to its end
-)
-
 # Between the columns of a file that has but one: a character that is not in it.
 _NO_DELIMITER = "\x1f"
 
@@ -238,42 +234,25 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
     """The rows of the file that are not blank: cells, first and last line, what is wrong with it."""
     if csv.field_size_limit() < _LONGEST_CELL:
         csv.field_size_limit(_LONGEST_CELL)
-    delimiter, spaced = _dialect(lines)
-    done = stray = 0
-    while done < len(lines):
-        reader = csv.reader(lines[done:], delimiter=delimiter, skipinitialspace=spaced)
-        start = done
-        while True:
-            first = start + reader.line_num + 1
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                yield [], first, start + reader.line_num, str(error)
-                continue
-            last = start + reader.line_num
-            if last == len(lines) and last > first and _is_open(lines[first - 1 : last]):
-                # One stray quote has swallowed the rest of the file: give up its line, not the rest.
-                last = first if stray < _MOST_STRAY else last
-                stray += 1
-                yield [], first, last, "a quote is opened and never closed"
-                done = last
-                break
+    reader = csv.reader(lines, delimiter=_delimiter(lines), skipinitialspace=True)
+    while True:
+        first = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield [], first, reader.line_num, str(error)
+        else:
             if len(cells) > 1 or any(cell.strip() for cell in cells):
-                yield cells, first, last, ""
+                yield cells, first, reader.line_num, ""
 
 
-def _is_open(lines: list[str]) -> bool:
-    return sum(line.count('"') for line in lines) % 2 == 1
+def _delimiter(lines: list[str]) -> str:
+    """The delimiter that cuts most of the first rows into as many cells as the header, of those the one with most.
 
-
-def _dialect(lines: list[str]) -> tuple[str, bool]:
-    """The delimiter, and whether a space follows it that is no part of the cell.
-
-    The delimiter is the one that cuts most of the first rows into as many cells as the header, and
-    of those the one that gives the most cells. csv.Sniffer is not asked: it takes apostrophes for
-    quotes and letters for delimiters, and then cuts prose to pieces without a word.
+    csv.Sniffer is not asked: it takes apostrophes for quotes and letters for delimiters, and then cuts prose to pieces
+    without a word.
     """
     sample = [line[:_SAMPLE] for line in lines[:_LOOKED_AT]]
 
@@ -287,7 +266,4 @@ def _dialect(lines: list[str]) -> tuple[str, bool]:
         return widths.count(widths[0]) / len(widths), widths[0]
 
     delimiter = max(_DELIMITERS, key=consistency)
-    if not any(consistency(delimiter)):
-        return _NO_DELIMITER, False
-    header = next((line for line in sample if line.strip()), "")
-    return delimiter, 0 < header.count(delimiter) == header.count(delimiter + " ")
+    return delimiter if any(consistency(delimiter)) else _NO_DELIMITER

@@ -93,7 +93,7 @@ def one_line(words: str) -> str:
 
 
 def json_values(value: Any, levels: int = DEEPEST) -> Any:
-    """A copy of a mapping that JSON can hold: dates as ISO 8601, sets as lists, keys as strings.
+    """A copy of a mapping that JSON can hold: dates as ISO 8601, keys as strings.
 
     Raises:
         ValueError: if it holds a number of thousands of digits, or is nested more than 50 deep.
@@ -112,8 +112,6 @@ def json_values(value: Any, levels: int = DEEPEST) -> Any:
         return {whole_characters(str(key)): json_values(item, levels - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_values(item, levels - 1) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted((json_values(item, levels - 1) for item in value), key=str)
     return whole_characters(str(value))
 
 

@@ -73,13 +73,8 @@ def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
 def _first_level(root: Path) -> _Level:
     try:
         return _Level("", str(root), BUILT_IN)
-    except FileNotFoundError:
-        problem = "does not exist; check the spelling, or mount the drive it is on"
-    except NotADirectoryError:
-        problem = f"is not a folder; name the folder that holds it, '{root.parent}'"
     except OSError as error:
-        problem = f"cannot be listed ({error.strerror}); check its permissions, or the drive it is on"
-    raise InputError(f"{root} {problem}")
+        raise InputError(f"the folder '{root}' cannot be listed: {error.strerror}") from None
 
 
 def _walk(first: _Level, filters: _Filters) -> Iterator[SourceFile | Skipped]:

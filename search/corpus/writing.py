@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from search.corpus.files import MAX_BYTES, Reason, file_stem
 from search.corpus.text import Heading, line_map, one_line, sections, whole_characters
 from search.errors import ReadError
-from search.records.documents import Document, Section
+from search.records.documents import Document
 
 # No characters of a text: controls but tab and line end, and what Unicode sets aside for programs.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 _LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 
 # What programs write where nobody gave a title.
-_NO_TITLE = frozenset(
-    "untitled|(anonymous)|(unspecified)|powerpoint presentation|microsoft word document|title".split("|")
-)
-_MADE_BY = re.compile(r"(?:Microsoft (?:Office )?(?:Word|PowerPoint|Excel)) - ", re.IGNORECASE)
+_NO_TITLE = ("untitled", "(anonymous)", "(unspecified)", "powerpoint presentation", "title")
+_MADE_BY = re.compile(r"\A(?:Microsoft (?:Office )?(?:Word|PowerPoint|Excel)) - ", re.IGNORECASE)
 
 
 class Writing:
@@ -37,12 +33,11 @@ class Writing:
         self._length = 0
         self._headings: list[Heading] = []
         self._pages: list[int] = []
-        self._breaks: list[int] = []
         self._marks: list[int] = []
         self._tables: list[int] = []
         self._start = 0  # of the last piece
-        # What begins with the next piece: pages, a section in any case, and headings as (level, words).
-        self._next_pages, self._next_break = 0, False
+        # What begins with the next piece: pages, and headings as (level, words).
+        self._next_pages = 0
         self._next_headings: list[tuple[int, str]] = []
 
     def add(self, piece: str, line_ends: int, is_mark: bool = False) -> bool:
@@ -51,7 +46,7 @@ class Writing:
         One that a reader does not read with the others, as the number of a page, is a mark.
 
         Raises:
-            ReadError: "too large when unpacked".
+            ReadError: "too large".
         """
         piece = "\n".join(line.rstrip(" \t") for line in clean(piece).split("\n")).strip("\n")
         if not piece.strip():
@@ -61,12 +56,10 @@ class Writing:
         self._start = start = self._length + (line_ends if self._length else 0)
         self._length += len(piece)
         if self._length > MAX_BYTES:
-            detail = f"its text has more than {MAX_BYTES:,} characters"
-            raise ReadError(self._path, Reason.TOO_LARGE_UNPACKED, detail)
+            raise ReadError(self._path, Reason.TOO_LARGE, f"its text has more than {MAX_BYTES:,} characters")
         self._pages += [start] * self._next_pages
         self._headings += [Heading(start, level, words) for level, words in self._next_headings]
-        self._breaks += [start] * self._next_break
-        self._next_pages, self._next_break, self._next_headings = 0, False, []
+        self._next_pages, self._next_headings = 0, []
         self._pieces.append(piece)
         self._marks += (start, self._length) if is_mark else ()
         return True
@@ -101,27 +94,21 @@ class Writing:
         """What comes next stands under a heading that the text need not hold; "" for under none."""
         self._next_headings.append((level, one_line(clean(words))))
 
-    def page(self, runs_on: bool = False) -> None:
-        """What comes next stands on another page.
-
-        It is a section of its own, so that no passage stands on two pages, unless the text runs on.
-        """
+    def page(self) -> None:
+        """What comes next stands on another page."""
         self._next_pages += 1
-        self._next_break = self._next_break or not runs_on
 
-    def done(
-        self, title: str = "", metadata: Mapping[str, Any] | None = None, titled_by_heading: bool = True
-    ) -> Document:
-        """The document. Without a `title` the first heading of level 0 or 1 is its title, if that may be."""
+    def done(self, title: str = "", metadata: Mapping[str, Any] | None = None) -> Document:
+        """The document. Without a `title` the first heading of level 0 or 1 is its title."""
         text = "".join(self._pieces)
-        headings = (h.words for h in self._headings if h.level <= 1 and h.words and titled_by_heading)
+        headings = (h.words for h in self._headings if h.level <= 1 and h.words)
         return Document(
             path=self._path,
             kind=self._kind,
             text=text,
             title=real_title(title) or next(headings, "") or file_stem(self._path),
             lines=line_map(text),
-            sections=tuple(_cut(sections(self._headings, 0, len(text)), self._breaks)),
+            sections=sections(self._headings, 0, len(text)),
             metadata=metadata_values(metadata or {}),
             pages=(*self._pages, *[len(text)] * self._next_pages),
             marks=tuple(self._marks),
@@ -133,14 +120,6 @@ def metadata_values(metadata: Mapping[str, Any]) -> dict[str, str]:
     """The values as lines of text, without the empty ones."""
     values = {name: one_line(clean(str(value or ""))) for name, value in metadata.items()}
     return {name: value for name, value in values.items() if value}
-
-
-def _cut(whole: Iterable[Section], breaks: Sequence[int]) -> Iterator[Section]:
-    """The sections, cut at offsets where something else begins under the same headings."""
-    for section in whole:
-        inside = breaks[bisect_right(breaks, section.start) : bisect_left(breaks, section.end)]
-        for start, end in pairwise([section.start, *inside, section.end]):
-            yield Section(start, end, section.trail)
 
 
 def row(cells: Iterable[str]) -> str:
@@ -160,6 +139,5 @@ def real_title(title: str) -> str:
         >>> real_title("Microsoft Word - Report.doc"), real_title("Untitled")
         ('Report.doc', '')
     """
-    title = one_line(clean(title))
-    title = _MADE_BY.sub("", title, count=1) if _MADE_BY.match(title) else title
+    title = _MADE_BY.sub("", one_line(clean(title)))
     return "" if title.lower() in _NO_TITLE else title

@@ -144,7 +144,7 @@ def test_sheets_rows_and_values(document: Read) -> None:
         (
             ("People",),
             "Name\tBorn\tShare\tKeys\nAda\t1915-12-10\t12.5%\t3\n\n"
-            "two lines\t2020-01-02T03:04:00\t3\tTRUE\n\t03:04:00\t0.3\n\n",
+            "two lines\t2020-01-02 03:04:00\t3\tTrue\n\t03:04:00\t0.3\n\n",
         ),
         (("Far",), "\t\there"),
     ]

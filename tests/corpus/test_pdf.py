@@ -65,17 +65,6 @@ def test_bookmarks_are_headings(document: Read) -> None:
     ]
 
 
-def test_a_page_is_a_section_unless_its_sentence_runs_on(document: Read) -> None:
-    pages = [["Heading", "", "A sentence."], ["This one goes"], ["on and on."], ["End."]]
-    found = document("a.pdf", pdf(pages, bookmarks=[("Heading", 0)]))
-    assert outline(found) == [
-        (("Heading",), "Heading\n\nA sentence.\n\n"),
-        (("Heading",), "This one goes\non and on.\n\n"),
-        (("Heading",), "End."),
-    ]
-    assert len(found.pages) == 4
-
-
 def marks(document: Document) -> list[str]:
     pairs = zip(document.marks[::2], document.marks[1::2], strict=True)
     return [document.text[start:end] for start, end in pairs]
@@ -91,9 +80,6 @@ def test_heads_and_feet_of_pages_are_marks(document: Read) -> None:
     assert marks(found) == [
         mark for n in range(4) for mark in (f"Night {rows[n][0]} {n}", "A Tale", f"Page {n} of 9")
     ]
-    # The sentence that runs on is not cut at the end of the page.
-    assert [section.trail for section in found.sections] == [()] * 4
-    assert "A Tale\nwent down" in found.text
     assert marks(document("b.pdf", pdf([["A Tale", "", row] for row in rows[:2]]))) == []
 
 

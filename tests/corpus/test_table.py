@@ -94,19 +94,12 @@ def test_a_title_is_the_text_of_a_row_without_one() -> None:
     assert [item.path for item in items if isinstance(item, Skipped)] == ["t.csv#2"]
 
 
-def test_a_stray_quote_costs_one_row() -> None:
-    items = rows('id,text\n1,fine\n2,"open\n3,also fine\n4,fine too\n')
-    assert [item.text if isinstance(item, Document) else item for item in items] == [
+def test_a_quote_that_is_never_closed_takes_in_the_rest() -> None:
+    found = rows('id,text\n1,fine\n2,"open\n3,also fine\n4,fine too\n')
+    assert [item.text for item in found if isinstance(item, Document)] == [
         "fine",
-        Skipped("t.csv#2", "damaged", "line 3: a quote is opened and never closed"),
-        "also fine",
-        "fine too",
+        "open\n3,also fine\n4,fine too\n",
     ]
-
-
-def test_stray_quotes_are_given_up_at_some_point() -> None:
-    """Each of these lines opens a quote that the others keep open to the end."""
-    assert len(rows("x,text\n" + 'a"b,"c\n' * 500 + 'a"b')) == 101
 
 
 def test_odd_headers_and_widths() -> None:

@@ -79,12 +79,11 @@ def test_sections_cover_everything_once(items: list[tuple[int, int]]) -> None:
     assert all(one.end == two.start and one.start < one.end for one, two in pairwise(found))
 
 
-def test_dates_sets_keys_and_odd_numbers() -> None:
+def test_dates_keys_and_odd_numbers() -> None:
     values = {
         1: datetime.date(2024, 2, 29),
         "at": datetime.datetime(2024, 2, 29, 12, 30),
         "clock": datetime.time(7, 5),
-        "tags": {"b", "a"},
         "nested": {"pair": (1, 2.5), None: True},
         "odd": [float("nan"), float("inf")],
         "raw": b"\x00",
@@ -94,7 +93,6 @@ def test_dates_sets_keys_and_odd_numbers() -> None:
         "1": "2024-02-29",
         "at": "2024-02-29T12:30:00",
         "clock": "07:05:00",
-        "tags": ["a", "b"],
         "nested": {"pair": [1, 2.5], "None": True},
         "odd": ["nan", "inf"],
         "raw": "b'\\x00'",

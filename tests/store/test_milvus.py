@@ -328,7 +328,7 @@ def test_the_commands(run: Run, notes: Path, tiny_model: Path, milvus: str) -> N
     assert milvus in run("status")[1]
     assert "notes" in run("list")[1]
     assert run("index", notes, "--store-index", "HNSW")[0] == 1
-    assert "add --rebuild" in run("index", notes, "--store", f"{milvus}2")[2]
+    assert "To move it: --rebuild" in run("index", notes, "--store", f"{milvus}2")[2]
     for command in (
         ("check",), ("duplicates",), ("why-not", "key", "keys.md"), ("check", "--repair"),
     ):  # fmt: skip
