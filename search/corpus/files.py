@@ -18,8 +18,6 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from posixpath import splitext
 
-from search.errors import OptionalDependency
-
 
 class Reason:
     """The short phrases that everything left out is counted by. They are shown to people as they stand."""
@@ -187,7 +185,6 @@ _CODE_NAMES = """
 
 # Kinds that are read in a child process, and the packages of the extra `documents` that some of them need.
 DOCUMENT_KINDS = frozenset("pdf docx pptx xlsx epub notebook".split())
-EXTRA = "documents"
 PACKAGES = {"pdf": "pypdfium2", "docx": "mammoth", "pptx": "pptx", "xlsx": "openpyxl"}
 
 # Those that are not read.
@@ -256,13 +253,3 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
 def readable() -> frozenset[str]:
     """The kinds of documents that can be read here and now."""
     return DOCUMENT_KINDS - {kind for kind, package in PACKAGES.items() if find_spec(package) is None}
-
-
-def require(kind: str, path: str) -> None:
-    """
-    Raises:
-        OptionalDependency: the package for a kind is missing.
-    """
-    package = PACKAGES.get(kind)
-    if package and find_spec(package) is None:
-        raise OptionalDependency(package, EXTRA, f"reading '{path}'")

@@ -33,7 +33,6 @@ from search.corpus.files import (
     kind_of,
     refusal,
     regular_bytes,
-    require,
 )
 from search.corpus.text import decode, file_document
 from search.errors import ReadError
@@ -107,11 +106,9 @@ def documents(
         ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or
             "no such column", and for PDF, Office files and EPUB those of `Reader.parse`. Raised while
             iterating; "no text" after the last record.
-        OptionalDependency: the file needs the extra `documents`; `walk` leaves such files out.
     """
     path, kind = file.path, kind_of(file.path)
     if kind in DOCUMENT_KINDS:
-        require(kind, path)
         if not contents.raw:
             raise ReadError(path, Reason.EMPTY)
         items = own_reader().parse(kind, path, contents.raw)
