@@ -42,6 +42,7 @@ _FULL = 0.8
 _FEWEST_CHARACTERS = 25
 
 _ITEM = re.compile(r"[•‣▪◦●○■□–—*-] |\(?(?:\d{1,3}|[a-zA-Z])[.)] ")
+_PAGE_LEVEL = 99  # of a page that is a section of its own, below all headings
 # Heads and feet of pages stand in so many rows from above or below, and on so many pages at least.
 _OUTER_ROWS = 3
 _FEWEST_RUNNING = 3
@@ -75,9 +76,15 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
         raise ReadError(path, Reason.NO_TEXT, "a scan can be read once OCR has added the text")
     writing = Writing(path, "pdf")
     headings = _bookmarks(document, len(pages))
+    before: list[str] = []
     for number, lines in enumerate(undivided(told_apart(pages))):
+        page = list(_paragraphs(lines))
+        body = [paragraph.text for paragraph in page if not paragraph.running]
         writing.page()
-        _write(writing, list(_paragraphs(lines)), headings.get(number, ()))
+        if not _goes_on(before, body):
+            writing.section("", _PAGE_LEVEL)
+        _write(writing, page, headings.get(number, ()))
+        before = body or before
     said = document.get_metadata_dict()
     metadata = {ours: said.get(theirs, "") for theirs, ours in _METADATA.items()}
     dates = {ours: _DATE.match(said.get(theirs, "")) for theirs, ours in _DATES.items()}
@@ -168,6 +175,11 @@ def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tupl
         for level, words in at.get(number, ()):
             writing.section(words, level)
         writing.add(paragraph.text, paragraph.line_ends, is_mark=paragraph.running)
+
+
+def _goes_on(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the paragraphs of a page begin within the sentence that those before end with."""
+    return bool(before and after) and before[-1][-1].islower() and after[0][0].islower()
 
 
 def _folded(words: str) -> str:

@@ -65,6 +65,17 @@ def test_bookmarks_are_headings(document: Read) -> None:
     ]
 
 
+def test_a_page_is_a_section_unless_its_sentence_runs_on(document: Read) -> None:
+    pages = [["Heading", "", "A sentence."], ["This one goes"], ["on and on."], ["End."]]
+    found = document("a.pdf", pdf(pages, bookmarks=[("Heading", 0)]))
+    assert outline(found) == [
+        (("Heading",), "Heading\n\nA sentence.\n\n"),
+        (("Heading",), "This one goes\n\non and on.\n\n"),
+        (("Heading",), "End."),
+    ]
+    assert len(found.pages) == 4
+
+
 def marks(document: Document) -> list[str]:
     pairs = zip(document.marks[::2], document.marks[1::2], strict=True)
     return [document.text[start:end] for start, end in pairs]
