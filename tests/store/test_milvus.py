@@ -142,8 +142,8 @@ PASSES = [
     "lang=en", "lang=de or lang=fr", "not lang=en", "lang!=en and size_of>3", "has lang", "not has lang",
     "size_of in (1, 2, 5)", "size_of<=2", "size_of>=2.5", "date=2014", "date>2020-05", "date<=2012-03-12",
     "date>=2011 and date<2019", "tags=red", "tags=key", "kind=markdown", "kind in (text, rst)",
-    "heading=key", "path:docs/**", "path:docs", "path:*.md", "path:docs/deep/",
-    "path:'docs/*'", "path:/other", "name:*.txt", "name:key*", "size>400", "size<=1000",
+    "heading=key", "path:docs/**", "path:*.md", "path:docs/deep/**",
+    "path:'docs/*'", "path:/other/**", "name:*.txt", "size>400", "size<=1000",
     "metadata.lang=en"
 ]  # fmt: skip
 
@@ -156,7 +156,7 @@ def test_filters_pass_what_they_pass_in_the_folder(both: tuple[Index, Index]) ->
         mine = set(places(near.query("key", where=where, **all_of_them)))  # type: ignore[arg-type]
         assert set(places(far.query("key", where=where, **all_of_them))) == mine, where  # type: ignore[arg-type]
         passing += bool(mine)
-    assert passing >= 25
+    assert passing >= 24
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,8 @@ def test_filters_pass_what_they_pass_in_the_folder(both: tuple[Index, Index]) ->
         "title:key*",
         "mtime>2023",
         "lang>ed",
-        "path:d*s/x",
+        "path:docs",
+        "name:key*",
         "lang=en and name:[a-c]*",
         "path:docs/*.md",
         "path:docs/**/*.md",

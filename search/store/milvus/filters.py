@@ -3,10 +3,10 @@
 Of the field F of a passage its JSON column `fields` holds, in plain letters and numbers alone, so that nothing that was
 typed becomes part of an expression:
 
-    "is"            marks: hashes of a field and what one of its values is equal to
+    "is"            marks: hashes of a field and what one of its values is equal to; of the folders that a file is in
+                    and of what names in its path end in
     "n0_F", "n1_F"  the least and the greatest of its numbers
     "d0_F", "d1_F"  the first end and the last beginning of its dates, in milliseconds
-    "p_path", "g_name"  the path and the name of its file for patterns, spelled in letters and digits
 
 What passes here passes in a folder's index. A field that no document has passes nothing, and is no error.
 """
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from search.records.documents import Document, Passage
 
 _MILLISECOND = timedelta(milliseconds=1)
-_SPELLED = str.maketrans("0123456789abcdef", "ABCDEFGHIJKLMNOP")
-_SEPARATOR = "Q"  # of the parts of a path, which are spelled without it
 
 
 def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]:
@@ -64,9 +62,15 @@ def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]
     for field, found in values.items():
         _add(made, field, found)
     parts = unicodedata.normalize("NFC", document.path).split("/")
-    made["g_name"] = _letters(parts[-1])
-    made["p_path"] = _SEPARATOR + "".join(_letters(part) + _SEPARATOR for part in parts)
+    made["is"] += [_mark("path", "in", "/".join(parts[:depth])) for depth in range(1, len(parts))]
+    made["is"] += [_mark("path", "ends", ending) for part in parts for ending in _endings(part)]
+    made["is"] += [_mark("name", "ends", ending) for ending in _endings(parts[-1])]
     return made
+
+
+def _endings(name: str) -> Iterator[str]:
+    """What a name ends in from each of its dots on."""
+    return (name[dot.start() :] for dot in re.finditer(r"\.", name))
 
 
 def _above(name: str) -> Iterator[str]:
@@ -124,9 +128,7 @@ def _comparison(where: Where, leaf: Comparison) -> str:
     if operator == "has" or value is None:
         return _any_of([_mark(field, "has")])
     if operator == ":":
-        if column not in ("path", "name"):
-            raise _refused(where, leaf, "patterns are for path and name alone")
-        return (_path if column == "path" else _named)(where, leaf, value)
+        return _pattern(where, leaf, unicodedata.normalize("NFC", value.text))
     if operator == "=":
         return _any_of(mark for value in leaf.values for mark in _equal(field, value))
     if value.number is None and value.date is None:
@@ -152,41 +154,19 @@ def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
         yield _stored(f"d{side}_{field}", operator, str(end))
 
 
-def _named(where: Where, leaf: Comparison, value: Value) -> str:
-    """That the name of a file fits a pattern without slashes."""
-    literal, front, back = _stars(where, leaf, unicodedata.normalize("NFC", value.text))
-    return _like("g_name", "%" * front + _letters(literal) + "%" * back)
-
-
-def _path(where: Where, leaf: Comparison, value: Value) -> str:
-    """That a path, or a folder above it, is matched, as .gitignore has it."""
-    glob = unicodedata.normalize("NFC", value.text)
-    anywhere, is_folder = "/" not in glob.rstrip("/"), re.search(r"/\*{0,2}$", glob)
-    *folders, last = re.sub(r"/\*{0,2}$", "", glob).removeprefix("/").split("/")
-    literal, front, back = _stars(where, leaf, last)
-    if not last or (front and not anywhere) or re.search(r"[*?\[\\]", "".join(folders)):
-        raise _refused(where, leaf, "write such a pattern as NAME, *.EXT or FOLDER/**")
-    within = _SEPARATOR + "".join(_letters(part) + _SEPARATOR for part in folders)
-    spelled = "%" * front + _letters(literal) + "%" * back + _SEPARATOR
-    return _like("p_path", "%" * anywhere + within + spelled + (f"%{_SEPARATOR}" if is_folder else "%"))
-
-
-def _stars(where: Where, leaf: Comparison, glob: str) -> tuple[str, bool, bool]:
-    """What is between the stars of a pattern, and whether there is one before and behind it."""
-    front, back = glob.startswith("*"), glob.endswith("*") and not glob.endswith("\\*")
-    inner = glob.strip("*") if back else glob.lstrip("*")
-    literal = re.sub(r"\\(.)", r"\1", inner, flags=re.DOTALL)
-    if re.search(r"(?<!\\)[*?\[]", inner):
-        raise _refused(where, leaf, "a pattern can have '*' at its beginning and end alone")
-    return literal, front, back
+def _pattern(where: Where, leaf: Comparison, glob: str) -> str:
+    """That a file is in a folder, or that its name, or for a path a folder's, ends in an extension."""
+    folder, ending = re.fullmatch(r"/?([^*?[\\]+)/\*\*?", glob), re.fullmatch(r"\*(\.[^*?[\\/]+)", glob)
+    column = leaf.field.column
+    if column == "path" and folder:
+        return _any_of([_mark(column, "in", folder[1])])
+    if column in ("path", "name") and ending:
+        return _any_of([_mark(column, "ends", ending[1])])
+    raise _refused(where, leaf, "patterns are path:FOLDER/**, path:*.EXT and name:*.EXT")
 
 
 def _stored(key: str, operator: str, literal: str) -> str:
     return f'(exists fields["{key}"] and fields["{key}"] {operator} {literal})'
-
-
-def _like(key: str, pattern: str) -> str:
-    return _stored(key, "like", '"' + re.sub("%+", "%", pattern) + '"')
 
 
 def _any_of(marks: Iterable[str]) -> str:
@@ -223,8 +203,3 @@ def _prefixes(first: timedelta, last: timedelta) -> Iterator[str]:
         if span is None or span[1] < last:
             return
         yield prefix
-
-
-def _letters(text: str) -> str:
-    """A text in plain letters and digits, so that one is within another as the texts are."""
-    return re.sub(r"[^a-z0-9]", lambda match: f"X{ord(match[0]):x}".translate(_SPELLED) + "Z", text)
