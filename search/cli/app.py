@@ -62,7 +62,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "lab inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),
         "lab vocabulary": ("inspect:vocabulary", "Ask a model's vocabulary: texts, ids and entries."),
         "lab fill": ("predict:fill", "Say which words BERT puts in the place of [MASK]."),
-        "lab next": ("predict:follows", "Say how likely each text follows the one before it."),
+        "lab next": ("predict:follows", "Say how likely a text follows another."),
         "lab ask": ("predict:ask", "Answer QUESTION with a span of the best passages for it."),
         "lab tag": ("label:tag", "Find entities or parts of speech in all passages."),
         "lab label train": ("label:label_train", "Train a head on labelled examples."),

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from search.cli.options import EncoderOptions, index_option, panel
 from search.cli.output import Output, progress_bar, stopped_gently
 
-if TYPE_CHECKING:
-    pass
-
-# Panels of the help, and at the same time the tasks that their options are for.
 _retrieval = panel("--task retrieval")
 
 
@@ -45,7 +41,6 @@ class DataOptions(EncoderOptions):
 
 
 def evaluate(
-    context: typer.Context,
     dataset: Annotated[
         Path,
         typer.Argument(
@@ -71,10 +66,7 @@ def evaluate(
     ] = None,
     per_query: Annotated[
         bool,
-        typer.Option(
-            "--per-query",
-            help="With --json: the figures of every query, too.",
-        ),
+        typer.Option("--per-query", help="With --json: the figures of every query, too."),
     ] = False,
 ) -> None:
     """Ask judged queries, and say how good the answers are.
@@ -84,7 +76,6 @@ def evaluate(
 
     A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.
     """
-    _require_for_task(context, task)
     if task != "retrieval" and not data.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint that was trained for {task}")
     heads: dict[str, Any] = {"model": data.model, "offline": data.offline}
@@ -100,16 +91,3 @@ def evaluate(
         else:
             found = readers.evaluate_entities(dataset, progress=progress, **heads)
     output.show(found, draw.evaluation, data=lambda: draw.as_json(found, per_query=per_query))
-
-
-def _require_for_task(context: typer.Context, task: str) -> None:
-    """
-    Raises:
-        typer.BadParameter: an option is given that belongs to other tasks.
-    """
-    for param in context.command.params:
-        tasks = getattr(param, "rich_help_panel", None) or ""
-        source = context.get_parameter_source(str(param.name))
-        given = source is not None and source.name == "COMMANDLINE"
-        if given and tasks.startswith("--task") and task not in tasks:
-            raise typer.BadParameter(f"{param.opts[0]} goes with {tasks}.")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, panel
-from search.cli.output import DrawnOutput, Output, output_option, write_file
-from search.errors import InputError
+from search.cli.output import DrawnOutput, Output, output_option
 
 _attention, _texts = panel("Attention"), panel("Two texts side by side")
 _itself = panel("The model itself, without a text")
@@ -61,9 +58,6 @@ def inspect(
         int, output_option(metavar="N", min=0, help="Show the first N numbers of vectors, too.")
     ] = 0,
     vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False,
-    save: Annotated[
-        Path | None, output_option(metavar="FILE.npz", help="Write whole arrays by name instead.")
-    ] = None,
     offline: OfflineOption = False,
 ) -> None:
     """Look inside BERT while it reads a text, or a pair of texts.
@@ -113,11 +107,8 @@ def inspect(
     else:
         looked = bert.inspect(str(text), text2, **which)
         drawn = partial(draw.inspection, values=values)
-        shown = _Shown(looked, drawn, lambda: draw.as_json(looked, vectors=vectors), arrays=looked.arrays)
-    if save:
-        output.note(_saved(save, shown.arrays or shown.record))
-    else:
-        output.result(shown.record, shown.text, data=shown.data, png=shown.png, html=shown.html)
+        shown = _Shown(looked, drawn, lambda: draw.as_json(looked, vectors=vectors))
+    output.result(shown.record, shown.text, data=shown.data, png=shown.png, html=shown.html)
 
 
 def _the_only(given: dict[str, bool]) -> str:
@@ -134,14 +125,13 @@ def _the_only(given: dict[str, bool]) -> str:
 
 @dataclass(frozen=True)
 class _Shown:
-    """A record, and how it is printed, drawn and saved."""
+    """A record, and how it is printed and drawn."""
 
     record: Any
     text: Callable[..., str]
     data: Callable[[], str] | None = None
     png: Callable[[], bytes] = bytes
     html: Callable[[], str] | None = None
-    arrays: Any = None
 
 
 def _contexts(words: list[str], texts: list[str], against: list[str], which: dict[str, Any]) -> _Shown:
@@ -159,7 +149,6 @@ def _attended(
     from search.render import heatmap, page, picture
 
     attention = inspect(text, text2, **which).attention
-    weights = attention.weights if layer is None else attention.matrix(layer, head)
     drawn = layer or attention.layers
     return _Shown(
         attention,
@@ -167,28 +156,7 @@ def _attended(
         lambda: heatmap.attention_json(attention, layer, head),
         lambda: picture.attention(attention, drawn, head),
         lambda: page.document(page.attention(attention, layer, head)),
-        {"weights": weights},
     )
-
-
-def _saved(path: Path, record: Any) -> str:
-    """Write the arrays of a record into a file of NumPy.
-
-    Raises:
-        InputError: it has none, or the file cannot be written.
-    """
-    import numpy as np
-
-    held = record if isinstance(record, dict) else getattr(record, "__dict__", {})
-    arrays = {name: value for name, value in held.items() if isinstance(value, np.ndarray)}
-    if not arrays or path.suffix != ".npz":
-        raise InputError(
-            f"'{path}' cannot be written: arrays go into a .npz file, and there are {len(arrays)}."
-        )
-    file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **arrays)
-    write_file(path, file.getvalue())
-    return f"wrote {path}: {len(arrays)} arrays" if len(arrays) > 12 else f"wrote {path}: {', '.join(arrays)}"
 
 
 def vocabulary(

@@ -21,7 +21,6 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, OptionList, Static
 
 from search.cli.hits import open_hit
-from search.cli.options import index_of
 from search.errors import SearchError
 from search.records.hits import Hit, Surroundings
 from search.records.options import MODES, Mode
@@ -44,7 +43,7 @@ _BY = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
 
 @dataclass(frozen=True)
 class Asked:
-    """One search: by a text, or for passages like a hit.
+    """One search.
 
     Attributes:
         turn: the state of the input that it belongs to; a late answer is not shown.
@@ -54,7 +53,6 @@ class Asked:
     turn: int
     text: str
     mode: Mode
-    like: Hit | None = None
     last: bool = True
 
 
@@ -73,14 +71,12 @@ class SearchScreen(Screen[None]):
     BINDINGS: ClassVar[list[Any]] = [
         Binding("enter", "open", "Editor", priority=True),
         Binding("ctrl+e", "why", "Why", priority=True),
-        Binding("ctrl+s", "similar", "Similar", priority=True),
         Binding("tab", "mode", "Ranking", priority=True),
         Binding("down,ctrl+n", "move(1)", "Next hit", priority=True),
         Binding("up,ctrl+p", "move(-1)", "Hit before", priority=True),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True),
         Binding("pageup", "scroll(-1)", show=False, priority=True),
-        Binding("escape", "back", "Back", priority=True),
-        Binding("ctrl+c", "app.quit", "Leave", priority=True),
+        Binding("escape,ctrl+c", "app.quit", "Leave", priority=True),
     ]
 
     def __init__(self, index: Index | Indexes, text: str, mode: Mode, options: dict[str, Any]) -> None:
@@ -156,19 +152,13 @@ class SearchScreen(Screen[None]):
             return lambda: None
         started = time.perf_counter()
         try:
-            if asked.like is None:
-                hits = self._index.query(asked.text, mode=asked.mode, **self._options)
-                marks, how = self._index.highlights(asked.text, hits), f"by {_BY[asked.mode]}"
-            else:
-                similar = index_of(self._index, asked.like).similar(asked.like.passage_id, **self._options)
-                hits = [replace(hit, index=asked.like.index) for hit in similar]  # type: ignore[assignment]
-                marks, how = [()] * len(hits), f"like p{asked.like.passage_id}"
+            hits = self._index.query(asked.text, mode=asked.mode, **self._options)
+            marks = self._index.highlights(asked.text, hits)
         except (SearchError, OSError) as error:
             return partial(self._answer, asked, (), (), str(error))
         seconds = time.perf_counter() - started
-        said = "; ".join(
-            (f"{counted(len(hits), 'hit')} {how} in {seconds * 1000:.0f} ms", *self._index.notes)
-        )
+        found = f"{counted(len(hits), 'hit')} by {_BY[asked.mode]} in {seconds * 1000:.0f} ms"
+        said = "; ".join((found, *self._index.notes))
         return partial(self._answer, asked, hits, marks, said)
 
     def _answer(
@@ -260,18 +250,6 @@ class SearchScreen(Screen[None]):
     def action_mode(self) -> None:
         self._set_mode(MODES[(MODES.index(self._mode) + 1) % len(MODES)])
 
-    def action_similar(self) -> None:
-        if hit := self.chosen:
-            self._asked = Asked(self._asked.turn + 1, self._asked.text, "dense", like=hit)
-            self._start(self._asked)
-
-    def action_back(self) -> None:
-        """From similar passages to what was typed; then out."""
-        if self._asked.like is not None:
-            self._ask()
-        else:
-            self.app.exit()
-
     def action_why(self) -> None:
         if hit := self.chosen:
             self._in_thread("why", partial(self._explain, self._answered, hit))
@@ -280,10 +258,7 @@ class SearchScreen(Screen[None]):
         from search.render.why import explanation
 
         try:
-            if asked.like is None:
-                why = self._index.explain(asked.text, hit)
-            else:
-                why = index_of(self._index, hit).explain_similar(asked.like.passage_id, hit)
+            why = self._index.explain(asked.text, hit)
         except (SearchError, OSError) as error:
             return partial(self._say, str(error))
         return lambda: self._show_why(partial(explanation, why, hit, colour=True))
@@ -339,7 +314,7 @@ class SearchApp(App[None]):
 
     Args:
         text: what is typed at first.
-        options: keywords of `Index.query` and `Index.similar`.
+        options: keywords of `Index.query`.
     """
 
     TITLE = "seewhy search"

@@ -16,7 +16,7 @@ from search.cli.options import (
     checkpoint,
     model_option,
 )
-from search.cli.output import Output, lines_of, progress_bar, stopped_gently
+from search.cli.output import Output, progress_bar, stopped_gently
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,6 @@ def label_train(
 
 
 def label_apply(
-    engine: EngineOptions,
     output: Output,
     model: Annotated[
         str | None, checkpoint("A checkpoint that was trained to classify texts: label with its classes.")
@@ -147,15 +146,6 @@ def label_apply(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Label this text instead of an index. May be repeated."),
     ] = None,
-    file: Annotated[
-        str | None,
-        typer.Option(
-            "--file",
-            "-f",
-            metavar="FILE",
-            help="Label the texts of this file, one a line; - for standard input.",
-        ),
-    ] = None,
     index: IndexOption = None,
     name: Annotated[
         str | None, typer.Option(help="The field of filters. Default: the head's name, else label.")
@@ -164,39 +154,29 @@ def label_apply(
         bool,
         typer.Option("--replace", help="Drop the labels of that name that another model or head has given."),
     ] = False,
+    offline: OfflineOption = False,
 ) -> None:
     """Label every passage that has no label yet, or texts.
 
-    By a checkpoint or by a trained head. Filters then find it: --where "sentiment=positive". With --text or --file
+    By a checkpoint or by a trained head. Filters then find it: --where "sentiment=positive". With --text
     nothing is stored.
     """
     if (model is None) == (head is None):
         raise typer.BadParameter("give one of --model and --head")
-    if text and file:
-        raise typer.BadParameter("give the texts once: with --text, or with --file")
-    if (text or file) and (index or name or replace):
-        raise typer.BadParameter("--text and --file label no index: leave --index, --name and --replace out")
-    if engine.engine != "auto" and not (head and (text or file)):
-        raise typer.BadParameter("--engine goes with --head and --text or --file")
+    if text and (index or name or replace):
+        raise typer.BadParameter("--text labels no index: leave --index, --name and --replace out")
     from search.render import predictions as draw
 
-    if text or file:
+    if text:
         from search.bert.labelling import label as labels_of
 
         with progress_bar(output.quiet) as progress:
-            given = labels_of(
-                text or lines_of(str(file)),
-                model=model,
-                head=head,
-                offline=engine.offline,
-                engine=engine.engine,
-                progress=progress,
-            )
+            given = labels_of(text, model=model, head=head, offline=offline, progress=progress)
         output.show(given, draw.labelling)
         return
     from search.index import Index
 
-    opened = Index.open(index, offline=engine.offline)
+    opened = Index.open(index, offline=offline)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.label(model, head=head, name=name, replace=replace, progress=progress)
     output.show(report, draw.labelled_index)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast, get_type_hints, is_typeddict
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints, is_typeddict
 
 import typer
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.index import Index
     from search.ranking.question import Question
-    from search.records.hits import Hit
     from search.records.tokens import Layer
     from search.several import Indexes
 
@@ -248,11 +247,6 @@ def _update(opened: Index, quiet: bool) -> None:
     else:
         if not report.nothing_changed:
             note(update_line(report), quiet)
-
-
-def index_of(opened: Any, hit: Hit) -> Index:
-    """The index that a hit is of, among those that were asked."""
-    return cast("Index", opened.of(hit) if hit.index else opened)
 
 
 @dataclass(frozen=True)

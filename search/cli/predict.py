@@ -102,11 +102,6 @@ def ask(
 
     if not reader.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
-    plain = passages == options.defaults(options.HitOptions) and index == IndexOptions(offline=index.offline)
-    if inside is not None and not plain:
-        raise typer.BadParameter(
-            "--in reads one text: leave out --index, --engine, -k and all options of ranking"
-        )
     question, notes = " ".join(words), tuple[str, ...]()
     with progress_bar(output.quiet) as progress:
         if inside is not None:

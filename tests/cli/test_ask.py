@@ -71,8 +71,6 @@ def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path) ->
     code, _, err = run("lab", "ask", QUESTION)
     assert code == 2
     assert "deepset/roberta-base-squad2" in err
-    assert run("lab", "ask", QUESTION, "--model", reader, "--in", "a.txt", "--where", "path:b")[0] == 2
-    assert run("lab", "ask", QUESTION, "--model", reader, "--in", "a.txt", "-k", 3)[0] == 2
     code, out, err = run("lab", "ask", QUESTION, "--model", tiny_model)
     assert (code, out) == (1, "")
     assert "has no head for answer spans" in err and err.count("\n") == 1

@@ -158,28 +158,6 @@ def test_the_model_itself(run: Run, tiny_model: Path) -> None:
     assert "(0-2): 3 x BertLayer(" in run("--modules")[1]
 
 
-def test_whole_arrays(run: Run, tiny_model: Path, tmp_path: Path) -> None:
-    name, file = str(tiny_model), tmp_path / "a.npz"
-    looked = inspect("turn the key", model=name)
-    for args, key, expected in (
-        (["turn the key"], "hidden_states", looked.states),
-        (["turn the key"], "pooler_output", looked.pooler),
-        (["turn the key"], "attentions", looked.attention.weights),
-        (["turn the key", "--attention"], "weights", looked.attention.weights),
-        (["turn the key", "--layer", 2], "weights", looked.attention.matrix(2)),
-        (
-            ["turn the key", "--layer", 1, "--head", 1, "--token", 0],
-            "weights",
-            looked.attention.matrix(1, 1)[0],
-        ),
-        (["--parameters"], "pooler.dense.bias", parameters(name)["pooler.dense.bias"]),
-        (["key", "--word", "key", "--against", "key"], "others", np.ones((4, 1, 1))),
-    ):
-        code, out, err = run(*args, "--save", file)
-        assert (code, out) == (0, "") and err.startswith(f"wrote {file}: ")
-        np.testing.assert_allclose(np.load(file)[key], expected, atol=1e-6)
-
-
 @drawing
 def test_files(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     png, html = tmp_path / "a.png", tmp_path / "a.html"
@@ -220,8 +198,6 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
         ([], 2, "give a text, or --parameters or --modules alone"),
         (["key", "--modules"], 2, "give a text, or --parameters or --modules alone"),
         (["--modules", "--parameters"], 2, "--parameters and --modules exclude each other"),
-        (["key", "--save", "x.txt"], 1, "arrays go into a .npz file"),
-        (["key", "--save", "no/folder/x.npz"], 1, "cannot be written"),
         (["key", "--equal-rows"], 2, "--equal-rows compares two texts"),
         (["key", "--equal-rows", "--word", "key"], 2, "--word and --equal-rows exclude each other"),
         (["key", "--token", "key"], 2, "--head needs --layer"),

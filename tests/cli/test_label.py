@@ -89,19 +89,6 @@ def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     assert json.loads(run(*long, "--json")[1])["texts"][0]["windows"] > 1
 
 
-def test_texts_of_a_file(run: Run, head: Path, tmp_path: Path) -> None:
-    """A line a text, and the same labels as of each by itself."""
-    texts = ["open the door", "water \x1b[31m in the water"]
-    lines = tmp_path / "texts.txt"
-    lines.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    code, out, err = run("lab", "label", "apply", "--file", lines, "--head", head)
-    assert (code, err) == (0, "")
-    expected = label(texts, head=head).texts
-    for text, one in zip(("open the door", "water \\x1b[31m in the water"), expected, strict=True):
-        assert any(row.endswith(text) and f"{one.score:.3f}" in row for row in out.splitlines())
-    assert "2 texts by topic: " in out and "\x1b" not in out
-
-
 def test_explain(run: Run, head: Path) -> None:
     args = ("lab", "label", "explain", "open the <i>door", "--head", head)
     code, out, _ = run(*args)
@@ -163,11 +150,7 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
     for wrong in (
         ("apply",),
         ("apply", "--head", head, "--model", "x"),
-        ("apply", "--head", head, "--engine", "torch"),
         ("apply", "--head", head, "--text", "a", "-i", "x"),
-        ("apply", "--head", head, "--file", "a", "-i", "x"),
-        ("apply", "--head", head, "--file", "a", "--text", "a"),
-        ("apply", "--model", "x", "--text", "a", "--engine", "torch"),
         ("explain", "a"),
         ("train",),
         ("train", examples, "-i", "x", "--encoder", "y"),

@@ -117,8 +117,6 @@ def test_answers(tmp_path: Path, run: Run) -> None:
     ("args", "code", "message"),
     [
         (["--task", "entities"], 2, "--model is needed"),
-        (["--task", "entities", "--model", "m", "--split", "x"], 2, "--split goes with --task retrieval"),
-        (["--task", "answers", "--model", "m", "--mode", "dense"], 2, "--mode goes with --task retrieval"),
         (["--task", "answers", "--model", "m", "no.json"], 1, "'no.json' cannot be read"),
     ],
 )
