@@ -178,7 +178,6 @@ class Head:
         labels: the names of its classes, by number, for "tag" and "label"; () for the others.
         max_tokens: most tokens of one input, special ones included.
         device: where it computes.
-        untrained: the head is new, its weights were drawn at random.
     """
 
     task: Task
@@ -188,7 +187,6 @@ class Head:
     labels: tuple[str, ...]
     max_tokens: int
     device: str
-    untrained: bool = False
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from search.encoding.workers import Workers
 
-_REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "encoded_tokens", "reused")
+_REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "reused")
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Run:
                     self._commit(batch)
         if removed := [path for path in plan.gone if path not in self.renamed]:
             self.counts["removed"] = len(removed)
-            self.counts["removed_documents"] = self.writer.remove(removed)
+            self.writer.remove(removed)
         if not one_meta(self.connection, "passages"):
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
@@ -264,7 +264,6 @@ class Run:
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
-            removed_documents=self.counts["removed_documents"],
             notes=(
                 *self.encoder.notes,
                 *(self.workers.notes if self.workers else ()),

@@ -68,7 +68,6 @@ class Report:
         added, changed, renamed, removed, unchanged: files that give documents, by what happened to them;
             the others are counted as skipped. A renamed file keeps its
             embeddings, and its passages their ids unless its name is its title.
-        removed_documents: those of the removed files.
         documents, passages, tokens: in the index after the run.
         encoded: passages that went through the model; `reused` had been encoded before.
         truncated_tokens: tokens that did not fit the model; 0 unless something is wrong.
@@ -87,14 +86,12 @@ class Report:
     passages: int
     tokens: int
     encoded: int
-    encoded_tokens: int
     reused: int
     truncated_tokens: int
     skipped: tuple[SkippedGroup, ...]
     seconds: float
     notes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
-    removed_documents: int = 0
 
     @property
     def nothing_changed(self) -> bool:
@@ -112,7 +109,6 @@ class Status:
         updated: when the last run finished, as RFC 3339 has it; "" if none has.
         complete: the last run came to its end.
         running: a run is under way; what it has not committed yet is not told.
-        copies: how many passages have a text that stands in many documents; `copied_texts`, how many such texts.
         annotations: who annotated its passages, and how many of them.
     """
 
@@ -134,8 +130,6 @@ class Status:
     fingerprint: Mapping[str, str]
     complete: bool
     running: bool = False
-    copies: int = 0
-    copied_texts: int = 0
     annotations: tuple[Annotator, ...] = ()
     folders: tuple[str, ...] = ()
 

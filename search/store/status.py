@@ -22,7 +22,7 @@ from search.records.fingerprint import Fingerprint
 from search.records.reports import SkippedGroup, Status
 from search.store.database import meta_of
 from search.store.files import DATABASE, is_being_written
-from search.store.passages import FEWEST_DOCUMENTS, Rows, name_of
+from search.store.passages import Rows, name_of
 from search.store.segments import read_segments
 from search.store.settings import Folders
 from search.store.terms import TOKENIZER
@@ -57,7 +57,6 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
     skipped = skipped_groups(connection)
     annotated = tuple(Rows(connection).annotators())
-    copies, texts = copied_texts(connection)
     after = segments[-1].last if segments else 0
     tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[0]
     held = f"{passages - tail} of {passages} passages in segments ({len(segments)})"
@@ -81,8 +80,6 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         fingerprint=meta["fingerprint"],
         complete=bool(meta.get("complete")) and partial is None,
         running=is_being_written(index),
-        copies=copies,
-        copied_texts=texts,
         annotations=annotated,
     )
 
@@ -143,17 +140,6 @@ def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:
         "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?", (most, most)
     ).fetchone()
     return int(over)
-
-
-def copied_texts(connection: sqlite3.Connection) -> tuple[int, int]:
-    """How many passages have a text that stands in many documents, and how many such texts there are."""
-    rows = connection.execute(
-        """SELECT count(*) FROM (SELECT text_key FROM embeddings WHERE text_key != 0 GROUP BY text_key
-                                 HAVING count(*) >= ?) JOIN embeddings USING (text_key)
-           JOIN passages ON passages.id = passage GROUP BY text_key HAVING count(DISTINCT document) >= ?""",
-        (FEWEST_DOCUMENTS, FEWEST_DOCUMENTS),
-    ).fetchall()
-    return sum(count for (count,) in rows), len(rows)
 
 
 # Fewer pairs give no percentile: of 500 five are above the 99th.

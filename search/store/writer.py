@@ -155,9 +155,8 @@ class Writer(Tables):
         with self.transaction(same_answers=not moved) as connection:
             connection.executemany("UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?", rows)
 
-    def remove(self, paths: Iterable[str]) -> int:
-        """Forget files and all that was made of them, and say how many documents that was."""
-        documents = 0
+    def remove(self, paths: Iterable[str]) -> None:
+        """Forget files and all that was made of them."""
         with self.transaction() as connection:
             passages = one_meta(connection, "passages")
             for path in map(os.fsencode, paths):
@@ -166,12 +165,10 @@ class Writer(Tables):
                     records = connection.execute(
                         "SELECT record FROM documents WHERE file = ?", row
                     ).fetchall()
-                    documents += len(records)
                     passages -= self._delete_documents(row[0], [record for (record,) in records])
                     self.delete("files", "id = ?", row[0])
                 self.delete("skipped", "path = ? AND stage = 'read'", path)
             self.put(passages=passages)
-        return documents
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""

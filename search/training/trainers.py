@@ -76,9 +76,7 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Sett
         if name in lacking:  # a pooler that the base does not have is new as the head is
             parameter.requires_grad_(True)
     tokenizer, limit = load_tokenizer(files.folder, files.name), token_limit(files, model)
-    return Head(
-        kind.head, files, tokenizer, model.to(settings.device), classes, limit, settings.device, bool(missing)
-    )
+    return Head(kind.head, files, tokenizer, model.to(settings.device), classes, limit, settings.device)
 
 
 def _freeze(base: Any, layers: int | str | None) -> None:

@@ -53,7 +53,7 @@ OTHER = replace(
 
 REPORT = Report(
     folder="/notes", index="/index", added=2, changed=0, renamed=0, removed=1, unchanged=3, documents=5, passages=1234,
-    tokens=56789, encoded=10, encoded_tokens=1000, reused=2, truncated_tokens=0,
+    tokens=56789, encoded=10, reused=2, truncated_tokens=0,
     skipped=(SkippedGroup("binary", 7, ("a.png", "b.png")),), seconds=2.0,
 )  # fmt: skip
 

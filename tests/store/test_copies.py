@@ -47,9 +47,7 @@ def test_a_filter_shows_the_best_that_passes(licensed: Index) -> None:
     assert (hit.document, hit.copies) == ("7.csv#1", 39)
 
 
-def test_status_counts_and_why_not_names_them(licensed: Index) -> None:
-    status = licensed.status()
-    assert (status.copies, status.copied_texts) == (40, 1)
+def test_why_not_names_them(licensed: Index) -> None:
     asked = "open the door and turn the lock as the people like"
     shown = licensed.query(asked, k=3)[0]
     other = next(
@@ -64,7 +62,6 @@ def test_changed_files_are_counted_anew(licensed: Index) -> None:
     for number in range(36):
         (folder / f"{number}.csv").unlink()
     index = Index.build(folder, index=str(licensed.path))
-    assert index.status().copies == 0
     assert {hit.copies for hit in index.query("open the door", k=20)} == {0}
 
 
@@ -80,11 +77,10 @@ def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model
         text = f"{head}\n{own}\n{foot}in ({year})\n"
         (folder / f"{number}.txt").write_text(text, encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
-    assert index.status().copied_texts == index.status().copies / 120
     for asked in (LICENCE[:60], foot):
         hits = index.query(asked, k=10, mode="lexical")
         copied = [hit for hit in hits if hit.copies]
-        assert len(copied) == len({hit.text for hit in copied}) <= index.status().copied_texts
+        assert len(copied) == len({hit.text for hit in copied})
         assert hits[0].copies == 119
         assert not any("water" in hit.text for hit in copied)
     own = index.query(OWN.format(77), k=1, mode="lexical")[0]

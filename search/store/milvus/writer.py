@@ -85,10 +85,9 @@ class MilvusWriter(Writer):
             self.put(passages=passages, last_passage=last)
         self._delete_gone()
 
-    def remove(self, paths: Iterable[str]) -> int:
-        documents = super().remove(paths)
+    def remove(self, paths: Iterable[str]) -> None:
+        super().remove(paths)
         self._delete_gone()
-        return documents
 
     def counts(self) -> tuple[int, int, int]:
         select = "SELECT count(*), coalesce(sum(tokens), 0) FROM sent"
