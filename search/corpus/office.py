@@ -180,25 +180,25 @@ def epub(path: str, raw: bytes) -> list[Document | Skipped]:
     """An EPUB book: its chapters in order, each read as HTML. A chapter without a heading has its title as one."""
     archive = _archive(path, raw)
     container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
-    package = next((file.get("full-path", "") for file in container.iter() if _local(file) == "rootfile"), "")
+    package = next(container.iterfind(".//{*}rootfile")).get("full-path", "")
     book = ElementTree.fromstring(archive.read(package))
     chapters = list(_spine(posixpath.dirname(package), book))
     title, metadata = _book_properties(book)
     writing = Writing(path, "epub")
     unread = [name for name in chapters if not _write_chapter(writing, archive, name, title)]
-    left_out = f"{len(unread)} of {len(chapters)} chapters, the first is '{unread[0]}'" if unread else ""
-    if left_out and len(unread) == len(chapters):
-        raise ReadError(path, Reason.DAMAGED, left_out)
     document = writing.done(title, metadata)
-    return [document, Skipped(path, Reason.DAMAGED, left_out)] if left_out else [document]
+    if not unread:
+        return [document]
+    left_out = f"{len(unread)} of {len(chapters)} chapters, the first is '{unread[0]}'"
+    return [document, Skipped(path, Reason.DAMAGED, left_out)]
 
 
 def _spine(folder: str, book: ElementTree.Element) -> Iterator[str]:
     """The entries that hold the chapters, in order."""
-    items = {item.get("id"): item for item in book.iter() if _local(item) == "item"}
-    for reference in book.iter():
+    items = {item.get("id"): item for item in book.iterfind(".//{*}item")}
+    for reference in book.iterfind(".//{*}itemref"):
         item = items.get(reference.get("idref"))
-        if item is not None and _local(reference) == "itemref" and item.get("media-type") in _CHAPTERS:
+        if item is not None and item.get("media-type") in _CHAPTERS:
             yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
 
 

@@ -106,9 +106,7 @@ class Patterns:
 
 def parse(line: str) -> Pattern | None:
     """The pattern in a line without its line end; None if it is blank, a comment or can match nothing."""
-    bare = line.rstrip(" ")
-    is_escaped = (len(bare) - len(bare.rstrip("\\"))) % 2 == 1  # the first of the spaces, by a backslash
-    line = line[: len(bare) + is_escaped]
+    line = line.rstrip(" ")
     if line.startswith("#"):
         return None
     negated = line.startswith("!")
