@@ -783,7 +783,7 @@ class Index:
         """Let the index be of a folder that was renamed or moved; see `search.indexing.update`.
 
         Raises:
-            InputError: less than half of the files are there as they were indexed.
+            InputError: less than half of the files are there.
             IndexLocked: another process is writing to the index.
         """
         from search.indexing.update import move

@@ -234,7 +234,7 @@ def move(
 ) -> None:
     """Keep an index whose folder was renamed or moved.
 
-    At least half of its files have to be there as they were indexed. Nothing is encoded; the next run of seewhy index
+    At least half of its files have to be there. Nothing is encoded; the next run of seewhy index
     sees to the rest.
     """
     from search.index import Index

@@ -41,12 +41,9 @@ def test_an_index_of_another_name_keeps_it(notes: Path, tiny_model: Path, own_ho
 
 def test_another_folder_is_refused(indexed: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    shutil.copytree(indexed, other)
-    (other / "keys.md").write_text(
-        "x" * (indexed / "keys.md").stat().st_size, encoding="utf-8"
-    )  # the same size
-    (other / "table.csv").unlink()
-    with pytest.raises(InputError, match="is another: 1 of 3 files .* Index it: seewhy index"):
+    other.mkdir()
+    shutil.copy(indexed / "keys.md", other)
+    with pytest.raises(InputError, match="is another: 1 of 3 files are there"):
         Index.open(indexed).move(other)
     assert Index.open(indexed).folders.root == indexed
 
