@@ -29,8 +29,7 @@ def evaluation(canvas: Canvas, evaluated: Evaluation) -> None:
         canvas.line(
             f"{one_line(one.other)} against {one_line(one.baseline)}, {one.metric}: ",
             (f"{gap.mean:+.4f}", "bold"),
-            f" ({gap.low:+.3f} to {gap.high:+.3f}), {p}; better for {one.better:,} queries, worse for "
-            f"{one.worse:,}, equal for {one.equal:,}",
+            f" ({gap.low:+.3f} to {gap.high:+.3f}), {p}",
         )
     if evaluated.notes:
         canvas.gap()
@@ -138,10 +137,8 @@ def base_name(done: TrainingReport) -> str:
 def figures_line(done: TrainingReport) -> str:
     """What was learned, and what the figures are of."""
     counts = done.counts
-    return (
-        f"{counts['train']:,} examples; {counts['held_out']:,} to measure with, {counts['chosen_by']:,} to "
-        "choose a checkpoint by"
-    )
+    held_out = f"{counts['held_out']:,} to measure with, {counts['chosen_by']:,} to choose a checkpoint by"
+    return f"{counts['train']:,} examples; {held_out}"
 
 
 def steps_line(done: TrainingReport) -> str:

@@ -28,8 +28,8 @@ from search.render import json
 from search.render.format import first_values, fixed, letters, one_line
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
-_STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosine_of_two_tokens")  # as JSON
-_STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "cosine of two tokens")
+_STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before")  # as JSON
+_STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before")
 _EQUAL = 1 - 1e-9  # rounding
 _LAYER = re.compile(r"(?<=\.layer\.)\d+(?=\.)")
 
@@ -47,9 +47,9 @@ def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> Non
     names, rows = embedding_lengths(inspected)
     canvas.title(f"Embedding layer: {', '.join(names)}")
     canvas.table(_of_tokens(inspected, names, ([f"{length:.3f}" for length in row] for row in rows)))
+    difference = inspected.embedding.difference
     canvas.dim(
-        "  Lengths of the vectors. Put together here, it differs from the model's own output by at most "
-        f"{inspected.embedding.difference:.1e}."
+        f"  Lengths of the vectors; put together here they differ from the model's by {difference:.1e}."
     )
     layers, tokens, width = inspected.states.shape
     canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
@@ -59,9 +59,7 @@ def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> Non
     canvas.dim("  Means over the tokens. Layer 0 is the output of the embedding layer.")
     canvas.title("Pooler: tanh(W [CLS] + b)")
     canvas.line(pooler_line(inspected))
-    canvas.title(
-        f"Parameters: {model.parameters:,} in {model.tensors:,} tensors, {model.in_matrices:,} of them in matrices"
-    )
+    canvas.title(f"Parameters: {model.parameters:,} in {model.tensors:,} tensors")
     if values:
         _draw_values(canvas, inspected, values)
 
@@ -109,10 +107,8 @@ def pooler_line(inspected: Inspection) -> str:
     output = inspected.pooler
     if output is None:
         return f"There is none: {one_line(inspected.no_pooler)}."
-    return (
-        f"Computed here, it differs from the model's own output by at most {inspected.pooler_difference:.1e}. "
-        f"Length {_length(output):.3f}, values from {output.min():.3f} to {output.max():.3f}."
-    )
+    difference = inspected.pooler_difference
+    return f"Length {_length(output):.3f}; computed here it differs from the model's by {difference:.1e}."
 
 
 def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
@@ -137,22 +133,11 @@ def embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float
     return list(parts), lengths.tolist()
 
 
-def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | None, float | None]]:
-    """Statistics of each layer.
-
-    Number, length of [CLS], mean length of all, mean cosine of a token with itself one layer before, and of two
-    different tokens.
-    """
-    states = inspected.states.astype(np.float64)
-    lengths = np.linalg.norm(states, axis=2)
-    unit = states / lengths[:, :, None]
-    n = unit.shape[1]
-    alike = ((unit @ unit.transpose(0, 2, 1)).sum(axis=(1, 2)) - n) / max(n * (n - 1), 1)
+def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | None]]:
+    """Of each layer: number, length of [CLS], mean length, mean cosine of a token with itself one layer before."""
+    lengths = np.linalg.norm(inspected.states.astype(np.float64), axis=2)
     turned = [None, *np.mean(turned_rows(inspected), axis=0).tolist()]
-    return [
-        (layer, float(row[0]), float(row.mean()), turned[layer], float(alike[layer]) if n > 1 else None)
-        for layer, row in enumerate(lengths)
-    ]
+    return [(layer, float(row[0]), float(row.mean()), turned[layer]) for layer, row in enumerate(lengths)]
 
 
 def turned_rows(inspected: Inspection) -> list[list[float]]:
@@ -214,14 +199,9 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
     canvas.table(_of_tokens(work, headers, rows))
     canvas.gap()
     canvas.line(
-        f"The head hands on the sum of the values v, each times its softmax: {width} numbers, length "
-        f"{_length(work.output):.3f}."
+        f"The head hands on the sum of softmax x v: {width} numbers, length {_length(work.output):.3f}."
     )
-    canvas.gap()
-    canvas.dim(
-        f"Computed here in float64 from what layer {work.layer} of {one_line(work.model)} reads. The weights differ "
-        f"from those that the model returns by at most {work.difference:.1e}."
-    )
+    canvas.dim(f"Computed here; the weights of {one_line(work.model)} differ by {work.difference:.1e}.")
 
 
 @as_text
@@ -289,9 +269,7 @@ def equal_rows(canvas: Canvas, found: EqualRows) -> None:
         table.add_row(str(position), one_line(one.text), one_line(two.text), *cells)
     canvas.table(table)
     canvas.gap()
-    canvas.dim(
-        f"= marks equal vectors, other numbers are cosines; each text was read by itself, by {one_line(found.model)}."
-    )
+    canvas.dim(f"= marks equal vectors, other numbers are cosines, by {one_line(found.model)}.")
 
 
 @as_text
@@ -301,10 +279,6 @@ def parameters(canvas: Canvas, found: Mapping[str, Any]) -> None:
     canvas.line(f"{len(found)} tensors, {numbers:,} numbers", style="bold")
     canvas.gap()
     canvas.table(grid("tensor", number("shape"), number("numbers"), header="dim"), _alike(found))
-    canvas.gap()
-    canvas.dim(
-        "Layers that are alike share a line, as their file counts them: from 0. --json has a line for each."
-    )
 
 
 def _alike(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rich.table import Column
 from rich.text import Text
 
-from search.records.documents import Annotator, field_in_filter, filter_argument, in_filter
+from search.records.documents import Annotator, filter_argument, in_filter
 from search.records.predictions import (
     Answer,
     Answers,
@@ -35,12 +35,6 @@ from search.render.format import (
 )
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
-_TOGETHER = "All masks are masked at once, and each is guessed by itself: the guesses need not fit together."
-_TRAINED = (
-    "The head was trained to tell a text's neighbour from a text of another document, so a change of topic is what it "
-    "sees; it says little about order or sense within one document."
-)
-_NAMELESS = "(no name)"
 _SHOWN = 2  # classes of a text
 
 
@@ -51,20 +45,18 @@ def filled(canvas: Canvas, guessed: Filled) -> None:
     for mask in guessed.masks:
         title = f"characters {mask.start}-{mask.end}"
         if mask.label:
+            right = f"'{one_line(mask.label.word)}' has rank {mask.label.rank:,}"
             title += (
-                f": '{one_line(mask.label.word)}' has rank {mask.label.rank:,} of {guessed.vocabulary:,}, probability "
-                f"{probability(mask.label.probability)}, loss {mask.label.loss:.4f}"
+                f": {right}, probability {probability(mask.label.probability)}, loss {mask.label.loss:.4f}"
             )
         _draw_guesses(canvas, title, mask.guesses)
     canvas.gap()
     canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
     if guessed.loss is not None:
-        canvas.dim(
-            f"The loss is -ln of the probability; a guess at random has {math.log(guessed.vocabulary):.4f}. "
-            f"The mean is {guessed.loss:.4f}."
-        )
+        at_random = math.log(guessed.vocabulary)
+        canvas.dim(f"The mean loss is {guessed.loss:.4f}; a guess at random has {at_random:.4f}.")
     if len(guessed.masks) > 1:
-        canvas.dim(_TOGETHER)
+        canvas.dim("Each mask is guessed by itself: the words need not fit together.")
 
 
 def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
@@ -87,10 +79,9 @@ def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
     table.add_row(probability(pair.probability), *(f"{logit:.3f}" for logit in pair.logits))
     canvas.table(table)
     canvas.gap()
-    canvas.dim("Probability is the softmax of the two logits beside it.")
     if pair.loss is not None:
         canvas.dim(f"The loss, -ln of the probability of the label, is {pair.loss:.4f}.")
-    canvas.dim(_TRAINED)
+    canvas.dim("It sees a change of topic; it says little about order within one document.")
 
 
 def probability(value: float) -> str:
@@ -107,7 +98,7 @@ def labelling(canvas: Canvas, labelled: Labelling) -> None:
         many[text.label] += 1
         best = sorted(zip(labelled.classes, text.scores, strict=True), key=lambda pair: -pair[1])[:_SHOWN]
         classes = (
-            (f"{one_line(name) or _NAMELESS} {score:.3f}  ", "bold green" if name == text.label else "dim")
+            (f"{one_line(name)} {score:.3f}  ", "bold green" if name == text.label else "dim")
             for name, score in best
         )
         table.add_row(Text.assemble(*classes), one_line(text.text))
@@ -128,8 +119,7 @@ def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
         table.add_row(f"  {one_line(name)}", f"{count:,}", f"{share:.0%}", bar(share))
     canvas.table(table)
     best = max(done.classes, key=lambda label: done.counts.get(label, 0))
-    condition = f"{in_filter(done.name, best)} and {field_in_filter(f'{done.name}_score')}>=0.8"
-    canvas.dim(f"Filter by it: --where {one_line(filter_argument(condition))}")
+    canvas.dim(f"Filter by it: --where {one_line(filter_argument(in_filter(done.name, best)))}")
 
 
 @as_text
@@ -145,10 +135,10 @@ def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> Non
         table.add_row("probability", *(f"{value:.4f}" for value in why.probabilities.tolist()))
         canvas.table(table)
         canvas.gap()
+        residual = abs(why.residual).max()
         canvas.dim(
-            f"The label is '{one_line(why.label)}', by the head '{one_line(why.head)}' over {one_line(why.model)} "
-            f"({why.pooling}). Each column adds up to its logit; residual at most {abs(why.residual).max():.1e}. The "
-            "vectors of words depend on their neighbours: an addend is no effect of leaving the word out."
+            f"The label is '{one_line(why.label)}', by {one_line(why.model)} ({why.pooling}). Columns add up to their "
+            f"logits; residual at most {residual:.1e}."
         )
         canvas.gap()
 
@@ -164,11 +154,6 @@ def tagged(canvas: Canvas, tagging: Tagged) -> None:
             end = mention.end
         canvas.line(text.append(escape(tagging.text[end:])))
         canvas.gap()
-    for mention in tagging.mentions if tagging.task == "ner" else ():
-        place = f"{mention.start}-{mention.end}, {mention.score:.4f}"
-        canvas.line(
-            (f"{mention.field}: ", "bold"), (one_line(mention.text), "green"), f"  ({place})", whole=True
-        )
     table = grid("word", "tokens", "class", number("score"), number("offsets"))
     for word in tagging.words:
         cells = one_line(word.text), " ".join(map(one_line, word.tokens)), one_line(word.label)
@@ -176,9 +161,7 @@ def tagged(canvas: Canvas, tagging: Tagged) -> None:
         table.add_row(*cells, f"{word.score:.4f}", f"{word.start}-{word.end}", style=style)
     canvas.gap()
     canvas.table(table)
-    canvas.dim(
-        f"{one_line(tagging.model)}, {len(tagging.labels)} classes. A word has the class of its first token."
-    )
+    canvas.dim(f"by {one_line(tagging.model)}; a word has the class of its first token")
 
 
 @as_text
@@ -278,9 +261,6 @@ def _sum_line(answer: Answer) -> str:
 
 def _no_answer(reply: Answers) -> str:
     """That there is no answer, and why."""
-    if not reply.passages:
-        return "No answer: there is no passage to read."
-    read = "the text" if reply.passages == 1 else f"any of the {reply.passages:,} passages"
     if reply.nearest is None:
-        return f"No answer: the reader's tokenizer leaves nothing of {read}."
-    return f"No answer: no span in {read} scores as much as no answer."
+        return "No answer: there is nothing to read."
+    return f"No answer: no span of {counted(reply.passages, 'passage')} scores as much as no answer."

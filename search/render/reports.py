@@ -31,10 +31,7 @@ _VERDICTS = {
 }
 
 # What to do about files that were left out for a reason.
-_WAYS_OUT = {
-    "needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'",
-    "excluded": "later runs exclude them, too, unless you give: --include '' --exclude ''",
-}
+_WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
 
 
 @as_text

@@ -38,13 +38,13 @@ _NAMES = 2  # passage words in a contrast
 
 # What to do about a missing document, by the reason; for all others the reason says enough.
 WAYS_OUT = {
-    "new": "It came into the folder after the last run. Index it with: seewhy index FOLDER",
-    "not there": "There is no such file. Check the spelling, or mount the drive it is on.",
+    "new": "It came after the last run. Index it with: seewhy index FOLDER",
+    "not there": "There is no such file. Check the spelling.",
     "outside the folder": "Index the folder it is in, or ask another index with --index.",
     "ignored": "An ignore file or a built-in rule says so. Take it back with a line '!NAME' in .seewhyignore.",
-    "hidden": "Its name, or that of a folder above it, begins with a dot; such files are never read.",
+    "hidden": "Its name or a folder's begins with a dot; such files are never read.",
     "secret": "Files of that name hold keys or passwords; they are never read.",
-    "excluded": "The patterns of --include and --exclude say so; give others to: seewhy index FOLDER",
+    "excluded": "--include or --exclude say so; give others to: seewhy index FOLDER",
     "binary": "It holds no text.",
     "empty": "There is nothing in it to find.",
     "too large": "Cut it into smaller files.",
@@ -102,15 +102,13 @@ def answer(standing: WhyNot) -> str:
     if standing.hit is None:
         return f"It is not in the index: {standing.reason}{detail}."
     ranks = f"p{standing.hit.passage_id} ranks {standing.hit.rank:,} of {standing.passages:,} passages"
-    limited = standing.hit.rank > standing.k
-    limit = f", and others above it are not shown (--per-document {standing.per_document})" if limited else ""
     return {
-        "found": f"It is among the first {standing.k} hits: {ranks}{limit}.",
+        "found": f"It is among the first {standing.k} hits: {ranks}.",
         "lower": f"Others score higher: {ranks}, and {standing.k} hits were asked for.",
         "limit": f"Its document has as many hits as are shown of one: {ranks}; ask with: --per-document 0",
         "copy": f"Its text is shown once, from {escape(standing.detail)}: {ranks}; ask with: --all-copies",
         "changed": f"Its file has changed since it was indexed{detail}: {ranks}; run: seewhy index FOLDER",
-        "gone": f"Its file is not there any more. Of the text that is still in the index, {ranks}.",
+        "gone": f"Its file is gone; its text is still in the index: {ranks}.",
         "filtered": f"A filter leaves it out: {ranks}.",
     }[standing.cause]
 
