@@ -5,8 +5,7 @@ Also the tensors and the vocabulary of a model, and the passages of a file.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -31,7 +30,6 @@ from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before")  # as JSON
 _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before")
 _EQUAL = 1 - 1e-9  # rounding
-_LAYER = re.compile(r"(?<=\.layer\.)\d+(?=\.)")
 
 
 @as_text
@@ -274,23 +272,14 @@ def equal_rows(canvas: Canvas, found: EqualRows) -> None:
 
 @as_text
 def parameters(canvas: Canvas, found: Mapping[str, Any]) -> None:
-    """Tensors by name; those that every layer has, with one shape, on one line."""
+    """Tensors by name."""
     numbers = sum(tensor.size for tensor in found.values())
     canvas.line(f"{len(found)} tensors, {numbers:,} numbers", style="bold")
     canvas.gap()
-    canvas.table(grid("tensor", number("shape"), number("numbers"), header="dim"), _alike(found))
-
-
-def _alike(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    groups: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    table = grid("tensor", number("shape"), number("numbers"), header="dim")
     for name, tensor in found.items():
-        groups.setdefault((_LAYER.sub("*", name), tensor.shape), []).append(name)
-    for (name, shape), names in groups.items():
-        layers = [layer[0] for one in names if (layer := _LAYER.search(one))]
-        count, times = f"{found[names[0]].size:,}", f"{len(names)} x " if len(names) > 1 else ""
-        if layers:
-            name = name.replace("*", layers[0] if len(layers) == 1 else f"{layers[0]}-{layers[-1]}")
-        yield name, " x ".join(map("{:,}".format, shape)), times + count
+        table.add_row(one_line(name), " x ".join(map("{:,}".format, tensor.shape)), f"{tensor.size:,}")
+    canvas.table(table)
 
 
 def parameters_json(found: Mapping[str, Any]) -> str:

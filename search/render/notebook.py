@@ -53,7 +53,7 @@ def _(why: Explanation) -> str:
     parts = (
         f"<p><b>{isolated(why.query)}</b></p>",
         f"<p><b>{why.score:.6f}</b> {total}, {text(how_made(why))}<br>{text(sentence(why))}</p>",
-        f'<p style="white-space:pre-wrap" dir="auto">{_passage(why)}</p>',
+        f"<p>{isolated(why.passage)}</p>",
         f"<h4>Cosines of token vectors at {layer_of(why)}: which token is like which</h4>{cosines}",
         f"<h4>Contributions, in thousandths: what made the score</h4>{added}",
         f"<p>{text(left_out(drawn, shown))}</p>",
@@ -136,19 +136,6 @@ def frame(record: Any, **how: Any) -> DataFrame:
 def _chosen(why: Explanation, matrix: Which, by: By) -> tuple[Units, Matrix]:
     drawn = units(why, by)
     return drawn, {"similarity": drawn.similarity, "contributions": drawn.contributions}[matrix]
-
-
-def _passage(why: Explanation) -> str:
-    """The passage, each word shaded by what it added."""
-    found = why.highlights()
-    end = max((abs(one.weight) for one in found), default=0.0) or 1.0
-    parts, at = [], 0
-    for one in found:
-        start, colour = max(one.start, at), _shade(one.weight / end, (_BLUE, _BROWN))
-        parts += [text(why.passage[at:start])]
-        parts += [f'<span style="{colour}">{text(why.passage[start : one.end])}</span>']
-        at = max(at, one.end)
-    return "".join(parts) + text(why.passage[at:])
 
 
 def _matrix(

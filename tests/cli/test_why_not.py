@@ -71,7 +71,7 @@ def why_not(run: Run, what: Any, *more: Any) -> tuple[dict[str, Any], str]:
         ("ignored.md", "ignored", "Take it back with a line"),
         (".hidden.md", "hidden", "begins with a dot"),
         ("empty.md", "empty", "nothing in it to find"),
-        ("excluded.md", "excluded", "--include and --exclude"),
+        ("excluded.md", "excluded", "--include or --exclude"),
         ("table.csv#9", "not there", "the file has 2 records with text"),
         ("no-such.md", "not there", "Check the spelling"),
     ],
