@@ -100,7 +100,7 @@ def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
 
 
 def _draw(canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight]) -> None:
-    moved = {None: "", hit.rank: f"  (stays {hit.rank})"}.get(hit.rank_before, f"  (was {hit.rank_before})")
+    moved = f"  (was {hit.rank_before})" if hit.rank_before else ""
     canvas.line(
         f"{hit.rank:>2}  ",
         (f"{hit.score:.3f}", "green"),
@@ -136,7 +136,7 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
         canvas.line(f"No two passages have a cosine of {threshold:g} or more.", whole=True)
         return
     for number, cluster in enumerate(clusters, 1):
-        alike = "the same text" if cluster.exact else f"cosine {cluster.lowest:.3f} or more with the nearest"
+        alike = "the same text" if cluster.exact else f"cosines from {cluster.lowest:.3f} on"
         canvas.line(f"{number:>2}  {len(cluster.passages)} passages, {alike}", style="bold")
         for copy in cluster.passages:
             same = copy.same_text_as is not None

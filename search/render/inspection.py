@@ -54,7 +54,6 @@ def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> Non
     states = (("" if cell is None else fixed(cell, 3) for cell in row[1:]) for row in state_rows(inspected))
     table = grid(*map(folded, _STATE_HEADERS), header="dim")
     canvas.table(table, ((str(layer), *row) for layer, row in enumerate(states)))
-    canvas.dim("  Means over the tokens. Layer 0 is the output of the embedding layer.")
     canvas.title("Pooler: tanh(W [CLS] + b)")
     canvas.line(pooler_line(inspected))
     canvas.title(f"Parameters: {model.parameters:,} in {model.tensors:,} tensors")
@@ -238,11 +237,9 @@ def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
 
 
 def what_was_compared(cosines: ContextualCosines) -> str:
-    """The words, their tokens and the model, in a sentence or two."""
+    """The words and the model, in a sentence."""
     said = " and ".join(f"'{one_line(word)}' in {letters(i)}" for i, word in enumerate(cosines.words))
-    split = {" ".join(map(one_line, parts)) for parts in cosines.pieces if len(parts) > 1}
-    spelled = f", spelled {' or '.join(sorted(split))}" if split else ""
-    return f"Cosines of {said}{spelled}, by {one_line(cosines.model)}; of several tokens the mean counts."
+    return f"Cosines of {said}, by {one_line(cosines.model)}; of several tokens the mean counts."
 
 
 def _marked(text: str, start: int, end: int) -> Text:

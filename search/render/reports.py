@@ -196,10 +196,8 @@ def check(canvas: Canvas, checked: CheckReport) -> None:
     worst = min((finding.severity for finding in checked.findings), key=list(_VERDICTS).index, default="ok")
     held = f"{checked.documents:,} documents, {checked.passages:,} passages, {duration(checked.seconds)}"
     canvas.line(f"{_VERDICTS[worst]} ({held}).", style=_STYLES[worst])
-    for severity, purpose in (("damaged", "to fix this, run"), ("stale", "to update it, run")):
-        commands = [finding.command for finding in checked.findings if finding.severity == severity]
-        for command in dict.fromkeys(filter(None, commands)):
-            canvas.line(f"  {purpose}: {escape(command)}", whole=True)
+    for command in dict.fromkeys(finding.command for finding in checked.findings if finding.command):
+        canvas.line(f"  to fix this, run: {escape(command)}", whole=True)
 
 
 def _examples(group: SkippedGroup | Finding) -> str:

@@ -145,7 +145,7 @@ def test_without_a_folder_an_index_has_to_be_named(
 def test_commands_that_help_name_all_folders(built: Index, two: tuple[Path, Path], run: Run) -> None:
     both = f"seewhy index {two[1]} {two[0]}"
     (two[0] / "new.md").write_text("new", encoding="utf-8")
-    assert f"to update it, run: {both} --index papers+notes\n" in run("check")[1]
+    assert f"to fix this, run: {both} --index papers+notes\n" in run("check")[1]
     with closing(sqlite3.connect(built.path / "index.db")) as connection, connection:
         connection.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")
     with pytest.raises(IndexOutdated, match=f"Rebuild it with: {both} --index"):
