@@ -289,7 +289,7 @@ def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
         table.add_row(*words, f"{pair.similarity:.3f}", bar(max(pair.similarity, 0), 2 * _BAR))
     canvas.table(table)
     more = f"; {counted(len(pairs) - _PAIRS, 'weaker pair')} left out" if len(pairs) > _PAIRS else ""
-    canvas.dim(f"  (cosines at {layer_of(why)}{more})")
+    canvas.dim(f"  (cosines at {layer_of(why)}; no addends{more})")
 
 
 def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
