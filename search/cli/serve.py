@@ -49,9 +49,6 @@ def serve(
     network: NetworkOptions,
     engine: EngineOptions,
     index: ServedIndexes = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Keep your own indexes up to date, as files change.")
-    ] = False,
     open_: Annotated[
         bool, typer.Option("--open", help="Open the page in your browser once it can answer.")
     ] = False,
@@ -66,7 +63,7 @@ def serve(
             raise OptionalDependency(package, "server", "the server")
     from search.serving.app import application
     from search.serving.guard import Settings
-    from search.serving.life import configured, live, url_of, watching
+    from search.serving.life import configured, live, url_of
     from search.serving.nearby import found_here
     from search.serving.served import Served
 
@@ -82,10 +79,7 @@ def serve(
     if token != network.token:
         note(f"the token of this run: {token}", False)
     note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C ends it)", quiet)
-    say = partial(note, quiet=quiet)
-    beside: list[Beside] = [partial(served.warm, say=say)]
-    if watch:
-        beside += watching(served, say, **vars(engine))
+    beside: list[Beside] = [partial(served.warm, say=partial(note, quiet=quiet))]
     if open_:
         beside.append(lambda ends: _open_when_ready(address, served, ends))
     # Hits of another engine are the same to rounding only, so the command would not find them by itself.

@@ -9,24 +9,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
-from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from search.errors import IndexNotFound
-from search.index import Index
-from search.render.reports import update_line
-from search.serving.served import Served
-
 Beside = Callable[[threading.Event], None]
-Say = Callable[[str], None]
 
-_SECONDS_FOR_THREADS = 1.5  # a watch looks every second whether it is to end
-_SECONDS_BETWEEN_TRIES = 5.0  # to watch what cannot be watched
+_SECONDS_FOR_THREADS = 1.5
 
 
 def url_of(host: str, port: int) -> str:
@@ -98,32 +89,3 @@ def _come_to_their_end(threads: set[threading.Thread]) -> bool:
     for thread in threads:
         thread.join(max(0.0, latest - time.monotonic()))
     return not any(thread.is_alive() for thread in threads)
-
-
-def watching(served: Served, say: Say, **options: Any) -> list[Beside]:
-    """What keeps each served index up to date with its folder, as files change.
-
-    Each has an encoder of its own, which is loaded when something changes: queries do not wait for it.
-
-    Args:
-        options: of `Index.open`.
-    """
-    return [partial(_watch, name, index.path, options, say) for name, index in served.indexes.items()]
-
-
-def _watch(name: str, place: Path, options: dict[str, Any], say: Say, ends: threading.Event) -> None:
-    """Keep an index up to date, also one that is away for a while."""
-    missed = ""
-    while not ends.is_set():
-        began = time.monotonic()
-        try:
-            for outcome in Index.open(place, **options).watch(ends):
-                if isinstance(outcome, IndexNotFound):
-                    raise outcome
-                said = str(outcome) if isinstance(outcome, Exception) else update_line(outcome)
-                say(f"{time.strftime('%H:%M:%S')}  {name}: {said}")
-        except Exception as error:
-            if str(error) != missed or time.monotonic() - began > _SECONDS_BETWEEN_TRIES:
-                say(f"note: the index '{name}' is not watched until this is mended: {error}")
-            missed = str(error)
-            ends.wait(_SECONDS_BETWEEN_TRIES)

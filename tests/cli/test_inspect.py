@@ -177,12 +177,11 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
     data = json.loads(found[1])
     seen = inspect(EVIL[:21], EVIL[45:], model=str(tiny_model)).attention
     assert data["tokens"] == [token.text for token in seen.tokens]
-    assert (data["opened"], np.shape(data["weights"])) == ([2, 1], (3, 4 + 1))
-    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    n = len(seen.tokens)
+    assert (data["opened"], np.shape(data["weights"])) == ([2, 1], (3, 4 + 1, n * n))
     for place, matrix in ((2, seen.matrix(2, 3)), (4, seen.matrix(2))):
-        numbers = [digits.index(digit) for digit in data["weights"][1][place]]
-        rounded = np.array(numbers).reshape(-1, 2) @ [64, 1] / 1000
-        np.testing.assert_allclose(rounded, matrix.ravel(), atol=0.000501)
+        thousandths = np.array(data["weights"][1][place])
+        np.testing.assert_allclose(thousandths / 1000, matrix.ravel(), atol=0.000501)
     assert len(re.findall("<script", source)) == 3 and "<img" not in source
     assert not {"\x1b", "\x00", "\u202e"} & set(source)
     assert "What attention does not tell" in source

@@ -29,14 +29,6 @@ def test_a_signal_ends_it(indexed: Path, number: str, code: int) -> None:
         assert (server.wait(20), server.stderr and server.stderr.read()) == (code, "")
 
 
-def test_an_index_is_kept_up_to_date_beside(indexed: Path) -> None:
-    with started("--index", indexed, "--watch") as (url, server):
-        (indexed / "new.md").write_text("# Sun\n\nThe sun is over the water.\n", encoding="utf-8")
-        assert server.stderr and "notes: 1 file added" in server.stderr.readline()
-        with urllib.request.urlopen(f"{url}api/v1/search?q=the+sun+over+the+water&k=1") as answer:
-            assert b'"new.md"' in answer.read()
-
-
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[uvicorn.Config]:
     """What servers were to be run with, which are not."""

@@ -20,21 +20,8 @@ page.define("attention-view", (root, data) => {
   let chosen = null; // by keyboard or click; stays
   let pointed = null; // by the mouse; goes when it goes
 
-  // Two characters a weight, thousandths in base 64.
-  const digits = new Map([..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"].map((c, i) => [c, i]));
-  const decoded = new Map();
-  const matrix = (l, h) => {
-    const key = l * 1000 + h;
-    if (!decoded.has(key)) {
-      const text = data.weights[l - 1][h - 1];
-      const found = new Float32Array(n * n);
-      for (let i = 0; i < found.length; i++)
-        found[i] = (64 * digits.get(text[2 * i]) + digits.get(text[2 * i + 1])) / data.places;
-      decoded.set(key, found);
-    }
-    return decoded.get(key);
-  };
-  const weight = (i, j) => matrix(layer, head)[i * n + j];
+  const matrix = (l, h) => data.weights[l - 1][h - 1].map((weight) => weight / 1000);
+  const weight = (i, j) => data.weights[layer - 1][head - 1][i * n + j] / 1000;
   const between = (side, one, other) => (side === "from" ? weight(one, other) : weight(other, one));
 
   lines.setAttribute("viewBox", `0 0 100 ${10 * n}`);

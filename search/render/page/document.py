@@ -229,17 +229,6 @@ def bar(value: float, end: float) -> str:
     )
 
 
-def diverging(value: float, end: float) -> str:
-    """A bar from the middle: to the right above zero, to the left below; its number stands beside it."""
-    width = 100 * min(abs(value) / end, 1.0) if end else 0.0
-    start, sign = (100 - width, "minus") if value < 0 else (100, "plus")
-    return (
-        '<svg class="bar" viewBox="0 0 200 10" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="{sign}" x="{start:.1f}" width="{width:.1f}" height="10"/>'
-        '<line class="zero" x1="100" x2="100" y2="10"/></svg>'
-    )
-
-
 def signed(value: float) -> str:
     """+0.1234, or with a minus sign that is as wide."""
     return f"{value:+.4f}".replace("-", "\u2212")

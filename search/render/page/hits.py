@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
-from itertools import accumulate, groupby
+from itertools import groupby
 from typing import Any
 
 from search.records.explanations import Highlight
@@ -88,8 +88,7 @@ def listed(asked: Asked, found: Sequence[Marked], like: int | None = None) -> st
     """
     end = deepest(found)
     reranked = " data-reranked" if any(one.hit.ranking.rerank for one in found) else ""
-    best = max((abs(one.hit.score) for one in found), default=0.0)
-    items = "".join(_hit(asked, one, end, best, like, found) for one in found)
+    items = "".join(_hit(asked, one, end, like, found) for one in found)
     return f'<ol class="hits"{reranked}>{items}</ol>'
 
 
@@ -100,9 +99,7 @@ def deepest(found: Sequence[Marked]) -> float:
     return addends[-1 - len(addends) // 50] if addends else 0.0
 
 
-def _hit(
-    asked: Asked, one: Marked, end: float, best: float, like: int | None, found: Sequence[Marked]
-) -> str:
+def _hit(asked: Asked, one: Marked, end: float, like: int | None, found: Sequence[Marked]) -> str:
     hit = one.hit
     title = isolated(headings(hit) or hit.document)
     beside = f'<p class="faint">{text(copies_of(hit))}</p>' if hit.copies else ""
@@ -110,7 +107,7 @@ def _hit(
 <h2><span class="rank">{hit.rank}</span> <a class="open" href="{_document(asked, hit)}">{title}</a></h2>
 {_place(hit)}
 {passage(one, end)}
-{_score(hit, best)}
+{_score(hit)}
 {beside}<p class="ways">{_ways(asked, hit, like, found)}</p>
 </li>
 """
@@ -159,8 +156,8 @@ def _ways(asked: Asked, hit: Hit, like: int | None, found: Sequence[Marked]) -> 
     return " ".join(ways)
 
 
-def _score(hit: Hit, best: float) -> str:
-    """The score, its two parts as numbers and as a bar, and where it stands among random pairs."""
+def _score(hit: Hit) -> str:
+    """The score, its two parts, and where it stands among random pairs."""
     there = {} if hit.ranking.rerank else hit.addends
     said = " + ".join(
         f'<span data-part-of="{name}">{fixed(value, 3)}</span> {name}' for name, value in there.items()
@@ -168,17 +165,7 @@ def _score(hit: Hit, best: float) -> str:
     shown = f" = {said}" if len(there) > 1 else f" {''.join(there)}"
     percentile = percentile_of(hit)
     among = f' <span class="percentile">{text(percentile)}</span>' if percentile else ""
-    return f'<p class="score">{_bar(there, best)}<b>{fixed(hit.score, 3)}</b>{shown}{among}</p>'
-
-
-def _bar(parts: dict[str, float], best: float) -> str:
-    widths = [100 * max(value, 0.0) / best if best else 0.0 for value in parts.values()]
-    starts = accumulate(widths, initial=0.0)
-    rects = "".join(
-        f'<rect class="{name}" x="{start:.1f}" width="{width:.1f}" height="10"/>'
-        for name, start, width in zip(parts, starts, widths, strict=False)
-    )
-    return f'<svg class="shares" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{rects}</svg>'
+    return f'<p class="score"><b>{fixed(hit.score, 3)}</b>{shown}{among}</p>'
 
 
 def passage(one: Marked, end: float) -> str:

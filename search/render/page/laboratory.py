@@ -15,7 +15,7 @@ from search.render.inspection import model_line, turned_rows
 from search.render.page.document import Page, about, data, hidden, isolated, kept, options, shade, text
 
 if TYPE_CHECKING:
-    from search.records.tokens import Matrix
+    pass
 
 LONGEST = 8_000  # characters of a text, which goes into an address
 SHOWN = {"tokens": "tokens and layers", "attention": "who reads whom"}
@@ -68,8 +68,7 @@ def inspection(inspected: Inspection) -> Page:
 <p class="faint">Below a token its id, the row of its vector in the vocabulary.</p>
 <h3>Each token through the layers</h3>
 {_through_layers(inspected)}
-<p class="faint">The cosine of a token's vector with itself one layer before; the deeper the shade, the farther it
-turned.</p>"""
+<p class="faint">The cosine of a token's vector with itself one layer before.</p>"""
     said = text(model_line(inspected.model))
     return Page("Inside a text", "What the model makes of it", about(said=said), body)
 
@@ -95,24 +94,18 @@ def _through_layers(inspected: Inspection) -> str:
 <table class="numbers"><thead><tr><th scope="col">token</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"""
 
 
-_PLACES = 1000  # weights are rounded to thousandths
-_DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
-
 _CONTROLS = """<div class="controls" hidden>
 <label>Layer <select data-part="layer">{layers}</select></label>
 <label>Show <select data-part="head">{heads}</select></label></div>"""
 
 _DETAIL = """<section class="detail" aria-live="polite">
-<p>Point at a token on the left to see what it reads, on the right to see who reads it. Tab and the arrow keys do it
-too; Escape shows all again.</p></section>"""
-
-_MORE = """<p>Heads often put most of their weight on [CLS], [SEP] or a full stop; Clark et al. 2019 take that for a
-way to do nothing. After the first layer a position holds a mixture of tokens.</p>"""
+<p>Point at a token on the left to see what it reads, on the right to see who reads it.</p></section>"""
 
 
 def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> Page:
     """The page of a text's attention. It opens at a layer and head, else at the last layer's mean."""
     opened = layer or attention.layers, head or attention.heads + 1
+    caveats = "".join(f"<p>{text(caveat)}</p>" for caveat in CAVEATS)
     body = "\n".join(
         (
             "<attention-view>",
@@ -122,10 +115,8 @@ def attention(attention: Attention, layer: int | None = None, head: int | None =
             f'<p class="faint">{text(rows_line(attention))} On this page weights are rounded to thousandths. '
             '<span data-part="drawn"></span></p>',
             '<section data-part="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
-            '<p class="faint">A row reads, a column is read; the colour grows with the square root of the '
-            "weight.</p></section>",
-            f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(caveat)}</p>' for caveat in CAVEATS)}"
-            f"{_MORE}</section>",
+            '<p class="faint">A row reads, a column is read.</p></section>',
+            f"<section><h2>What attention does not tell</h2>{caveats}</section>",
             f"{data(_values(attention, opened))}</attention-view>",
         )
     )
@@ -141,22 +132,14 @@ def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
         "tokens": [token.text for token in attention.tokens],
         "special": [int(token.special) for token in attention.tokens],
         "weights": [_layer(attention, number) for number in range(1, attention.layers + 1)],
-        "places": _PLACES,
         "opened": opened,
     }
 
 
-def encoded(weights: Matrix) -> str:
-    """Two characters for each weight of a matrix, row by row: thousandths, in base 64."""
-    rounded = np.rint(np.asarray(weights, dtype=np.float64) * _PLACES).astype(np.int64).ravel()
-    pairs = np.stack([_DIGITS[rounded >> 6], _DIGITS[rounded & 63]], axis=1)
-    return pairs.tobytes().decode("ascii")
-
-
-def _layer(attention: Attention, layer: int) -> list[str]:
-    """The heads of a layer, and their mean."""
-    heads = [encoded(attention.matrix(layer, head)) for head in range(1, attention.heads + 1)]
-    return [*heads, encoded(attention.matrix(layer))]
+def _layer(attention: Attention, layer: int) -> list[list[int]]:
+    """The heads of a layer, and their mean: thousandths, row by row."""
+    heads = [attention.matrix(layer, head) for head in (*range(1, attention.heads + 1), None)]
+    return [np.rint(1000 * head).astype(int).ravel().tolist() for head in heads]
 
 
 def _about(attention: Attention) -> str:

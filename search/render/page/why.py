@@ -22,7 +22,6 @@ from search.render.page.document import (
     about,
     bar,
     data,
-    diverging,
     hidden,
     isolated,
     kept,
@@ -318,24 +317,17 @@ def choice(typed: str, found: Sequence[NamedDocument], most: int, asked: _Asked)
         found: the documents with what was typed in their name, at most `most`.
     """
     names = "".join(
-        f'<li><a href="{link("/why-not", **asked, document=one.id)}">{isolated(one.name)}</a>{_titled(one)}</li>'
+        f'<li><a href="{link("/why-not", **asked, document=one.id)}">{isolated(one.name)}</a></li>'
         for one in found
     )
-    said = f"The first {most:,}; type more of the name." if len(found) >= most else ""
-    if not found:
-        said = "No document of the index has that in its name or title." if typed else ""
+    said = f"The first {most:,}" if len(found) >= most else counted(len(found), "document")
     form = f"""<form class="controls" action="/why-not">{hidden(**asked)}
 <label>Part of its name or title <input type="search" name="name" value="{kept(typed)}" autocomplete="off"></label>
 <button>Find</button></form>"""
     body = f"""<live-part>{form}
-<p class="faint" role="status">{said or counted(len(found), "document")}</p><ul class="names">{names}</ul></live-part>
-<p class="faint">Of a file that is not in the index, <code>seewhy why-not QUERY PATH</code> says why.</p>"""
-    heading = "Which document do you miss?"
+<p class="faint" role="status">{said}</p><ul class="names">{names}</ul></live-part>"""
+    heading = "Which document did you expect?"
     return Page(heading, heading, _query(str(asked.get("q", ""))), body, ("live.js",))
-
-
-def _titled(document: NamedDocument) -> str:
-    return f' <span class="faint">{isolated(document.title)}</span>' if document.title else ""
 
 
 def _query(query: str) -> str:
@@ -373,7 +365,7 @@ def _difference(word: Difference, end: float) -> str:
     other = "" if word.kind in ("word", "term") else ' class="faint"'
     return (
         f'<tr{other}><th scope="row">{text(share_name(word))}</th><td>{signed(word.gap)}</td>'
-        f"<td>{diverging(word.gap, end)}</td>"
+        f"<td>{bar(word.gap, end)}</td>"
         f"<td>{signed(word.in_a)}{_with(word.found_in_a)}</td><td>{signed(word.in_b)}{_with(word.found_in_b)}</td></tr>"
     )
 
