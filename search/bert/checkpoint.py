@@ -37,7 +37,7 @@ from search.errors import InputError, ModelError, quoted
 from search.records.inspections import Tokenization
 from search.store.passages import CALLED
 
-FAMILIES = ("albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
+FAMILIES = ("bert", "camembert", "distilbert", "mpnet", "roberta", "xlm-roberta")
 """Values of `model_type` in config.json whose embedding layer is known here, part by part."""
 
 _PADDED_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")
@@ -227,10 +227,7 @@ class Head:
         room = self.max_tokens - self.tokenizer.num_special_tokens_to_add(before is not None)
         room -= len(before.ids) if before else 0
         if room < 2:
-            raise InputError(
-                f"'{first}' leaves no room for a text: '{self.name}' reads {self.max_tokens:,} tokens. "
-                "Shorten it."
-            )
+            raise InputError(f"'{first}' leaves no room for a text. Shorten it.")
         whole.truncate(room, stride=min(overlap, room // 2))
         parts = [whole, *whole.overflowing]
         if before is None:
@@ -281,10 +278,7 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
     kind = KINDS[task]
     model, missing = load_transformer(files, kind.loads)
     if missing:
-        raise ModelError(
-            f"'{files.name}' has no head for {kind.named}. Name a checkpoint that was trained for it ({kind.loads}), "
-            f"such as {kind.trained}."
-        )
+        raise ModelError(f"'{files.name}' has no head for {kind.named}. Take one such as {kind.trained}.")
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
     return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)

@@ -4,8 +4,7 @@ The embedding layer computes for each token
 
     LayerNorm( word[id] + position[place] + segment[0 or 1] )
 
-(Devlin et al. 2018, "BERT", figure 2). ELECTRA and ALBERT multiply the result by one more matrix where their
-embeddings are narrower than their layers; DistilBERT and MPNet have no segments.
+(Devlin et al. 2018, "BERT", figure 2). DistilBERT and MPNet have no segments.
 
 In a head of width h each token has a query, a key and a value, three linear maps of the vector that the layer reads.
 A token with the query q reads token j with the weight
@@ -77,10 +76,7 @@ def inspect(
     pooler = difference = None
     if not checkpoint.no_pooler:
         pooler = output.pooler_output[0].numpy()
-        dense = getattr(
-            checkpoint.model.pooler, "dense", checkpoint.model.pooler
-        )  # ALBERT's is the layer itself
-        difference = float(abs(np.tanh(_linear(dense, states[-1, 0])) - pooler).max())
+        difference = float(abs(np.tanh(_linear(checkpoint.model.pooler.dense, states[-1, 0])) - pooler).max())
     return Inspection(
         made.texts,
         made.tokens,
@@ -145,10 +141,7 @@ def work_through(
     looked = inspect(text, text2, model=model, offline=offline)
     own = looked.attention.matrix(layer, head)
     if looked.model.kind == "mpnet":
-        raise InputError(
-            f"'{looked.model.name}' is an MPNet, whose heads also add a number for the distance of two tokens. "
-            "Name a BERT to see one head step by step."
-        )
+        raise InputError(f"'{looked.model.name}' is an MPNet, whose heads add positions. Name a BERT.")
     place = _place(looked, token)
     width = looked.model.dimension // looked.model.heads
     columns = slice((head - 1) * width, head * width)
@@ -206,14 +199,10 @@ def in_contexts(
         raise InputError("texts and against are lists of strings.")
     words = [word] * len(texts) if isinstance(word, str) else list(word)
     if len(words) != len(texts):
-        raise InputError(
-            f"words: {len(words)}, texts: {len(texts)}. Give one word for all texts, or one each."
-        )
+        raise InputError(f"words: {len(words)}, texts: {len(texts)}. Give one word, or one for each text.")
     spans = [_span(word, text) for word, text in zip(words, texts, strict=True)]
     if len(texts) + len(against) < 2 or not texts:
-        raise InputError(
-            "there is nothing to compare: give two texts, or something to compare the word with."
-        )
+        raise InputError("there is nothing to compare: give two texts, or a word to compare with.")
     looked, others = (
         [inspect(text, model=model, offline=offline) for text in side] for side in (texts, against)
     )
@@ -303,10 +292,6 @@ def _embedding(checkpoint: Checkpoint, made: Tokenization, output: NDArray[np.fl
     parts["sum"] = np.sum(list(parts.values()), axis=0)
     norm = copy.deepcopy(model.embeddings.LayerNorm).double()
     own = parts["LayerNorm"] = _array(norm(torch.from_numpy(parts["sum"])))
-    narrow = getattr(getattr(model, "encoder", None), "embedding_hidden_mapping_in", None)  # ALBERT
-    narrow = getattr(model, "embeddings_project", narrow)  # ELECTRA
-    if narrow is not None:
-        own = parts["projection"] = _linear(narrow, own)
     difference = np.abs(own - output) / np.maximum(np.abs(output), 1)
     return EmbeddingLayer(tuple(positions), parts, float(difference.max()))
 
@@ -322,10 +307,10 @@ def _array(tensor: Any) -> NDArray[np.float64]:
 
 
 def _projections(model: Any, layer: int) -> list[Any]:
-    """The linear maps to query, key and value of a layer; ALBERT has the same in all layers."""
+    """The linear maps to query, key and value of a layer."""
     named = list(model.named_modules())
     found = [[module for name, module in named if name.endswith(ends)] for ends in _PROJECTIONS.values()]
-    return [maps[min(layer, len(maps)) - 1] for maps in found]
+    return [maps[layer - 1] for maps in found]
 
 
 def _place(looked: Inspection, token: int | str) -> int:
@@ -355,9 +340,7 @@ def _span(word: str, text: str) -> tuple[int, int]:
     before, after = (r"\b" if re.match(r"\w", end) else "" for end in (word[:1], word[-1:]))
     found = re.search(before + re.escape(word) + after, text, re.IGNORECASE) if word.strip() else None
     if found is None:
-        raise InputError(
-            f"the word '{word}' does not stand in '{text}'. Give texts that have it, or name a word for each text."
-        )
+        raise InputError(f"the word '{word}' does not stand in '{text}'. Give texts that have it.")
     return found.span()
 
 
@@ -374,9 +357,7 @@ def _tokens_in(looked: Inspection, start: int, end: int) -> list[int]:
     ]
     if not found:
         text = looked.texts[0][start:end]
-        raise InputError(
-            f"the tokenizer of '{looked.model.name}' leaves nothing of '{text}'. Take another word."
-        )
+        raise InputError(f"'{looked.model.name}' has no tokens for '{text}'. Take another word.")
     return found
 
 

@@ -191,7 +191,7 @@ def explain_label(
     offline: bool = False,
     engine: str = "auto",
 ) -> LabelExplanation:
-    """What each token of a text adds to the logits of a head; with the poolings mean, mean_sqrt_len and max.
+    """What each token of a text adds to the logits of a head; with the poolings mean and mean_sqrt_len.
 
     Args:
         encoder: that the head was trained for, if it is loaded; None finds it.
@@ -225,19 +225,10 @@ def explain_label(
 
 def _parts(found: TokenVectors, pooling: str) -> NDArray[np.float64]:
     """(n, d) vectors, one a token, that sum to the embedding."""
-    if found.addends is None:
-        raise InputError(
-            f"with pooling '{pooling}' an embedding is no sum over tokens, so its logits have no exact addends. "
-            "Train the head on embeddings with the pooling mean, mean_sqrt_len or max."
-        )
+    if found.addends is None or pooling == "max":
+        raise InputError(f"with pooling '{pooling}' a logit is no sum over tokens. Train with pooling mean.")
     vectors = found.addends.astype(np.float64)
-    if pooling == "max":  # each dimension belongs to the token that has its largest value
-        parts = np.zeros_like(vectors)
-        dimensions = np.arange(vectors.shape[1])
-        parts[vectors.argmax(axis=0), dimensions] = vectors.max(axis=0)
-    else:
-        parts = vectors / len(vectors)
-    return np.asarray(parts / np.linalg.norm(parts.sum(axis=0)))
+    return np.asarray(vectors / np.linalg.norm(vectors.sum(axis=0)))
 
 
 _AT_ONCE = 64

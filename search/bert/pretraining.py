@@ -103,10 +103,7 @@ def _with_mask(head: Head) -> tuple[tokenizers.Tokenizer, str]:
     """
     mask = next((name for name in (TYPED, "<mask>") if head.tokenizer.token_to_id(name) is not None), None)
     if mask is None:
-        raise ModelError(
-            f"'{head.name}' has no mask token in its vocabulary, so no word can be masked for it. "
-            "Name a checkpoint that has one, bert-base-uncased for instance."
-        )
+        raise ModelError(f"'{head.name}' has no mask token in its vocabulary. Name another checkpoint.")
     tokenizer = tokenizers.Tokenizer.from_str(head.tokenizer.to_str())
     tokenizer.add_special_tokens([tokenizers.AddedToken(mask, lstrip=mask == "<mask>", normalized=False)])
     return tokenizer, mask

@@ -71,7 +71,7 @@ def evaluate(
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
-    Prints nDCG, MRR, MAP, recall, success and precision with 95 % intervals; for pairs of sentences correlations; for
+    Prints nDCG, MRR, MAP, recall and precision with 95 % intervals; for pairs of sentences correlations; for
     answers exact match and F1; for entities precision, recall and F1.
 
     A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.

@@ -76,8 +76,8 @@ def train(
 ) -> None:
     """Train the encoder, or a head on it, on examples, and say what it was worth.
 
-    Held-out data is measured before and after. The result is a folder, with a model card that says what it was made
-    of, for `seewhy index --model`; of a head for `seewhy lab label apply`, `lab tag` or `lab ask`, and `seewhy eval`.
+    Held-out data is measured before and after. The result is a folder for `seewhy index --model`; of a head for
+    `seewhy lab label apply`, `lab tag` or `lab ask`, and `seewhy eval`.
     """
     import search.bert as bert
     from search.render import evaluation as draw

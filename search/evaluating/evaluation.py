@@ -183,9 +183,7 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, held: set
     hopeless = [query for query, grades in judgements.items() if max(grades.values()) < 1]
     relevant = {name for grades in judgements.values() for name, grade in grades.items() if grade > 0}
     if not relevant & held:
-        raise InputError(
-            f"none of the {len(relevant):,} relevant documents is in the index. Do the judgements belong to it?"
-        )
+        raise InputError(f"none of the {len(relevant):,} relevant documents is in the index. Take another.")
     return [
         *named(unjudged, "queries have no judgement; left out"),
         *named(hopeless, "queries have no relevant document, and so 0, as in trec_eval"),
@@ -327,9 +325,7 @@ def evaluate(
         if isinstance(data, SentencePairs):
             return evaluate_pairs(data, encoder, plan)
         if not data.entries:
-            raise InputError(
-                "whole documents can only be ranked of a folder in BEIR layout or of SQuAD's JSON."
-            )
+            raise InputError("whole documents are ranked of a BEIR folder or SQuAD's JSON. Name one.")
         return evaluate_whole(data, encoder, plan)
     ways = settings_of(settings)
     if data.entries:

@@ -29,8 +29,7 @@ NO_ENTITY = "O"
 _PAIR = ("sentence1", "sentence2", "score")
 _FEWEST = 3  # pairs; a correlation of two points is always 1
 _FORMATS = (
-    "Known are: a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/); SQuAD's JSON; CSV, TSV or JSONL with "
-    "query and path (and relevance), or with sentence1, sentence2 and score. For CoNLL there is --task entities."
+    "Known are: a BEIR folder, SQuAD's JSON, tables of query and path, or of sentence1, sentence2 and score."
 )
 
 
@@ -251,10 +250,7 @@ def read_beir(folder: Path, split: str = "test") -> Retrieval:
     judgements = _judgements(folder, split)
     queries = {id_: Query(id_, row.text("text", "")) for id_, row in _named(folder / QUERIES)}
     if strange := [id_ for id_ in judgements if id_ not in queries]:
-        raise InputError(
-            f"{folder / QRELS / split}.tsv judges {len(strange)} queries that are not in {QUERIES}: "
-            f"{', '.join(strange[:5])}. Do the two files belong together?"
-        )
+        raise InputError(f"{folder / QRELS / split}.tsv judges a query that {QUERIES} has not: {strange[0]}")
     entries = {
         id_: Entry(row.text("title", ""), row.text("text", "")) for id_, row in _named(folder / CORPUS)
     }
@@ -282,9 +278,7 @@ def _judgements(folder: Path, split: str) -> dict[str, dict[str, int]]:
 
 def _some(judgements: dict[str, dict[str, int]], path: Path) -> dict[str, dict[str, int]]:
     if not judgements:
-        raise InputError(
-            f"{path} holds no judgement. Write a line for each query and a document that answers it."
-        )
+        raise InputError(f"{path} holds no judgement. Write a query and its document on each line.")
     return judgements
 
 

@@ -136,9 +136,7 @@ def _parsed(text: str) -> Setting:
     for part in others:
         name, _, value = (each.strip() for each in part.partition("="))
         if not value or name not in QueryOptions.__annotations__ or name in LimitOptions.__annotations__:
-            raise InputError(
-                f"'{part}' in the setting '{text}' is no keyword of a query with its value, such as weight=0.5."
-            )
+            raise InputError(f"'{part}' in the setting '{text}' is no keyword with its value, as weight=0.5.")
         options[name] = value if "str" in str(declared(QueryOptions)[name][0]) else _number(value)
     try:
         complete(options, QueryOptions)
@@ -184,8 +182,6 @@ def ranking_values(ranked: Sequence[str], grades: Mapping[str, int], k: int = 10
         f"map@{deep}": float((np.arange(1, len(far) + 1) / far).sum()) / total,
         f"recall@{k}": len(near) / total,
         f"recall@{deep}": len(far) / total,
-        "success@1": float(1 in near),
-        f"success@{k}": float(len(near) > 0),
         f"precision@{k}": len(near) / k,
     }
 

@@ -61,7 +61,7 @@ def evaluate_answers(
     def find(question: Question, setting: Setting) -> tuple[dict[str, float], list[str]]:
         said = answer(question.text, paragraphs.entries[question.paragraph].text, **how)
         text = best_answer(said, forced)
-        return _answered(text, question.answers), [text] if text else []
+        return answer_values(text, question.answers), [text] if text else []
 
     measured = measure(questions, [Setting("answers")], find, Plan(seed=seed, progress=progress))
     notes = about_few(len(questions), "questions")
@@ -85,16 +85,6 @@ def best_answer(said: Answers, forced: bool) -> str:
     """The text of the best span, "" for none; `forced` takes one that scores less than no answer."""
     best = said.answers[0] if said.answers else said.nearest if forced else None
     return best.text if best else ""
-
-
-def _answered(text: str, gold: Sequence[str]) -> dict[str, float]:
-    """The metrics of SQuAD 2.0: over all questions, and over those with and without an answer."""
-    values = answer_values(text, gold)
-    if gold:
-        part = {f"has_answer_{name}": value for name, value in values.items()}
-    else:
-        part = {"no_answer_exact_match": values["exact_match"]}
-    return {**values, "answered": float(bool(text)), **part}
 
 
 def evaluate_entities(

@@ -210,7 +210,6 @@ class TrainingReport:
         resumed: the step that an earlier, interrupted run had come to; 0 for none.
         seconds: for the steps and their evaluations, of this run; `device` where they were computed.
         classes: of a head that tells classes, how the result does by class.
-        versions: of the libraries, by name.
         notes: sentences about what has to be known to read the figures.
     """
 
@@ -235,7 +234,6 @@ class TrainingReport:
     seconds: float
     device: str
     classes: ClassReport | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

@@ -105,8 +105,7 @@ class EmbeddingLayer:
     Attributes:
         position_ids: rows of the position table.
         parts: (n, h) float64 by name, in the order of the computation: rows of the tables "word", "position" and
-            perhaps "segment", their "sum", its "LayerNorm", and "projection" where embeddings are narrower than
-            layers (ELECTRA, ALBERT).
+            perhaps "segment", their "sum" and its "LayerNorm".
         difference: largest difference of the last part from the model's own output: rounding. Of values beyond 1
             as a share.
     """

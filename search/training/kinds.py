@@ -2,7 +2,7 @@
 
 The columns of a table say what an encoder learns:
 
-    query (or anchor, question) and passage (or positive, answer, document), perhaps negative, negative_1, ...
+    query and passage, perhaps negative
     sentence1 and sentence2 with score
 
 Heads learn from the files that `seewhy eval` and `seewhy lab label train` read. Texts are cut into windows as they are
@@ -11,7 +11,6 @@ where a head is applied.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,7 +133,7 @@ def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed
     for query, passage, *_ in rows:
         grades.setdefault(key_of(query), {})[places[key_of(passage)]] = 1
     queries = {key_of(row[0]): row[0] for row in rows}
-    names = ("ndcg@10", "mrr@10", "recall@10", "success@1")
+    names = ("ndcg@10", "mrr@10", "recall@10")
 
     def columns(model: Any) -> Columns:
         scores = (
@@ -204,20 +203,13 @@ def answers(asked: Sequence[tuple[Question, str]], seed: int) -> Measure:
 
 IGNORED = -100  # the class of a token that nothing is learned from, as PyTorch's cross-entropy has it
 
-_NAMES = {
-    "query": "query", "anchor": "query", "question": "query",
-    "passage": "passage", "positive": "passage", "answer": "passage", "document": "passage",
-    "sentence1": "sentence1", "sentence2": "sentence2", "score": "score",
-}  # fmt: skip
-_SHAPES: dict[tuple[str, ...], Objective] = {
-    ("passage", "query"): "pairs",
-    ("negative", "passage", "query"): "triplets",
-    ("score", "sentence1", "sentence2"): "graded",
+_SHAPES: dict[Objective, tuple[str, ...]] = {
+    "triplets": ("query", "passage", "negative"),
+    "pairs": ("query", "passage"),
+    "graded": ("sentence1", "sentence2"),
 }
 _STS_TOP = 5.0  # the STS benchmark's scores run from 0 to 5
-_KNOWN = (
-    "Known are: CSV, TSV or JSONL with query and passage (and negative), or with two sentences and score."
-)
+_KNOWN = "Known are: query and passage (and negative), or sentence1, sentence2 and score."
 
 Feature = dict[str, Any]  # a window's "encoding", its "input_ids", and the targets by name
 
@@ -326,20 +318,21 @@ class Sentences(Kind):
         rows = read_rows(path)
         if not rows:
             raise InputError(f"{path} holds no example. {_KNOWN}")
-        shape, columns = _columns(path, list(rows[0].values))
+        given = rows[0].values.keys()
+        shape = next((shape for shape, names in _SHAPES.items() if given >= {*names}), None)
+        if shape is None:
+            raise malformed(path, 1, f"no examples can be made of the columns {', '.join(given)}. {_KNOWN}")
         if role == "dev" and shape != self.objective:
-            raise InputError(
-                f"the examples are {self.objective} and those of '{path}' {shape}. Give two of one shape."
-            )
+            raise InputError(f"the examples are {self.objective}, those of '{path}' {shape}. Give two alike.")
         self.objective = shape
         self.loss = "CosineSimilarityLoss" if shape == "graded" else "MultipleNegativesRankingLoss"
-        examples = [Example(tuple(row.text(name) for name in columns)) for row in rows]
+        examples = [Example(tuple(row.text(name) for name in _SHAPES[shape])) for row in rows]
         notes = []
         if shape == "graded":
             scores, note = _scaled(path, [row.number("score") for row in rows])
             examples = [one._replace(score=score) for one, score in zip(examples, scores, strict=True)]
             notes.append(note)
-        if unused := sorted(rows[0].values.keys() - {*columns, "score"}):
+        if unused := sorted(given - {*_SHAPES[shape], "score"}):
             notes.append(f"not used of {path.name}: {', '.join(unused)}")
         kept = examples if role == "dev" else list(dict.fromkeys(examples))
         return Read(kept, len(examples) - len(kept), notes)
@@ -368,24 +361,11 @@ class Sentences(Kind):
         return ranking([row.texts for row in rows], [row.texts for row in others], seed)
 
 
-def _columns(path: Path, names: Sequence[str]) -> tuple[Objective, tuple[str, ...]]:
-    """The shape of examples, and the columns of their texts."""
-    named = {_NAMES[name]: name for name in names if name in _NAMES}
-    negatives = tuple(name for name in names if re.fullmatch(r"negatives?(_?\d+)?", name))
-    shape = _SHAPES.get(tuple(sorted({*named, *(["negative"] if negatives else [])})))
-    if shape is None:
-        raise malformed(path, 1, f"no examples can be made of the columns {', '.join(names)}. {_KNOWN}")
-    texts = ("sentence1", "sentence2") if shape == "graded" else ("query", "passage")
-    return shape, (*(named[name] for name in texts), *negatives)
-
-
 def _scaled(path: Path, scores: list[float]) -> tuple[list[float], str]:
     """The scores between 0 and 1, and what was done to them."""
     low, high = min(scores), max(scores)
     if low < 0 or high > _STS_TOP:
-        raise InputError(
-            f"the scores of {path} run from {low:g} to {high:g}. Scale them to 0 to 1, what is alike being 1."
-        )
+        raise InputError(f"the scores of {path} run from {low:g} to {high:g}. Scale them to 0 to 1.")
     if high <= 1:
         return scores, f"scores of {path.name} run from {low:g} to {high:g}"
     return [score / _STS_TOP for score in scores], f"scores of {path.name} are read as 0 to {_STS_TOP:g}"
@@ -403,9 +383,7 @@ class Texts(Kind):
     def read(self, path: Path, role: str) -> Read:
         examples = read_examples(path)
         if any(one.text is None for one in examples):
-            raise InputError(
-                f"'{path}' names documents of an index. Give a column 'text', or use: seewhy lab label train"
-            )
+            raise InputError(f"'{path}' names documents of an index. Give a column 'text'.")
         items, notes = gathered(examples, None)
         return Read(items, len(examples) - len(items), tuple(notes))
 
@@ -429,10 +407,7 @@ class Texts(Kind):
     def measure(self, rows: Sequence[Item], others: Sequence[Item], seed: int) -> Measure:
         classes = self.classes(others)
         if strange := sorted({row.label for row in rows} - set(classes)):
-            raise InputError(
-                f"nothing to learn from has the label '{strange[0]}', and what is measured with has it. "
-                "Give examples of it, or take it out."
-            )
+            raise InputError(f"nothing to learn from has the label '{strange[0]}'. Give examples of it.")
         return labels(rows, classes, seed)
 
 
@@ -485,10 +460,7 @@ class Answers(Kind):
         for question, text in rows:
             first, start = next(zip(question.answers, question.starts, strict=True), ("", 0))
             if start < 0 or not text.startswith(first, start):
-                raise InputError(
-                    f"{path}: the question '{question.id}': the paragraph has not '{first:.40}' at answer_start. "
-                    "A reader learns from where answers stand: mend the file."
-                )
+                raise InputError(f"{path}: question '{question.id}': '{first:.40}' is not at answer_start.")
         return Read(rows)
 
     def key(self, row: tuple[Question, str]) -> str:

@@ -18,7 +18,6 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 _LR_FROZEN = 1e-2  # of a head alone
 _PARTS = 10  # one of them is held out
 _FEWEST = 3  # rows to measure with; a correlation of two points is always 1
-_LIBRARIES = ("seewhy", "sentence-transformers", "transformers", "torch", "accelerate", "datasets")
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,6 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
         seconds=seconds,
         device=settings.device,
         classes=after.classes,
-        versions={name: version(name) for name in _LIBRARIES},
     )
     report = replace(report, notes=(*parts.notes, *_about_texts(kind, base, parts), *_remarks(report)))
     _describe(report, work / "result")
@@ -236,9 +233,7 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
         if len(learned) and len(held) >= _FEWEST:
             return [rows[i] for i in learned], [rows[i] for i in held]
     of = f" with the label '{few}'" if few else ""
-    raise InputError(
-        f"a tenth of the examples{of} cannot be held out: they are too few, or share their texts. Give more of them."
-    )
+    raise InputError(f"a tenth of the examples{of} cannot be held out: give more, with different texts.")
 
 
 def _require_free(out: Path) -> None:
@@ -247,9 +242,7 @@ def _require_free(out: Path) -> None:
         InputError: there is something at the place of the result, or the folder above is missing.
     """
     if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
-        raise InputError(
-            f"there is something at '{out}', and nothing is overwritten. Name a folder that is not there yet."
-        )
+        raise InputError(f"there is something at '{out}', and nothing is overwritten. Name another folder.")
     if not out.parent.is_dir():
         raise InputError(f"'{out}' cannot be made: there is no folder '{out.parent}'. Make it first.")
 
@@ -272,15 +265,9 @@ def _open_work(work: Path, plan: str, resume: bool) -> None:
         work.mkdir()
         file.write_text(plan, encoding="utf-8")
     elif not resume:
-        raise InputError(
-            f"an unfinished training lies in {quoted(work)}. "
-            "Go on with it: --resume. Or delete that folder, and begin anew."
-        )
+        raise InputError(f"an unfinished training lies in {quoted(work)}. Go on with --resume, or delete it.")
     elif work.is_symlink() or not file.is_file() or file.read_text(encoding="utf-8") != plan:
-        raise InputError(
-            f"the training in {quoted(work)} is another one. Go on with the same settings and data, or delete that "
-            "folder and begin anew."
-        )
+        raise InputError(f"the training in {quoted(work)} is another one: give its settings, or delete it.")
 
 
 def _checkpoint(work: Path) -> Path | None:
@@ -299,10 +286,9 @@ def _finish(work: Path, out: Path) -> None:
         if out.is_dir():
             out.rmdir()  # refused unless it is empty
         (work / "result").replace(out)
-    except OSError as error:
+    except OSError:
         raise InputError(
-            f"the training is done, but its result cannot be moved to '{out}' ({error.strerror}). It lies in "
-            f"{quoted(work / 'result')}: move it where it shall be, then delete {quoted(work)}."
+            f"the training is done, but '{out}' is taken. It lies in {quoted(work / 'result')}."
         ) from None
     shutil.rmtree(work, ignore_errors=True)
 
@@ -310,8 +296,7 @@ def _finish(work: Path, out: Path) -> None:
 def _require_numbers(values: Sequence[float]) -> None:
     if not all(map(math.isfinite, values)):
         raise ModelError(
-            "the model gives all held-out rows the same, or what is no number, so there is nothing to compare. Hold "
-            "out other examples with --dev, or begin anew with a lower --lr."
+            "there is nothing to compare: all held-out rows are alike. Take other --dev examples."
         )
 
 
@@ -339,15 +324,8 @@ def _remarks(report: TrainingReport) -> list[str]:
 
 
 def _describe(report: TrainingReport, folder: Path) -> None:
-    """Write a model card, and the whole report beside it; files are named without folders."""
+    """Write the whole report beside the model; files are named without folders."""
     base = Path(report.base).name if Path(report.base).is_absolute() else report.base
-    rows = [
-        f"| {metric} | {before.mean:.4f} | {report.after[metric].mean:.4f} |"
-        for metric, before in report.before.items()
-    ]
-    lines = [f"# {base}, trained further", "", "On held-out examples; `training.json` has the rest.", ""]
-    lines += ["| metric | before | after |", "|---|---|---|", *rows, ""]
-    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
     told = asdict(report) | {"base": base, "out": folder.name, "classes": None}
     told["files"] = [{**asdict(file), "path": file.name} for file in report.files]
     (folder / "training.json").write_text(json.dumps(told, indent=2), encoding="utf-8")

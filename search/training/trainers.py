@@ -83,7 +83,7 @@ def _freeze(base: Any, layers: int | str | None) -> None:
     """Nothing is learned in the embeddings and the first layers, of which there may be 0; "all" freezes all.
 
     Raises:
-        InputError: there are fewer layers, or they share their weights.
+        InputError: there are fewer layers.
     """
     if layers is None:
         return
@@ -94,8 +94,7 @@ def _freeze(base: Any, layers: int | str | None) -> None:
         first = name.startswith("embeddings") or (layer and layers != "all" and int(layer[1]) < int(layers))
         parameter.requires_grad_(not (layers == "all" or first))
     if layers != "all" and int(layers) > len(found):
-        has = f"{len(found)} layers" if found else "layers that share their weights"
-        raise InputError(f"{layers} layers cannot be frozen: the model has {has}. Freeze fewer, or all.")
+        raise InputError(f"{layers} layers cannot be frozen: the model has {len(found)}. Freeze fewer.")
 
 
 def fit(
@@ -145,10 +144,7 @@ def fit(
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if trainer.state.best_model_checkpoint is None:
-        raise ModelError(
-            "no checkpoint could be measured: what came out is no number at any of them. "
-            "Begin anew with a lower learning rate: --lr"
-        )
+        raise ModelError("no checkpoint could be measured: what came out is no number. Take a lower --lr.")
     trainer.accelerator.unwrap_model(module, keep_fp32_wrapper=False)  # else it goes on computing in bf16
     model.eval() if module is model else module.eval()
     return trainer.state
@@ -186,7 +182,7 @@ def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dic
 def _table(kind: Kind, rows: Sequence[Any]) -> dict[str, list[Any]]:
     """The texts by column, and the scores if they are graded."""
     columns = list(zip(*(row.texts for row in rows), strict=True))
-    names = ["anchor", "positive", *(f"negative_{i}" for i in range(1, len(columns) - 1))]
+    names = ["anchor", "positive", "negative"][: len(columns)]
     if kind.objective == "graded":
         names, columns = ["sentence1", "sentence2", "score"], [*columns, tuple(row.score for row in rows)]
     return {name: list(column) for name, column in zip(names, columns, strict=True)}

@@ -21,12 +21,10 @@ _SIZES: dict[str, Any] = {
     "initializer_range": 0.3,
 }
 _CLASSES = {
-    "albert": "Albert", "bert": "Bert", "camembert": "Camembert", "distilbert": "DistilBert", "electra": "Electra",
+    "bert": "Bert", "camembert": "Camembert", "distilbert": "DistilBert",
     "mpnet": "MPNet", "roberta": "Roberta", "xlm-roberta": "XLMRoberta",
 }  # fmt: skip
 _OTHER_SIZES: dict[str, dict[str, Any]] = {
-    "albert": {**_SIZES, "embedding_size": 16},
-    "electra": {**_SIZES, "embedding_size": 16},
     "distilbert": {
         "vocab_size": 400, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "max_position_embeddings": 64,
     },

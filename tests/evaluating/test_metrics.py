@@ -26,7 +26,7 @@ from search.statistics import (
 # Our names, and trec_eval's; its reciprocal rank has no depth, so that one is compared on shortened runs.
 NAMES = {
     "ndcg@10": "ndcg_cut_10", "map@100": "map_cut_100", "recall@10": "recall_10", "recall@100": "recall_100",
-    "success@1": "success_1", "success@10": "success_10", "precision@10": "P_10",
+    "precision@10": "P_10",
 }  # fmt: skip
 Run = dict[str, dict[str, float]]
 Judgements = dict[str, dict[str, int]]
@@ -78,7 +78,7 @@ def test_by_hand() -> None:
     assert found == pytest.approx(
         {
             "ndcg@3": gained / best, "mrr@3": 1 / 2, "mrr@100": 1 / 2, "map@100": (1 / 2 + 2 / 3) / 3,
-            "recall@3": 2 / 3, "recall@100": 2 / 3, "success@1": 0, "success@3": 1, "precision@3": 2 / 3,
+            "recall@3": 2 / 3, "recall@100": 2 / 3, "precision@3": 2 / 3,
         }
     )  # fmt: skip
 
@@ -86,7 +86,7 @@ def test_by_hand() -> None:
 def test_depths() -> None:
     ranked = [f"d{number}" for number in range(300)]
     found = ranking_values(ranked, {"d10": 1, "d120": 1, "d250": 1}, k=10)
-    assert (found["recall@10"], found["mrr@10"], found["success@10"]) == (0, 0, 0)
+    assert (found["recall@10"], found["mrr@10"]) == (0, 0)
     assert found["recall@100"] == pytest.approx(1 / 3)
     assert found["mrr@100"] == pytest.approx(1 / 11)
     deep = ranking_values(ranked, {"d10": 1, "d120": 1, "d250": 1}, k=200)
