@@ -14,7 +14,6 @@ from search.cli.options import (
     IndexOptions,
     LayerOption,
     QueryArgument,
-    QuestionOptions,
     layer_of,
     matrix_option,
     passage_or_path,
@@ -27,7 +26,6 @@ from search.records.hits import Hit
 if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.index import Index
-    from search.ranking.question import Question
     from search.records.explanations import Explanation
     from search.render.heatmap import By
 
@@ -74,7 +72,6 @@ _WHICH = "A rank of that query (3), a passage as it is listed (p812), or a path,
 def explain(
     text: QueryArgument,
     chosen: options.HitOptions,
-    parts: QuestionOptions,
     index: IndexOptions,
     shown: MatrixOptions,
     output: DrawnOutput,
@@ -90,11 +87,11 @@ def explain(
     """
     from search.render import json, why
 
-    question, opened = parts.question(text), index.open()
-    hit = _hit_at(opened, question, which, chosen)
+    opened = index.open()
+    hit = _hit_at(opened, text, which, chosen)
     if not isinstance(hit, Hit):
-        hit = opened.hit(question, hit, **options.part_of(chosen, options.RerankOptions))
-    explanation = opened.explain(question, hit, layer=layer_of(shown.layer))
+        hit = opened.hit(text, hit, **options.part_of(chosen, options.RerankOptions))
+    explanation = opened.explain(text, hit, layer=layer_of(shown.layer))
     shown.show(
         explanation,
         "token" if matrix and not shown.words else "word",
@@ -111,7 +108,6 @@ def contrast(
     a: Annotated[str, typer.Argument(metavar="A", help=_WHICH)],
     b: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
     chosen: options.HitOptions,
-    parts: QuestionOptions,
     index: IndexOptions,
     output: Output,
 ) -> None:
@@ -121,10 +117,9 @@ def contrast(
     """
     from search.render import why
 
-    question = parts.question(text)
     opened = index.open()
-    first, second = (_hit_at(opened, question, which, chosen) for which in (a, b))
-    compared = opened.contrast(question, first, second, **options.part_of(chosen, options.RankingOptions))
+    first, second = (_hit_at(opened, text, which, chosen) for which in (a, b))
+    compared = opened.contrast(text, first, second, **options.part_of(chosen, options.RankingOptions))
     output.show(compared, why.contrast)
     output.remarks(opened.notes)
 
@@ -155,9 +150,7 @@ def why_not(
     output.remarks(opened.notes)
 
 
-def _hit_at(
-    opened: Index, question: str | Question, which: str, chosen: options.HitOptions
-) -> Hit | int | str:
+def _hit_at(opened: Index, text: str, which: str, chosen: options.HitOptions) -> Hit | int | str:
     """The hit at a rank of a query, asked for as `seewhy query` asks; else a passage ID or a path.
 
     Raises:
@@ -166,7 +159,7 @@ def _hit_at(
     if not which.isdecimal():
         return passage_or_path(which)
     chosen["k"] = max(chosen["k"], int(which))
-    hits = opened.query(question, **chosen)
+    hits = opened.query(text, **chosen)
     if not 1 <= int(which) <= len(hits):
         raise InputError(f"there is no rank {which}: the query has {len(hits)} hits.")
     return hits[int(which) - 1]

@@ -109,9 +109,7 @@ def open_hit(hit: Hit, marks: Sequence[Highlight]) -> None:
         InputError: its file is gone, or the editor cannot be started.
     """
     if hit.changed == "gone":
-        raise InputError(
-            f"'{hit.path}' is gone, so it is not opened. Bring the index up to date with --update."
-        )
+        raise InputError(f"'{hit.path}' is gone. Bring the index up to date with --update.")
     from search.render.hits import line_of
 
     sys.stdout.flush()
@@ -119,10 +117,10 @@ def open_hit(hit: Hit, marks: Sequence[Highlight]) -> None:
 
 
 _ARGUMENTS = {
-    "+{line} {path}": "vi vim nvim gvim mvim view nano pico emacs emacsclient kak micro joe jed ne mg gedit",
-    "--goto {path}:{line}": "code code-insiders codium vscodium cursor windsurf positron",
-    "{path}:{line}": "subl sublime_text hx helix zed zeditor",
-    "--line {line} {path}": "idea pycharm webstorm goland clion rubymine phpstorm rider rustrover kate kwrite mate",
+    "+{line} {path}": "vi vim nvim gvim view nano emacs emacsclient kak micro gedit",
+    "--goto {path}:{line}": "code codium cursor windsurf",
+    "{path}:{line}": "subl hx helix zed zeditor",
+    "--line {line} {path}": "idea pycharm webstorm goland clion kate",
 }
 _ARGUMENTS_OF = {name: arguments for arguments, names in _ARGUMENTS.items() for name in names.split()}
 _EXAMPLE = "set EDITOR=code" if os.name == "nt" else "export EDITOR=vim"
@@ -138,9 +136,9 @@ def editor() -> list[str]:
     try:
         words = shlex.split(os.environ.get(variable, ""), posix=os.name != "nt")
     except ValueError as error:
-        raise InputError(f"${variable} is no command: {error}. Set your editor, as in: {_EXAMPLE}") from None
+        raise InputError(f"${variable} is no command: {error}. Try: {_EXAMPLE}") from None
     if not words:
-        raise InputError(f"no editor is set to open a hit with. Set one, as in: {_EXAMPLE}")
+        raise InputError(f"no editor is set. Try: {_EXAMPLE}")
     return words
 
 
@@ -158,7 +156,7 @@ def open_at(path: str, line: int) -> None:
         subprocess.run([*words, *filled], check=False)
     except OSError as error:
         raise InputError(
-            f"the editor '{words[0]}' cannot be started: {error.strerror or error}. Set another, as in: {_EXAMPLE}"
+            f"the editor '{words[0]}' cannot be started: {error.strerror}. Try: {_EXAMPLE}"
         ) from None
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from search.cli.running import Answered
     from search.encoding import Encoder
     from search.index import Index
-    from search.ranking.question import Question
     from search.records.tokens import Layer
     from search.several import Indexes
 
@@ -97,19 +96,12 @@ def panel(name: str) -> Callable[..., Any]:
     return partial(typer.Option, rich_help_panel=name)
 
 
-ranking_option, hits_option, model_option, matrix_option = map(
-    panel, ("Ranking", "Which hits", "Model", "Matrix")
-)
+hits_option, model_option, matrix_option = map(panel, ("Which hits", "Model", "Matrix"))
 
 
 def checkpoint(help_: str) -> Any:
     """--model of a command that reads with another checkpoint than the index's encoder."""
     return typer.Option("--model", metavar="NAME|FOLDER", help=help_)
-
-
-def top_k(help_: str) -> Any:
-    """-k, as the command counts."""
-    return typer.Option("--top-k", "-k", min=1, help=help_)
 
 
 QueryArgument = Annotated[
@@ -131,16 +123,12 @@ def index_option(help_: str, **more: Any) -> Any:
 IndexOption = Annotated[
     str | None,
     index_option(
-        "Which index, also milvus://HOST:PORT/NAME. Default: $SEEWHY_INDEX, the index of the folder you are in, "
-        "or the only one."
+        "Which index, or milvus://HOST:PORT/NAME. Default: $SEEWHY_INDEX, the folder's, or the only one."
     ),
 ]
 ServedIndexes = Annotated[
     list[str] | None,
-    index_option(
-        "Which index, also milvus://HOST:PORT/NAME; may be repeated. Default: all of yours, first that of the "
-        "folder you are in."
-    ),
+    index_option("Which index, or milvus://HOST:PORT/NAME; may be repeated. Default: all of yours."),
 ]
 IndexArgument = Annotated[
     str,
@@ -196,8 +184,7 @@ class AnyIndexOptions(EngineOptions):
     index: Annotated[
         list[str] | None,
         index_option(
-            "Which index, also milvus://HOST:PORT/NAME; several are asked as one. Default: $SEEWHY_INDEX, that of "
-            "the folder you are in, or the only one."
+            "Which index; several are asked as one. Default: $SEEWHY_INDEX, the folder's, or the only one."
         ),
     ] = None
     all_indexes: Annotated[
@@ -249,45 +236,6 @@ def _update(opened: Index, quiet: bool) -> None:
             note(update_line(report), quiet)
 
 
-@dataclass(frozen=True)
-class QuestionOptions:
-    """What a query consists of beside its text."""
-
-    also: Annotated[
-        list[str] | None,
-        ranking_option(
-            "--and",
-            metavar="TEXT[^W]",
-            help="One more text that counts W times as much as the first; may be repeated.",
-        ),
-    ] = None
-    like: Annotated[
-        list[str] | None,
-        ranking_option(
-            metavar="PATH|ID[^W]", help="A passage or document that hits shall be like; may be repeated."
-        ),
-    ] = None
-    unlike: Annotated[
-        list[str] | None,
-        ranking_option(
-            metavar="PATH|ID[^W]", help="One that hits shall not be like; counts half if no W is given."
-        ),
-    ] = None
-
-    def question(self, text: str) -> str | Question:
-        """What is asked for: the text alone, or a question of several parts."""
-        if not (self.also or self.like or self.unlike):
-            return text
-        from search.ranking.question import Question
-
-        return Question.of(
-            text,
-            *map(_weighted, self.also or ()),
-            like=list(map(_example, self.like or ())),
-            unlike=list(map(_example, self.unlike or ())),
-        )
-
-
 def layer_of(typed: str | None) -> Layer | None:
     """A layer as the library takes it."""
     return int(typed) if re.fullmatch(r"[+-]?\d+", typed or "") else typed  # type: ignore[arg-type, return-value]
@@ -303,16 +251,3 @@ def passage_or_path(typed: str) -> str | int:
     """A passage as it is listed (p812), or a path."""
     id_ = passage_id(typed)
     return typed if id_ is None else id_
-
-
-def _weighted(typed: str) -> Any:
-    """The text, or text and weight: "rotation^0.5"."""
-    parts = re.fullmatch(r"(.+)\^(-?\d+(?:\.\d+)?)", typed, re.DOTALL)
-    return (parts[1], float(parts[2])) if parts else typed
-
-
-def _example(typed: str) -> Any:
-    example = _weighted(typed)
-    if isinstance(example, tuple):
-        return passage_or_path(example[0]), example[1]
-    return passage_or_path(example)

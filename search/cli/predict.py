@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli.options import IndexOptions, OfflineOption, checkpoint, top_k
+from search.cli.options import IndexOptions, OfflineOption, checkpoint
 from search.cli.output import Output, progress_bar, text_of
 from search.records import options
 
@@ -22,7 +22,7 @@ def fill(
     ],
     output: Output,
     model: HeadModel,
-    k: Annotated[int, top_k("Number of words at each mask.")] = 5,
+    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Words at each mask.")] = 5,
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="WORD", help="The right word, for its loss; once for each [MASK]."),

@@ -16,7 +16,6 @@ from search.cli.options import (
     AnyIndexOptions,
     IndexOption,
     IndexOptions,
-    QuestionOptions,
     WhereOption,
     WordsArgument,
     hits_option,
@@ -36,22 +35,21 @@ def query(
     selection: options.HitsOptions,
     ranking: options.RerankOptions,
     filters: options.FilterOptions,
-    parts: QuestionOptions,
     index: AnyIndexOptions,
     output: HitsOutput,
 ) -> None:
     """Rank the passages of an index by how well they answer TEXT."""
     text = " ".join(words)
-    question, asked = parts.question(text), {**selection, **ranking, **filters}
+    asked = {**selection, **ranking, **filters}
     opened: Any = None  # an index, several, or what a server found in one
-    if question is text and index.may_be_served and ranking["rerank"] in (None, "late"):
+    if index.may_be_served and ranking["rerank"] in (None, "late"):
         from search.cli.running import ask
 
         opened = ask(index.index, text, asked, output.marked, output.lines_needed)
     if opened is None:
         opened = index.open(output.quiet)
-    hits = opened.query(question, **asked)
-    around, marks = output.around(opened, hits), output.marks(opened, question, hits)
+    hits = opened.query(text, **asked)
+    around, marks = output.around(opened, hits), output.marks(opened, text, hits)
     output.print(hits, around, marks, no_hits=_why_none(selection, filters), grouped=selection["group"])
     if output.format == "text" and hits:
         named = [hits[0].index] if hits[0].index else index.index or ()

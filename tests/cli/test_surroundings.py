@@ -51,7 +51,7 @@ def test_streams_that_are_full(script: str, code: int) -> None:
 def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
     odd = os.fsdecode(b"ab\xff")
     for command in (
-        ("query", odd), ("query", odd, "-m", "lexical"), ("query", "key", "--and", odd), ("explain", odd),
+        ("query", odd), ("query", odd, "-m", "lexical"), ("explain", odd),
         ("similarity", "a", odd),
     ):  # fmt: skip
         code, out, err = run(*command)

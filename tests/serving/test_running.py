@@ -108,7 +108,7 @@ finally:
 
 @pytest.mark.parametrize(
     "options",
-    [("--and", "door"), ("--engine", "openvino"), ("--where", "path:")],
+    [("--engine", "openvino"), ("--where", "path:")],
     ids=" ".join,
 )
 def test_the_rest_goes_the_usual_way(options: tuple[str, ...], alone: list[str], run: Run) -> None:
