@@ -67,8 +67,7 @@ class Description:
         notes = []
         if self.says_nothing:
             notes.append(
-                f"{name} is no sentence model: nothing in it says how tokens become an embedding, so mean pooling is "
-                "used, as a guess (--pooling chooses). It was not trained to have texts of one meaning close together."
+                f"{name} is no sentence model: it is pooled by mean, as a guess. Choose with --pooling."
             )
         if self.similarity != "cosine":
             notes.append(f"{name} was made for similarity by '{self.similarity}'; seewhy compares by cosine.")
@@ -109,8 +108,7 @@ class KnownModel:
             raise ModelError(f"{what}, and to make it again the model itself is needed: {error}") from None
         if found.files.hashes != self.files.hashes:
             raise ModelError(
-                f"{what}, and what is found under that name now is another model. Name the folder of the model, or "
-                "build the index anew with: seewhy index FOLDER --rebuild"
+                f"{what}: another model has that name now. Rebuild with: seewhy index FOLDER --rebuild"
             )
         return found
 

@@ -210,8 +210,7 @@ class Encoder:
                 self._known = replace(self._known, loaded=None)
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
-                        f"'{self.files.name}' has no pooler weights, so pooling 'pooler' would give random "
-                        "numbers. Choose another pooling, 'mean' for instance."
+                        f"'{self.files.name}' has no pooler weights. Choose another pooling, such as mean."
                     )
                 self._engine = engine
             return self._engine
@@ -385,6 +384,6 @@ def named_model(made: Fingerprint, trusted: bool) -> str:
     if name := name_here(made.weights, made.tokenizer, made.config):
         return name
     raise ModelError(
-        f"the index names the model '{made.model}', which you have not used here, and no model is loaded because an "
-        f"index names it. If you trust it, name it yourself: seewhy query TEXT, with --model {quoted(made.model)}"
+        f"the index names the model '{made.model}', which you have not used here. "
+        f"If you trust it, name it yourself with: --model {quoted(made.model)}"
     )

@@ -91,8 +91,7 @@ def check_engine(engine: str, precision: str) -> None:
             raise InputError(f"{what} '{asked}' is not known. Choose one of: {', '.join(known)}.")
     if engine == "openvino" and precision not in OF_OPENVINO:
         raise InputError(
-            f"the engine 'openvino' computes in {' and '.join(OF_OPENVINO)}, not in {precision}. "
-            "Leave the engine out, or choose 'torch'."
+            f"the engine 'openvino' computes in {' and '.join(OF_OPENVINO)}, not in {precision}. Take 'torch'."
         )
 
 
@@ -105,8 +104,7 @@ def claim_process() -> None:
     global _loaded_by
     if _loaded_by not in (None, os.getpid()):
         raise ModelError(
-            "this process was forked from one that had loaded a model, and a model cannot be used "
-            "across a fork. Open the index or make the encoder after the fork, in each process, or start workers "
-            "with multiprocessing.get_context('spawn')."
+            "this process was forked from one that had loaded a model. Open the index after the fork, "
+            "or start workers with multiprocessing.get_context('spawn')."
         )
     _loaded_by = os.getpid()

@@ -54,8 +54,8 @@ def open_engine(
             return _openvino(known, precision)
         except OSError as error:
             reason = (
-                f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). Free space there, "
-                "or let SEEWHY_CACHE name a folder that can be written to"
+                f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). "
+                "Let SEEWHY_CACHE name another folder"
             )
         except (ModelError, RuntimeError) as error:
             again = f"seewhy lab models --remove {quoted(known.files.name)}"

@@ -71,8 +71,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
     kind = files.config.get("model_type")
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or files.config.get("is_encoder_decoder"):
         raise ModelError(
-            f"'{files.name}' is a model of type '{kind}', which is no BERT-like encoder. "
-            "Choose a BERT-like encoder or a sentence-transformers model."
+            f"'{files.name}' is a model of type '{kind}', which is no BERT-like encoder. Choose one that is."
         )
     with loading(files):
         model = SentenceTransformer(
@@ -126,10 +125,7 @@ def load_transformer(
 def require_whole(files: ModelFiles, missing: tuple[str, ...]) -> None:
     """Raise ModelError if the encoder itself lacks weights; the pooler may."""
     if lost := [key for key in missing if not key.startswith("pooler.")]:
-        raise ModelError(
-            f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}"
-            f"{' ...' if len(lost) > 3 else ''}."
-        )
+        raise ModelError(f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}.")
 
 
 def positions(model: Any) -> int:

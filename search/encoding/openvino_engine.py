@@ -279,6 +279,5 @@ def _check(engine: TorchEngine, converted: OpenVINOEngine, known: KnownModel) ->
         off = np.abs(mine.layers[layer][real] - expected).max() / np.abs(expected).max()
         if not off < _TOLERANCE:
             raise ModelError(
-                f"OpenVINO computes something else with '{files.name}' than PyTorch does (layer {layer}, off by "
-                f"{off:.1e})."
+                f"OpenVINO computes something else with '{files.name}' than PyTorch (layer {layer}, by {off:.1e})."
             )

@@ -75,9 +75,7 @@ def unit(vectors: NDArray[np.float32], model: str) -> NDArray[np.float32]:
     if len(bad):
         raise ModelError(
             f"'{model}' returned {'zeros' if lengths.flat[bad[0]] == 0 else 'NaN or infinity'} for "
-            f"{len(bad)} of {len(vectors)} texts. Its weights or this machine's arithmetic are damaged, or "
-            "its numbers are too large for fp16, where that was chosen (bf16 has room for them); "
-            "nothing of this batch was stored."
+            f"{len(bad)} of {len(vectors)} texts. Its weights are damaged, or too large for fp16."
         )
     return (vectors / lengths).astype(np.float32, copy=False)
 
@@ -95,8 +93,7 @@ def check_layer(layer: int | str, n_layers: int) -> str:
     if kind == "" and -n_layers - 1 <= wanted <= n_layers:
         return str(wanted if wanted < 0 else wanted - n_layers - 1)
     raise InputError(
-        f"layer '{layer}' does not exist: give a number from {-n_layers - 1} to {n_layers}, "
-        f"or mean:N for the mean of the last N layers."
+        f"layer '{layer}' does not exist: give {-n_layers - 1} to {n_layers}, or mean:N for the last N layers."
     )
 
 

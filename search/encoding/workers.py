@@ -93,8 +93,8 @@ class RemoteEncoder:
         off = float(np.abs(_probed(encoder) - self.probe).max())
         if not off <= (limit := _COMPARABLE[encoder.precision]):
             raise InputError(
-                f"it computes other embeddings than this machine: they differ by {off:.1e} ({limit:.0e} is allowed). "
-                "Use the same versions and engine on all machines, or leave that one out."
+                f"it computes other embeddings than this machine, by {off:.1e} ({limit:.0e} is allowed). "
+                "Use the same versions and engine on all machines."
             )
         return encoder
 
@@ -221,8 +221,7 @@ def _connect(ray: Any, address: str) -> None:
     except Exception as error:  # of many kinds
         what = f"the Ray cluster at '{address}' cannot be used" if address else "Ray cannot be started here"
         raise ModelError(
-            f"{what}: {first_line(error)}. Check that it runs and has the same versions of Ray, Python and seewhy, or "
-            "use --workers with a number."
+            f"{what}: {first_line(error)}. Check that it runs and has the same versions of Ray and Python."
         ) from None
     finally:
         if threading.current_thread() is threading.main_thread() and on_sigterm is not None:
@@ -279,8 +278,7 @@ class Workers:
                 rows.append(self._ask([text]))
             except WorkerDied as error:
                 raise ModelError(
-                    f"{describe(position)} kills every worker that encodes it ({error}). What was encoded before is "
-                    "kept; leave the file out with --exclude, or change it."
+                    f"{describe(position)} kills every worker that encodes it ({error}). Leave it out with --exclude."
                 ) from None
         return np.concatenate(rows)
 
@@ -310,8 +308,8 @@ class Workers:
             except WorkerDied as error:
                 reason = str(error)
         raise ModelError(
-            f'no worker can be started: {reason}. In a script, call this under `if __name__ == "__main__":`. What was '
-            "encoded before is kept; leave --workers out to go on in this process alone."
+            f"no worker can be started: {reason}. Leave --workers out to go on in this process; "
+            'in a script, call this under `if __name__ == "__main__":`.'
         )
 
 
@@ -325,8 +323,7 @@ def parse_workers(workers: int | str | None) -> int | str | None:
         return workers
     if not re.fullmatch("[1-9][0-9]{0,3}", str(workers)):
         raise InputError(
-            f"workers is {workers!r:.80}. Give a number of processes (2), 'ray', or the address of a Ray cluster "
-            "(ray://HOST:10001)."
+            f"workers is {workers!r:.80}. Give a number of processes, 'ray', or ray://HOST:10001."
         )
     return int(workers)
 

@@ -192,8 +192,7 @@ def encoded_question(
     if not ranking.by_meaning:
         if question.examples:
             raise InputError(
-                "what hits shall be like or unlike counts by meaning, which this ranking does not use. "
-                "Choose the mode hybrid or dense."
+                "like and unlike count by meaning, which this ranking does not use. Take hybrid or dense."
             )
         if not explained:
             return EncodedQuery(question.words_of, None)

@@ -186,8 +186,7 @@ def cross_encoder(name: str, offline: bool) -> Any:
         raise ModelError(f"the cross-encoder '{name}' cannot be loaded: {first_line(error)}") from None
     if model.config.num_labels != 1:
         raise ModelError(
-            f"'{name}' gives {model.config.num_labels} numbers for two texts; a model to rerank with "
-            "gives one, as cross-encoder/ms-marco-MiniLM-L6-v2 does."
+            f"'{name}' gives {model.config.num_labels} numbers for two texts; a model to rerank with gives one."
         )
     return model
 
@@ -198,6 +197,6 @@ def _require_a_head(name: str, folder: Path) -> None:
     kinds = config.get("architectures") or ["of no known kind"]
     if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         raise ModelError(
-            f"'{name}' is no cross-encoder, but {' '.join(kinds)}: it has no head that "
-            "scores two texts. Use one such as cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
+            f"'{name}' is no cross-encoder, but {' '.join(kinds)}. "
+            "Use one such as cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
         )

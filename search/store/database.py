@@ -133,12 +133,11 @@ def require_format(meta: dict[str, Any], database: Path) -> None:
     again = f"seewhy index {folders} --index {quoted(database.parent)} --rebuild"
     if isinstance(found, int) and found < SCHEMA_VERSION:
         raise IndexOutdated(
-            f"the index in '{database.parent}' has format {found}, of an earlier version of seewhy; this one "
-            f"reads {SCHEMA_VERSION}. Rebuild it with: {again}"
+            f"the index in '{database.parent}' has format {found}, of an earlier seewhy. Rebuild it with: {again}"
         )
     raise IndexDamaged(
-        f"the index in '{database.parent}' has format {found!s:.20} and this version of seewhy "
-        f"reads {SCHEMA_VERSION}. Update seewhy, or rebuild the index with: {again}"
+        f"the index in '{database.parent}' has format {found!s:.20}; this seewhy reads {SCHEMA_VERSION}. "
+        f"Update seewhy, or rebuild the index with: {again}"
     )
 
 
@@ -219,8 +218,8 @@ def _damaged(database: Path, error: Exception) -> SearchError:
     kind = getattr(error, "sqlite_errorname", "")  # not in Python 3.10
     if "full" in str(error) or "readonly" in str(error) or kind in _NOT_WRITTEN:
         return IndexDamaged(
-            f"'{database}' cannot be written ({error}). The index is as it was after the last batch; make room, allow "
-            "larger files (ulimit -f), or get the right to write there, and run again."
+            f"'{database}' cannot be written ({error}). The index is as it was after the last batch. "
+            "Make room, or get the right to write there, and run again."
         )
     if database.exists() and not os.access(database, os.R_OK):
         return AccessDenied(database, database.parent, os.strerror(errno.EACCES))

@@ -93,8 +93,8 @@ def check_place(index: Path) -> None:
     strange = sorted(path.name for path in index.iterdir() if path.name not in OWN_NAMES)
     if strange:
         raise InputError(
-            f"the index cannot be kept in '{index}': the folder holds other things ({', '.join(strange[:3])}"
-            f"{' ...' if len(strange) > 3 else ''}). Name an empty or new folder with --index."
+            f"the index cannot be kept in '{index}': the folder holds other things ({', '.join(strange[:3])}). "
+            "Name an empty or new folder with --index."
         )
 
 
@@ -112,8 +112,8 @@ def is_address(what: object) -> bool:
 def only_read(address: str) -> InputError:
     """That what was asked for cannot be done to an index on a server."""
     return InputError(
-        f"{address} is on a server, for which there is no such command here. Index the folder on this machine, too, "
-        "under a name: seewhy index FOLDER --index NAME"
+        f"{address} is on a server, for which there is no such command. "
+        "Index the folder on this machine, too: seewhy index FOLDER --index NAME"
     )
 
 
@@ -145,8 +145,7 @@ def existing_place(named: str) -> Path:
         return place
     if is_index(place):
         raise IndexNotFound(
-            f"'{named}' has a file {DATABASE} that is of no index that can be read, perhaps of another program. "
-            "Nothing is done with it; if it is one of seewhy's, delete the folder yourself."
+            f"the file {DATABASE} in '{named}' is of no index that can be read. If it is one, delete it yourself."
         )
     no = "is a folder and no index" if place.is_dir() else "there is no such index"
     raise IndexNotFound(f"'{named}': {no}. {_what_there_is()}")

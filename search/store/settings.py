@@ -45,8 +45,7 @@ class Folders:
         if isinstance(named, Folders):
             if not named.root.is_dir():
                 raise InputError(
-                    f"{named.described} {'are' if named.names else 'is'} gone. Is a drive not mounted? Was it moved: "
-                    "seewhy move INDEX FOLDER"
+                    f"{named.described} {'are' if named.names else 'is'} gone. Was it moved: seewhy move INDEX FOLDER"
                 )
             return named
         for folder in [named] if isinstance(named, str | os.PathLike) else named:
@@ -61,8 +60,7 @@ class Folders:
             root = Path(os.path.commonpath(paths))
         except ValueError:  # Windows
             raise InputError(
-                f"{as_text(paths)} lie on different drives, and one index cannot hold both. Make an index of each, "
-                "and ask both with: seewhy query TEXT --index NAME --index NAME"
+                f"{as_text(paths)} lie on different drives. Make an index of each, and ask both with two --index."
             ) from None
         return cls(root, tuple(path.relative_to(root).as_posix() for path in paths))
 

@@ -33,8 +33,7 @@ _FAR = re.compile(r"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2000-\u20cf\u2100-\
 _LETTERS = re.compile(r"[^\W_]+")
 _MOST_KNOWN = 50_000  # words whose stems are kept
 _NO_FTS5 = (
-    "this Python's SQLite was built without FTS5, which seewhy needs to find words. Use a Python from python.org, "
-    "conda-forge or your system."
+    "this Python's SQLite was built without FTS5. Use a Python from python.org, conda-forge or your system."
 )
 _QUOTED = re.compile(r'"([^"]+)"')
 

@@ -174,6 +174,6 @@ def test_a_model_that_is_none_of_sentences_is_said_to_be(run: Run, tmp_path: Pat
     plain = save_tiny_bert(tmp_path / "plain", pooling=None)
     for options in (TEXTS, [*TEXTS[:2], "--tokens"]):
         _, _, err = run(*options, "--model", plain)
-        assert "note: " in err and "is no sentence model" in err and "mean pooling is used, as a guess" in err
+        assert "note: " in err and "is no sentence model" in err and "pooled by mean, as a guess" in err
     assert run(*TEXTS, "--model", plain, "-q")[2] == ""
     assert "no sentence model" not in run(*TEXTS, "--model", plain, "--pooling", "cls")[2]

@@ -165,7 +165,7 @@ def test_a_full_disk_is_not_remembered(
         encoder.encode(TEXTS)
     assert encoder.engine.name == "torch"
     assert "iostream error" in encoder.remarks[0]
-    assert "Free space there, or let SEEWHY_CACHE name" in encoder.remarks[0]
+    assert "Let SEEWHY_CACHE name another folder" in encoder.remarks[0]
     assert Encoder(model).engine.name == "openvino"
     assert [path.suffix for path in (own_cache / "models").iterdir() if path.is_file()] == [".lock"]
 

@@ -103,7 +103,7 @@ def test_an_index_of_another_program_is_left_alone(
     monkeypatch.chdir(tmp_path)
     for named in ("app", str(foreign)):
         code, _, err = run("remove", named, "--yes")
-        assert code == 1 and "perhaps of another program" in err
+        assert code == 1 and "of no index that can be read" in err
     assert everything(foreign) == {"index.db", "tmp", "tmp/index.db"}
 
 

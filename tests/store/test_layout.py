@@ -61,9 +61,9 @@ def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:
         (
             7,
             IndexOutdated,
-            r"has format 7, of an earlier version.*seewhy index \S*notes --index \S*notes --rebuild",
+            r"has format 7, of an earlier seewhy.*seewhy index \S*notes --index \S*notes --rebuild",
         ),
-        (99, IndexDamaged, "has format 99 and this version of seewhy reads 8"),
+        (99, IndexDamaged, "has format 99; this seewhy reads 8"),
     ],
 )
 def test_an_index_of_another_format_is_refused_with_the_command_that_makes_it_again(

@@ -57,8 +57,7 @@ class Address:
         match = _ADDRESS.fullmatch(text)
         if match is None:
             raise InputError(
-                f"'{text}' is no address of an index. Write it as milvus://HOST:19530/NAME, with letters, digits and "
-                "'_' in NAME."
+                f"'{text}' is no address of an index. Write milvus://HOST:19530/NAME, NAME in letters, digits and '_'."
             )
         scheme, host, port, name = match.groups()
         uri = f"{SCHEMES[scheme]}://{host}:{port or 19530}"
@@ -190,8 +189,8 @@ class Client:
             return SearchError(f"{server} lets nobody in with this token. Set the variable {TOKEN}.")
         if _LOST.search(message):
             return IndexDamaged(
-                f"{self.address} is not on the server any more. Stream it there again with: seewhy index FOLDER "
-                f"--store {self.address} --rebuild"
+                f"{self.address} is not on the server any more. "
+                f"Stream it again with: seewhy index FOLDER --store {self.address} --rebuild"
             )
         return SearchError(f"{server} says: {message.strip().partition(chr(10))[0]}")
 

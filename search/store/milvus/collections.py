@@ -217,8 +217,7 @@ def rows_of(
         }
         if max(len(row["stems"]), len(row["row"]), len(json.dumps(row["fields"]))) > LONGEST:
             raise InputError(
-                f"a passage of '{document.name}', or its metadata, is too long "
-                "for Milvus. Leave the file out with --exclude."
+                f"a passage of '{document.name}' is too long for Milvus. Leave the file out with --exclude."
             )
         rows.append(row)
     return rows

@@ -88,8 +88,8 @@ class MilvusStore(Store):
         """
         if (collection := self.client.target(self.address.name)) is None:
             raise IndexNotFound(
-                f"there is no index {self.address}, or its first run is not done. Go on with: seewhy index FOLDER "
-                f"--store {self.address}"
+                f"there is no index {self.address}, or its first run is not done. "
+                f"Go on with: seewhy index FOLDER --store {self.address}"
             )
         return collection
 
