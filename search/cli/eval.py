@@ -24,7 +24,7 @@ class DataOptions(EncoderOptions):
     index: Annotated[
         str | None,
         index_option(
-            "For a file of queries and paths which index, as for query. For a collection where to keep its own.",
+            "Which index a file of queries is about, or where to keep that of a collection.",
             rich_help_panel="--task retrieval",
         ),
     ] = None
@@ -35,7 +35,7 @@ class DataOptions(EncoderOptions):
         bool,
         _retrieval(
             "--whole-documents",
-            help="Rank title and text as one, cut at what the model reads, as published figures have it.",
+            help="Rank title and text as one, cut to the model's length, as published.",
         ),
     ] = False
 
@@ -45,8 +45,7 @@ def evaluate(
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="A folder in BEIR layout; SQuAD's JSON; CSV, TSV or JSONL with query, path (and relevance), or with "
-            "sentence1, sentence2 and score. For entities: CoNLL.",
+            help="A BEIR folder; CSV, TSV or JSONL of queries or sentence pairs; SQuAD's JSON; CoNLL.",
         ),
     ],
     data: DataOptions,
@@ -60,8 +59,7 @@ def evaluate(
         _retrieval(
             "--mode",
             metavar="MODE[,KEY=VALUE]",
-            help="How to ask, with more keywords of Index.query after commas. Repeated, the settings are compared "
-            "with the first.",
+            help="How to ask, with keywords of Index.query; others are compared with the first.",
         ),
     ] = None,
     per_query: Annotated[

@@ -66,7 +66,7 @@ class MatrixOptions:
         )
 
 
-_WHICH = "A rank of that query (3), a passage as it is listed (p812), or a path, whose best passage is meant."
+_WHICH = "A rank (3), a passage (p812), or a path, whose best passage is meant."
 
 
 def explain(
@@ -130,7 +130,7 @@ def why_not(
         str,
         typer.Argument(
             metavar="PATH",
-            help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
+            help="A file (also keys.md:31 or table.csv#12), or a passage (p812).",
         ),
     ],
     chosen: options.RankOptions,

@@ -40,7 +40,7 @@ def index(
         list[Path] | None,
         typer.Argument(
             metavar="FOLDER",
-            help="What to index, with its subfolders; several make one index. Left out: what --index is of.",
+            help="What to index; several make one index. Default: the folder of --index.",
         ),
     ] = None,
     index: Annotated[str | None, index_option("Where to keep the index. Default: your data folder.")] = None,
@@ -48,14 +48,12 @@ def index(
         str | None,
         model_option(
             metavar="N|ray|ray://HOST:PORT",
-            help="Encode in N processes, or by actors of Ray (extra `ray`). Default: in this process alone.",
+            help="Encode in N processes, or by actors of Ray (extra `ray`).",
         ),
     ] = None,
     rebuild: Annotated[
         bool,
-        typer.Option(
-            "--rebuild", help="Encode everything anew, in place of the old index and its annotations."
-        ),
+        typer.Option("--rebuild", help="Encode everything again; annotations are dropped."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
@@ -121,9 +119,7 @@ def folders_of_index(named: str | None) -> Folders:
     from search.store.settings import Folders
 
     if not named:
-        raise typer.BadParameter(
-            "name a folder to index (. for the one you are in), or with --index an index to bring up to date."
-        )
+        raise typer.BadParameter("name a folder to index, or with --index an index to bring up to date.")
     place = named_place(named)
     return Folders.from_meta(read_meta(place / DATABASE))
 
@@ -220,8 +216,7 @@ def models(
     for row in rows:
         if remove in ("all", row.name):
             cache.remove(row)
-            freed = f"removed {row.name} ({format.size(row.bytes)})"
-            output.note(f"forgot that {row.name} could not be converted" if not row.bytes else freed)
+            output.note(f"removed {row.name} ({format.size(row.bytes)})")
 
 
 def move(
@@ -254,10 +249,8 @@ def remove(
 
     Of an index on a server (milvus://...) what is there is deleted.
     """
-    from search.files import bytes_in
-    from search.render.format import size
     from search.store.files import remove_index
-    from search.store.layout import existing_place, folders_of, is_address, streamed
+    from search.store.layout import existing_place, is_address, streamed
     from search.store.opening import opened, store_at
 
     if is_address(index):
@@ -266,9 +259,7 @@ def remove(
         note(f"Deleted {index}.", quiet)
         return
     place = existing_place(index)
-    held = (
-        f"the index in '{place}' ({size(bytes_in(place))}, of {folders_of(place) or 'what cannot be told'})"
-    )
+    held = f"the index in '{place}'"
     server = {}
     with suppress(SearchError):  # an index is deleted also where it is damaged
         server = streamed(place)
@@ -278,8 +269,7 @@ def remove(
         store_at(place).remove()
     else:
         remove_index(place)
-    left = f" What is not of seewhy stays in '{place}'." if place.exists() else ""
-    note(f"Deleted {held}.{left}", quiet)
+    note(f"Deleted {held}.", quiet)
 
 
 def _confirm(held: str, named: str, yes: bool) -> None:

@@ -26,9 +26,7 @@ class TagOptions:
     task: Annotated[Literal["ner", "pos"], typer.Option(help="ner: entities. pos: parts of speech.")] = "ner"
     replace: Annotated[
         bool,
-        typer.Option(
-            "--replace", help="Put these in place of annotations of this name that something else made."
-        ),
+        typer.Option("--replace", help="Replace annotations of this name by another model."),
     ] = False
 
 
@@ -87,7 +85,7 @@ def label_train(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Labelled examples: CSV or TSV with the columns label and text, or label and path of an index.",
+            help="CSV or TSV with the columns label and text, or label and path of an index.",
         ),
     ],
     fit: FitOptions,
@@ -152,7 +150,7 @@ def label_apply(
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Drop the labels of that name that another model or head has given."),
+        typer.Option("--replace", help="Drop the labels of that name by another model or head."),
     ] = False,
     offline: OfflineOption = False,
 ) -> None:

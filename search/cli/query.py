@@ -70,7 +70,7 @@ def similar(
         str,
         typer.Argument(
             metavar="PATH|ID",
-            help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
+            help="A file (also keys.md:31 or table.csv#12), or a passage (p812).",
         ),
     ],
     selection: options.HitsOptions,

@@ -40,7 +40,7 @@ class NetworkOptions:
         network_option(
             envvar="SEEWHY_TOKEN",
             metavar="SECRET",
-            help="What clients have to show; better by $SEEWHY_TOKEN, as others see arguments. 'new' makes one.",
+            help="What clients have to show; better in $SEEWHY_TOKEN. 'new' makes one.",
         ),
     ] = ""
 

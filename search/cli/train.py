@@ -64,8 +64,7 @@ def train(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="Encoder: CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and "
-            "score. Classify: with text and label. Tag: CoNLL. Read: SQuAD's JSON.",
+            help="CSV, TSV or JSONL of pairs, or of texts with labels; tag: CoNLL; read: SQuAD's JSON.",
         ),
     ],
     out: Annotated[
