@@ -146,11 +146,6 @@ def turned_rows(inspected: Inspection) -> list[list[float]]:
 
 
 def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
-    """`facts` as text."""
-    return json.document(facts(inspected, vectors=vectors))
-
-
-def facts(inspected: Inspection, *, vectors: bool = False) -> dict[str, Any]:
     """Tokens, words, model, lengths and checks; with `vectors` every vector too."""
     names, rows = embedding_lengths(inspected)
     layer, pooler = inspected.embedding, inspected.pooler
@@ -174,7 +169,7 @@ def facts(inspected: Inspection, *, vectors: bool = False) -> dict[str, Any]:
         whole["hidden_states"] = inspected.states
         if pooler is not None:
             whole["pooler"]["output"] = pooler
-    return whole
+    return json.document(whole)
 
 
 def _length(vector: object) -> float:
