@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import SearchError, quoted
+from search.errors import InputError, SearchError, quoted
 from search.ranking.freshness import as_of_now
 from search.ranking.options import Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
@@ -387,6 +387,8 @@ class Index:
         where, question = self._filter(**filter_options) if filter_options else None, as_question(text)
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
+        if matrix_options.get("layer") is not None and not explained:
+            raise InputError("layer is of the matrices that explain=True makes: give both.")
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self._encoded(question, ranking)
         reranker = self._reranker(query, ranking) if ranking.rerank else None

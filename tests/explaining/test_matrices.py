@@ -113,6 +113,8 @@ def index(notes: Path, tiny_model: Path, tmp_path: Path) -> Iterator[search.Inde
 
 
 def test_an_index_takes_layers_too(index: search.Index) -> None:
+    with pytest.raises(InputError, match="layer is of the matrices that explain=True makes"):
+        index.query("key", layer=1)
     (hit,) = index.query("find the key", k=1)
     middle = index.explain("find the key", hit)
     last = index.explain("find the key", hit, layer="last")
