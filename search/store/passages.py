@@ -264,8 +264,3 @@ def document_of(id_: int, found: Iterable[StoredPassage]) -> StoredDocument:
 
 def _annotation(passage: int, values: str, spans: str) -> Annotation:
     return Annotation(passage, json.loads(values), tuple(Mention(**span) for span in json.loads(spans)))
-
-
-def way_on(annotator: Annotator) -> str:
-    """The command that annotates what lacks an annotation, as far as it is known."""
-    return str(annotator.made_with.get(COMMAND) or "the command that made them")
