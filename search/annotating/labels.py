@@ -132,7 +132,9 @@ def _fitted(
     from sklearn import config_context
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
-    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    # This comes with scikit-learn.
+    from threadpoolctl import threadpool_limits
 
     classes, truth = np.unique([item.label for item in items], return_inverse=True)
     groups = np.unique([item.group for item in items], return_inverse=True)[1]
@@ -160,7 +162,8 @@ def _fitted(
         **vars(class_report(classes.tolist(), truth, probabilities)),
     )
     weights, intercepts = np.asarray(head.coef_), np.ravel(head.intercept_)
-    if len(weights) == 1:  # of two classes each gets half, so that softmax gives the same
+    # Of two classes each gets half, so that softmax gives the same.
+    if len(weights) == 1:
         weights = np.vstack([-weights, weights]) / 2
         intercepts = np.concatenate([-intercepts, intercepts]) / 2
     return weights, intercepts, report
@@ -237,10 +240,10 @@ def _check_classes(items: Sequence[Item], least: int) -> None:
         groups.setdefault(item.label, set()).add(item.group)
     if len(groups) < 2:
         has = f"all have the label '{next(iter(groups))}'" if groups else "there is none"
-        raise InputError(f"at least two labels are needed to tell apart, but of the examples {has}.")
+        raise InputError(f"at least two labels are needed, but of the examples {has}.")
     label, fewest = min(groups.items(), key=lambda pair: (len(pair[1]), pair[0]))
     if len(fewest) < least:
         raise InputError(
             f"the label '{label}' stands in {len(fewest)} texts or documents, but {least} are needed. "
-            "Use fewer --folds, or give more of it."
+            "Use fewer --folds."
         )

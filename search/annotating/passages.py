@@ -28,7 +28,8 @@ from search.store.layout import DATABASE, find_index
 from search.store.passages import CALLED, COMMAND
 from search.store.sqlite import Store
 
-_RULES = 1  # of tags; raised when the same checkpoint would make other annotations
+# Of tags; raised when the same checkpoint would make other annotations.
+_RULES = 1
 _AT_ONCE = 64  # passages that one transaction stores
 _FREQUENT = 5
 
@@ -43,7 +44,8 @@ def tag_index(
     progress: Callable[[Progress], None] | None = None,
 ) -> TagReport:
     """Tag the passages of an index that have no annotations of this making yet; see `Index.tag`."""
-    annotators_of(index)  # of no index, or an older one, say so before a model is loaded
+    # Of no index, or an older one, say so before a model is loaded.
+    annotators_of(index)
     tagger = load_tagger(model, task, offline)
     head = tagger.head
     fields = list(dict.fromkeys(filter(None, (field_of(label, task) for label in head.labels))))

@@ -52,7 +52,8 @@ from search.bert.tokenizing import ids_of as ids_of
 from search.bert.tokenizing import tokenize as tokenize
 from search.bert.tokenizing import vocabulary as vocabulary
 
-_LATER = {  # names whose home is a later stage, as they ask an index or train an encoder
+# Names whose home is a later stage, as they ask an index or train an encoder.
+_LATER = {
     "TrainedHead": "annotating.labels",
     "label_index": "annotating.passages",
     "train": "training",

@@ -155,7 +155,8 @@ def _of_window(
         source == 1 and bool(text[slice(*offsets[i])].strip()) for i, source in enumerate(window.sequence_ids)
     ]
     null = float(start[0] + end[0])
-    least = null - 1e-6  # a little less: rounding must not hide one that reaches it
+    # A little less: rounding must not hide one that reaches it.
+    least = null - 1e-6
     for first, last in _best_spans(start, end, np.array(allowed), least):
         a, b = without_space(text, offsets[first][0], offsets[last][1])
         yield Answer(
@@ -192,14 +193,16 @@ def _best_spans(
         allowed: (t,) where a span may begin and end.
     """
     tokens = len(start)
-    scores = np.full((min(_LONGEST, tokens), tokens), -np.inf)  # row r: spans of r + 1 tokens, by their first
+    # Row r: spans of r + 1 tokens, by their first.
+    scores = np.full((min(_LONGEST, tokens), tokens), -np.inf)
     begins, ends = np.where(allowed, start, -np.inf), np.where(allowed, end, -np.inf)
     for row in range(len(scores)):
         scores[row, : tokens - row] = begins[: tokens - row] + ends[row:]
     while scores.max() > -np.inf:
         extra, first = map(int, np.unravel_index(scores.argmax(), scores.shape))
         yield first, first + extra
-        for row in range(len(scores)):  # spans of row + 1 tokens that share one with it
+        # Spans of row + 1 tokens that share one with it.
+        for row in range(len(scores)):
             scores[row, max(0, first - row) : first + extra + 1] = -np.inf
         if scores.max() < least:
             return

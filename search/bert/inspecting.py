@@ -199,7 +199,7 @@ def in_contexts(
         raise InputError("texts and against are lists of strings.")
     words = [word] * len(texts) if isinstance(word, str) else list(word)
     if len(words) != len(texts):
-        raise InputError(f"words: {len(words)}, texts: {len(texts)}. Give one word, or one for each text.")
+        raise InputError(f"words: {len(words)}, texts: {len(texts)}. Give one, or one each.")
     spans = [_span(word, text) for word, text in zip(words, texts, strict=True)]
     if len(texts) + len(against) < 2 or not texts:
         raise InputError("there is nothing to compare: give two texts, or a word to compare with.")

@@ -303,7 +303,7 @@ class Classifier:
         self.classes = head.labels
         problem = getattr(head.model.config, "problem_type", None)
         if problem in ("regression", "multi_label_classification") or len(head.labels) < 2:
-            raise ModelError(f"'{head.name}' does not give a text one of several classes. Name a classifier.")
+            raise ModelError(f"'{head.name}' does not give a text one of several classes.")
 
     def __call__(self, texts: Sequence[str]) -> list[LabelledText]:
         """The texts' labels, in order; those that do not fit are read in windows."""

@@ -57,7 +57,7 @@ def fill(
     if not places:
         raise InputError(f"the text has no mask. Type {TYPED} where a word is to be guessed.")
     if labels and len(labels) != len(places):
-        raise InputError(f"masks: {len(places)}, labels: {len(labels)}. Give the right word of each mask.")
+        raise InputError(f"masks: {len(places)}, labels: {len(labels)}. Give one for each mask.")
     encoding = tokenizer.encode(text.replace(TYPED, mask))
     check_length(encoding, head.name, head.max_tokens)
     number = tokenizer.token_to_id(mask)
@@ -119,7 +119,8 @@ def _entry(head: Head, before: str, word: str) -> int:
     tokenizer = head.tokenizer
     if is_wordpiece(tokenizer) and (number := tokenizer.token_to_id(word)) is not None:
         return int(number)
-    space = before[-1:].isspace() and not word.startswith(" ")  # which RoBERTa's entries hold
+    # RoBERTa's entries hold the space before a word.
+    space = before[-1:].isspace() and not word.startswith(" ")
     spelled = tokenizer.encode(f" {word}" if space else word, add_special_tokens=False)
     if len(spelled.ids) != 1 or unknown_id(tokenizer) in spelled.ids:
         raise InputError(
@@ -148,7 +149,8 @@ def next_sentence(
     head = load_head("next", model, offline)
     (output,) = head.run([head.encoded(first, second)])
     logits = output["logits"].astype(np.float64)
-    losses = np.logaddexp.reduce(logits) - logits  # -ln, exact where the softmax rounds to 1
+    # -ln, exact where the softmax rounds to 1.
+    losses = np.logaddexp.reduce(logits) - logits
     return NextSentence(
         first=first,
         second=second,

@@ -84,10 +84,7 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
     finds_entities = any(label.upper() == NO_ENTITY for label in labels)
     if finds_entities != (task == "ner"):
         shown, other = ", ".join(labels[:6]), "pos" if task == "ner" else "ner"
-        raise InputError(
-            f"'{model}' has no classes for --task {task}, but {shown}. Use --task {other}, or name a checkpoint that "
-            f"was trained for it, such as {TAGGERS[task]}."
-        )
+        raise InputError(f"'{model}' has no classes for --task {task}, but {shown}. Use --task {other}.")
 
 
 def field_of(label: str, task: TagTask) -> str:
@@ -136,7 +133,7 @@ def load_tagger(model: str | None, task: TagTask, offline: bool = False) -> Tagg
     if task not in TAGGERS:
         raise InputError(f"there is no task '{task}' for words; there are ner and pos.")
     if not model:
-        raise InputError(f"name a checkpoint that was trained for it with --model, such as {TAGGERS[task]}.")
+        raise InputError(f"name a checkpoint with --model, such as {TAGGERS[task]}.")
     head = load_head("tag", model, offline)
     _check_task(head.labels, task, head.name)
     return Tagger(head)
@@ -174,7 +171,8 @@ class Tagger:
         """
         windows = [self.head.windows(text, overlap=OVERLAP) for text in texts]
         places = [(i, j) for i, made in enumerate(windows) for j in range(len(made))]
-        places.sort(key=lambda place: len(windows[place[0]][place[1]].ids))  # little padding
+        # In this order there is little padding.
+        places.sort(key=lambda place: len(windows[place[0]][place[1]].ids))
         outputs = self.head.run([windows[i][j] for i, j in places])
         logits = {place: output["logits"] for place, output in zip(places, outputs, strict=True)}
         read = []
@@ -233,7 +231,8 @@ def _tokens(
     for _, (_, j, i) in sorted(nearest.items()):
         pieces, offsets, words = columns[j]
         start, end = without_space(text, *offsets[i])
-        if start < end:  # else white space, or what a normaliser made of nothing
+        # Left out: white space, and what a normaliser made of nothing.
+        if start < end:
             begins = words[i] is None or words[i] != before
             tokens.append(_Token(pieces[i], start, end, begins, logits[j][i]))
         before = words[i]

@@ -111,8 +111,7 @@ def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | Non
     if max_tokens is not None and len(encoding.ids) > max_tokens:
         what = "the two texts together have" if 1 in encoding.sequence_ids else "the text has"
         raise InputError(
-            f"{what} {len(encoding.ids):,} tokens, special tokens included, and '{name}' reads {max_tokens:,}. "
-            "Nothing is cut here: shorten it."
+            f"{what} {len(encoding.ids):,} tokens, and '{name}' reads {max_tokens:,}. Nothing is cut: shorten it."
         )
 
 

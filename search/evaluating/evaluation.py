@@ -189,7 +189,7 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, held: set
         *named(hopeless, "queries have no relevant document, and so 0, as in trec_eval"),
         *named(
             sorted(relevant - held),
-            f"of {len(relevant):,} relevant documents are not in the index or have no text, and count as not found",
+            f"of {len(relevant):,} relevant documents are not in the index, and count as not found",
         ),
     ]
 

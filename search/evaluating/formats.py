@@ -250,7 +250,7 @@ def read_beir(folder: Path, split: str = "test") -> Retrieval:
     judgements = _judgements(folder, split)
     queries = {id_: Query(id_, row.text("text", "")) for id_, row in _named(folder / QUERIES)}
     if strange := [id_ for id_ in judgements if id_ not in queries]:
-        raise InputError(f"{folder / QRELS / split}.tsv judges a query that {QUERIES} has not: {strange[0]}")
+        raise InputError(f"{folder / QRELS / split}.tsv judges '{strange[0]}', which {QUERIES} has not.")
     entries = {
         id_: Entry(row.text("title", ""), row.text("text", "")) for id_, row in _named(folder / CORPUS)
     }
@@ -319,7 +319,7 @@ def _sentence_pairs(path: Path) -> SentencePairs:
     rows = read_rows(path, _PAIR)
     pairs = tuple(Pair(row.text("sentence1"), row.text("sentence2"), row.number("score")) for row in rows)
     if len(pairs) < _FEWEST or len({pair.score for pair in pairs}) < 2:
-        raise InputError(f"{path} holds {len(pairs)} pairs, too few or too much alike for a correlation.")
+        raise InputError(f"{path} holds {len(pairs)} pairs: too few, or too much alike.")
     return SentencePairs(path.stem, path, pairs)
 
 
@@ -386,7 +386,7 @@ def read_conll(path: Path) -> list[Sentence]:
                 sentences.append(Sentence(words, labels))
             rows = []
     if not sentences:
-        raise InputError(f"'{path}' holds no sentence. Give a file with a word and its label on each line.")
+        raise InputError(f"'{path}' holds no sentence. Put a word and its label on each line.")
     return sentences
 
 

@@ -24,8 +24,10 @@ from search.statistics import Figure, estimated
 
 _AT_ONCE = 64  # sentences that are read together
 
-Entity = tuple[str, int, int]  # type, first word, the one behind the last
-Counts = NDArray[np.int64]  # (3, sentences) entities that are right, found, and gold
+# Type, first word, the one behind the last.
+Entity = tuple[str, int, int]
+# (3, sentences) entities that are right, found, and gold.
+Counts = NDArray[np.int64]
 ENTITY_FIGURES: dict[str, Figure] = {
     "f1": entity_f1,
     "precision": lambda right, found, gold, axis=-1: share(right, found, axis),

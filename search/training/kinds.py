@@ -201,7 +201,8 @@ def answers(asked: Sequence[tuple[Question, str]], seed: int) -> Measure:
     return Measure(_means("f1", "exact_match"), columns, seed=seed)
 
 
-IGNORED = -100  # the class of a token that nothing is learned from, as PyTorch's cross-entropy has it
+# The class of a token that nothing is learned from, as PyTorch's cross-entropy has it.
+IGNORED = -100
 
 _SHAPES: dict[Objective, tuple[str, ...]] = {
     "triplets": ("query", "passage", "negative"),
@@ -211,7 +212,8 @@ _SHAPES: dict[Objective, tuple[str, ...]] = {
 _STS_TOP = 5.0  # the STS benchmark's scores run from 0 to 5
 _KNOWN = "Known are: query and passage (and negative), or sentence1, sentence2 and score."
 
-Feature = dict[str, Any]  # a window's "encoding", its "input_ids", and the targets by name
+# A window's "encoding", its "input_ids", and the targets by name.
+Feature = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -396,7 +398,7 @@ class Texts(Kind):
     def classes(self, rows: Sequence[Item]) -> tuple[str, ...]:
         names = tuple(sorted({row.label for row in rows}))
         if len(names) < 2:
-            raise InputError(f"at least two labels are needed to tell apart; there is '{''.join(names)}'.")
+            raise InputError(f"at least two labels are needed; there is '{''.join(names)}'.")
         return names
 
     def features(self, head: Head, rows: Sequence[Item]) -> Iterator[Feature]:

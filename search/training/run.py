@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 _LR_FROZEN = 1e-2  # of a head alone
 _PARTS = 10  # one of them is held out
-_FEWEST = 3  # rows to measure with; a correlation of two points is always 1
+# Rows to measure with; a correlation of two points is always 1.
+_FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -227,13 +228,14 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
     parts = min(_PARTS, len(rows) // _FEWEST, max(many.values(), default=0))
     if parts > 1 and few is None:
         division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
-        with warnings.catch_warnings():  # of labels that are rarer than there are parts
+        # Warnings of labels that are rarer than there are parts.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             learned, held = next(division.split(labels, labels, kind.groups(rows)))
         if len(learned) and len(held) >= _FEWEST:
             return [rows[i] for i in learned], [rows[i] for i in held]
     of = f" with the label '{few}'" if few else ""
-    raise InputError(f"a tenth of the examples{of} cannot be held out: give more, with different texts.")
+    raise InputError(f"a tenth of the examples{of} cannot be held out: give more.")
 
 
 def _require_free(out: Path) -> None:
@@ -267,7 +269,7 @@ def _open_work(work: Path, plan: str, resume: bool) -> None:
     elif not resume:
         raise InputError(f"an unfinished training lies in {quoted(work)}. Go on with --resume, or delete it.")
     elif work.is_symlink() or not file.is_file() or file.read_text(encoding="utf-8") != plan:
-        raise InputError(f"the training in {quoted(work)} is another one: give its settings, or delete it.")
+        raise InputError(f"the training in {quoted(work)} is another one. Delete it.")
 
 
 def _checkpoint(work: Path) -> Path | None:
@@ -313,13 +315,13 @@ def _remarks(report: TrainingReport) -> list[str]:
     """What has to be known to read the figures."""
     best = next(point for point in report.scores[1:] if point.step == report.kept)
     remarks = [
-        f"step {report.kept:,} of {report.steps:,} was kept: {report.primary} {best.value:.4f} "
-        f"({report.scores[0].value:.4f} before) on {report.counts['chosen_by']:,} examples held out for that choice"
+        f"step {report.kept:,} of {report.steps:,} was kept: {report.primary} {best.value:.4f} on "
+        f"{report.counts['chosen_by']:,} examples held out for that choice"
     ]
     if not report.improved:
         remarks.append("the figures are not better than before: keep that model, or train otherwise")
     if report.resumed:
-        remarks.append(f"the time is that from step {report.resumed:,} on, where an earlier run had stopped")
+        remarks.append(f"the time is that from step {report.resumed:,} on")
     return remarks
 
 

@@ -73,7 +73,8 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Sett
             model.base_model.load_state_dict(base.state_dict(), strict=False)
     _freeze(model.base_model, settings.freeze)
     for name, parameter in model.base_model.named_parameters():
-        if name in lacking:  # a pooler that the base does not have is new as the head is
+        # A pooler that the base does not have is new as the head is.
+        if name in lacking:
             parameter.requires_grad_(True)
     tokenizer, limit = load_tokenizer(files.folder, files.name), token_limit(files, model)
     return Head(kind.head, files, tokenizer, model.to(settings.device), classes, limit, settings.device)
@@ -145,7 +146,8 @@ def fit(
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if trainer.state.best_model_checkpoint is None:
         raise ModelError("no checkpoint could be measured: what came out is no number. Take a lower --lr.")
-    trainer.accelerator.unwrap_model(module, keep_fp32_wrapper=False)  # else it goes on computing in bf16
+    # Wrapped it would go on computing in bf16.
+    trainer.accelerator.unwrap_model(module, keep_fp32_wrapper=False)
     model.eval() if module is model else module.eval()
     return trainer.state
 
@@ -158,7 +160,8 @@ def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dic
         "num_train_epochs": settings.epochs,
         "per_device_train_batch_size": settings.batch_size,
         "learning_rate": settings.lr,
-        "warmup_steps": math.floor(_WARMUP * steps),  # of one step none: at its first the rate is 0
+        # A single step has none: at its first the rate would be 0.
+        "warmup_steps": math.floor(_WARMUP * steps),
         "seed": settings.seed,
         "use_cpu": settings.device == "cpu",
         "bf16": settings.precision == "bf16",

@@ -203,7 +203,7 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
         (["key", "--attention", "--word", "key"], 2, "--word and --attention exclude each other"),
         (["key", "--word", "cat"], 1, "'cat' does not stand in 'key'"),
         (["key", "--word", "key"], 1, "there is nothing to compare"),
-        (["key " * 80], 1, "has 82 tokens, special tokens included, and"),
+        (["key " * 80], 1, "has 82 tokens, and"),
         (["key", "--model", "/no/such/folder"], 1, "/no/such/folder"),
         (["key", "--png", "x.png"], 2, "--png and --html draw attention"),
     ],

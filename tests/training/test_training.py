@@ -149,7 +149,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(
     half.mkdir()
     for message, more in (
         ("Go on with --resume, or delete it", {}),
-        ("is another one: give its settings", {"resume": True, "lr": 0.5}),
+        ("is another one. Delete it", {"resume": True, "lr": 0.5}),
     ):
         with pytest.raises(InputError, match=message):
             trained(what, tmp_path, base, **more)
