@@ -53,8 +53,7 @@ def embedded(encoder: Encoder, texts: Sequence[str], role: Role) -> list[list[fl
 def _warn_of_truncation(model: str, limit: int) -> None:
     """Warn, once for a model."""
     warnings.warn(
-        f"'{model}' reads at most {limit} tokens of a text; the rest is dropped. To embed all of it, split documents "
-        f"into chunks of at most {limit * 2 // 3} words with a text splitter of your framework.",
+        f"'{model}' reads at most {limit} tokens of a text; the rest is dropped. Split the documents.",
         stacklevel=3,
     )
 

@@ -84,7 +84,7 @@ class OnPage(Asked):
     """What stands in the address of the search page."""
 
     words: Annotated[bool, Field(description="Words alone, while one types.")] = False
-    shades: Annotated[bool, Field(description="Mark what counts of every token, not of words alone.")] = False
+    shades: Annotated[bool, Field(description="Mark every token, not words alone.")] = False
     facets: Annotated[bool, Field(description="With the facets.")] = False
 
     @property

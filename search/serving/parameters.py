@@ -29,7 +29,7 @@ LARGEST = 2**53 - 1  # whole number that every program reads as it is
 MOST_TEXTS = 100  # that are compared with each other
 
 Id = Annotated[int, Field(ge=1, le=LARGEST, examples=[1])]
-IndexName = Annotated[Text | None, Field(description="Name of the index; the first where none is named.")]
+IndexName = Annotated[Text | None, Field(description="An index; by default the first.")]
 Sentence = Annotated[Text, Field(min_length=1)]
 
 
@@ -39,7 +39,7 @@ class OfIndex(Given):
     index: IndexName = None
     generation: Annotated[
         Annotated[int, Field(ge=0, le=LARGEST)] | None,
-        Field(description="Answer only as long as the index is the one of this generation."),
+        Field(description="Refuse to answer from another generation."),
     ] = None
 
 
@@ -56,20 +56,20 @@ class OfList(OfIndex):
 
     next: Annotated[
         Annotated[str, Field(max_length=100)] | None,
-        Field(description="What an answer said as `next`, to have what is behind its own part."),
+        Field(description="`next` of an answer: what comes after it."),
     ] = None
 
 
 class Search(fields_of(CountOptions, QueryOptions, base=OfList), OfQuery):  # type: ignore[misc]
     """A query of the API."""
 
-    highlights: Annotated[bool, Field(description="Say where words of the query stand in each hit.")] = True
+    highlights: Annotated[bool, Field(description="Say where words stand.")] = True
 
 
 class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
     """A query and a passage of its index."""
 
-    passage: Annotated[Id, Field(description="The id of a passage, `passage_id` of a hit.")]
+    passage: Annotated[Id, Field(description="`passage_id` of a hit.")]
     layer: Annotated[LayerName, Field(description=declared(MatrixOptions)["layer"][1].help)] = None
 
 
@@ -83,10 +83,10 @@ class Contrast(fields_of(RankingOptions, base=OfQuery)):  # type: ignore[misc]
 class OfExample(OfIndex):
     """A passage or a document of an index."""
 
-    passage: Annotated[Id | None, Field(description="The id of a passage, `passage_id` of a hit.")] = None
+    passage: Annotated[Id | None, Field(description="`passage_id` of a hit.")] = None
     document: Annotated[
         Id | None,
-        Field(description="Instead, the id of a document, `document_id` of a hit: all its passages."),
+        Field(description="Instead, `document_id` of a hit: all its passages."),
     ] = None
 
     def example(self, index: Index) -> int | Path:
@@ -107,7 +107,7 @@ class WhyNot(fields_of(CandidateOptions, ListOptions, base=OfExample), OfQuery):
 class Similar(fields_of(CountOptions, SimilarOptions, base=OfList), OfExample):  # type: ignore[misc]
     """A passage or document, and which of those that are like it are shown."""
 
-    same_document: Annotated[bool, Field(description="Also other passages of the same document.")] = False
+    same_document: Annotated[bool, Field(description="With passages of the same document.")] = False
 
 
 class Similarity(Given):

@@ -42,10 +42,7 @@ def in_one_generation(
     generation = index.generation
     for _ in range(_TRIES):
         if wanted not in (None, generation):
-            raise GenerationGone(
-                f"the index has changed: it is not the one of generation {wanted} any more, but of {generation}. "
-                "Ask anew, without generation and next."
-            )
+            raise GenerationGone(f"the index has changed since generation {wanted}. Ask without generation.")
         found, before = work(), generation
         generation = index.generation
         if generation == before:

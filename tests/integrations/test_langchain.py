@@ -135,7 +135,7 @@ def test_queries_and_documents_have_the_prompts_of_the_model(tmp_path: Path) -> 
 
 def test_what_is_too_long_is_cut_with_one_warning(tiny_model: Path) -> None:
     embeddings = SeewhyEmbeddings(str(tiny_model), max_tokens=17)
-    with pytest.warns(UserWarning, match="reads at most 17 tokens .* at most 11 words") as warned:
+    with pytest.warns(UserWarning, match="reads at most 17 tokens") as warned:
         long = [embeddings.embed_query("key " * 100), *embeddings.embed_documents(["key", "key " * 100])]
     assert len(warned) == 1
     np.testing.assert_allclose(long[0], embeddings.embed_query("key " * 15), atol=1e-6)

@@ -388,7 +388,7 @@ def test_the_form_holds_the_state() -> None:
         'value="b" checked>',
     ):  # fmt: skip
         assert part in page
-    assert "generation 4, now 5" in page
+    assert "The index has changed since this address was made" in page
     assert "No passage that passes the filter has a word of the query." in page
 
 

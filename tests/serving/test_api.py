@@ -84,7 +84,7 @@ def test_what_a_server_has_is_said(client: TestClient, run: Run, index: Index) -
         ("search", {"q": "a" * 2001}, 422, "bad-parameter", "q: String should have at most 2000 characters."),
         ("search", {"q": "key " * 100}, 400, "bad-input", "Shorten it."),
         ("search", {"q": "a", "index": "../../etc"}, 404, "index-not-found", "Choose one of: notes."),
-        ("search", {"q": "a", "generation": 7}, 410, "generation-gone", "not the one of generation 7 any more"),
+        ("search", {"q": "a", "generation": 7}, 410, "generation-gone", "has changed since generation 7"),
         ("search", {"q": "a", "next": "1-10001"}, 400, "bad-input", "no value of next"),
         ("explain", {"q": "a", "passage": 10**9}, 404, "not-found", "no passage 1000000000"),
         ("explain", {"q": "a", "passage": 10**19}, 422, "bad-parameter", "passage: Input should be less than"),

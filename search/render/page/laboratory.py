@@ -39,7 +39,7 @@ def of_text(texts: Sequence[str], index: str, answer: Page | None, problem: str,
     first, second = [*texts, "", ""][:2]
     fields = f"""{_area("Text", first, 2)}{_area("Second text, if there is one", second, 2)}
 <label>Show <select name="show">{options(SHOWN, show)}</select></label><button>Look</button>
-<span class="faint">The first look loads PyTorch, which takes some seconds.</span>"""
+<span class="faint">The first look takes some seconds.</span>"""
     return _form("/inspect", "What does the model make of a text?", index, fields, answer, problem)
 
 
@@ -99,7 +99,7 @@ _CONTROLS = """<div class="controls" hidden>
 <label>Show <select data-part="head">{heads}</select></label></div>"""
 
 _DETAIL = """<section class="detail" aria-live="polite">
-<p>Point at a token on the left to see what it reads, on the right to see who reads it.</p></section>"""
+<p>Point at a token: on the left what it reads, on the right who reads it.</p></section>"""
 
 
 def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> Page:
@@ -112,8 +112,7 @@ def attention(attention: Attention, layer: int | None = None, head: int | None =
             _controls(attention, opened),
             f'<div class="heads"><div class="view">{_tokens(attention, "from", "reads")}'
             f'<svg class="lines" aria-hidden="true"></svg>{_tokens(attention, "to", "is read")}</div>{_DETAIL}</div>',
-            f'<p class="faint">{text(rows_line(attention))} On this page weights are rounded to thousandths. '
-            '<span data-part="drawn"></span></p>',
+            f'<p class="faint">{text(rows_line(attention))} <span data-part="drawn"></span></p>',
             '<section data-part="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
             '<p class="faint">A row reads, a column is read.</p></section>',
             f"<section><h2>What attention does not tell</h2>{caveats}</section>",
@@ -203,7 +202,7 @@ def sentences(similarities: Similarities) -> Page:
 <div class="scroll"><table class="matrix">
 <thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
 <section class="detail" aria-live="polite">
-<p>Point at a cell or a sentence, or go from cell to cell with Tab and the arrow keys.</p></section>
+<p>Point at a cell or a sentence, or go to it with Tab.</p></section>
 {_legend(similarities, names)}
 {data(values)}</sentence-matrix>"""
     title = "How alike these sentences are"

@@ -33,7 +33,7 @@ _CHANGED = {
     "changed": "The file has changed since it was indexed. This is its text as it was then.",
     "gone": "The file is gone. This is its text as it was when it was indexed.",
 }
-_NOT_KEPT = '<p class="faint">Blank space, fields and marks between passages are not in the index.</p>'
+_NOT_KEPT = '<p class="faint">What stands between passages is not in the index.</p>'
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _rest(read: _Reading, *, before: bool) -> str:
     else:
         ways = {"Later": _reach(sizes, read.last - 1, BEFORE, 1), "The end": len(passages) - 1}
     links = " ".join(f'<a href="{read.to(passages[at].passage_id)}">{name}</a>' for name, at in ways.items())
-    said = f"Passages {read.first + 1:,} to {read.last:,} of {len(passages):,} are shown, as the document is long."
+    said = f"Passages {read.first + 1:,} to {read.last:,} of {len(passages):,} are shown."
     name = "Before this part" if before else "Behind this part"
     return f'<nav class="ways" aria-label="{name}"><span class="faint">{said}</span> {links}</nav>'
 

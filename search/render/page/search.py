@@ -31,8 +31,8 @@ _KEYS = (
     ("?", "this list"),
 )
 _BESIDE = '<section class="beside" aria-label="Beside the hits" tabindex="-1" hidden></section>'
-_START = """<div class="start"><p>Ask in your own words: words are looked for as you type, meaning when you pause.
-Every score comes with the addends that sum to it: press <kbd>e</kbd> on a hit, and <kbd>?</kbd> for all keys.</p>
+_START = """<div class="start">
+<p>Press <kbd>e</kbd> on a hit for why it was found, and <kbd>?</kbd> for all keys.</p>
 <div class="last" hidden><h2>Your last queries</h2><ul></ul></div></div>"""
 
 
@@ -207,8 +207,8 @@ def _parts(asked: Asked, found: Found) -> Iterator[str]:
     if asked.generation is not None and asked.generation != found.generation:
         now = replace(asked, generation=found.generation).link("/")
         yield (
-            f'<p class="warn">The index has changed since this address was made (generation {asked.generation}, now '
-            f'{found.generation}): the hits may be others. <a href="{now}">Go on with the index as it is</a></p>'
+            '<p class="warn">The index has changed since this address was made. '
+            f'<a href="{now}">Ask it as it is now</a></p>'
         )
     if not asked.q.strip():
         yield _START

@@ -45,11 +45,10 @@ _CHOICE = """<fieldset class="choice" hidden>
 </fieldset>"""
 
 _DETAIL = """<section class="detail" aria-live="polite">
-<p>Point at a word, or go from word to word with Tab and the arrow keys. Escape shows the whole again.</p>
+<p>Point at a word, or go to it with Tab. Escape shows the whole again.</p>
 </section>"""
 
-_FOOT = """<footer><p>An addend belongs to the <em>place</em> of a word: its vector holds something of its neighbours
-too. Exact does not mean causal.</p></footer>"""
+_FOOT = "<footer><p>An addend belongs to the place of a word. Exact is not causal.</p></footer>"
 
 _BESIDE = {
     "context": "Title and headings",

@@ -34,7 +34,7 @@ class PassageId:
         """
         found = _ID.fullmatch(said)
         if found is None:
-            raise InputError(f"{quoted(said[:80])} is no id of a passage. Take it as search gave it, whole.")
+            raise InputError(f"{quoted(said[:80])} is no id. Take it as search gave it, whole.")
         return cls(found["index"], int(found["generation"]), int(found["passage"]))
 
 
@@ -90,19 +90,12 @@ class Hit(BaseModel):
     url: str
     place: Place
     heading: str = ""
-    text: Annotated[str, Field(description="A part of the passage: fetch it before you answer from it.")]
-    score: Annotated[float, Field(description="meaning + words (+ rerank).")]
+    text: Annotated[str, Field(description="A part of the passage: fetch it to answer.")]
+    score: Annotated[float, Field(description="meaning + words.")]
     meaning: Annotated[float | None, Field(description="What meaning adds to the score.")] = None
     words: Annotated[float | None, Field(description="What words of the query add to it.")] = None
-    rerank: Annotated[float | None, Field(description="What a second look at the best hits adds to it.")] = (
-        None
-    )
-    percentile: Annotated[
-        float | None, Field(description="How many in a hundred random pairs of query and passage score less.")
-    ] = None
-    changed: Annotated[
-        Changed | None, Field(description="What has become of the file since it was indexed.")
-    ] = None
+    percentile: Annotated[float | None, Field(description="Of random pairs, those that score less.")] = None
+    changed: Annotated[Changed | None, Field(description="What became of the file.")] = None
 
 
 class Found(BaseModel):
@@ -113,7 +106,7 @@ class Found(BaseModel):
     next: Annotated[str | None, Field(description="Ask with it for the hits behind these.")] = None
     total: Annotated[int, Field(description="Passages of the indexes.")]
     index: Annotated[str, Field(description="The indexes that were asked.")]
-    generation: Annotated[int, Field(description="Another number after every change of the indexes.")]
+    generation: Annotated[int, Field(description="Another after every change.")]
     notes: list[str] | None = None
 
 
@@ -126,13 +119,8 @@ class Fetched(BaseModel):
     url: str
     place: Place
     heading: str | None = None
-    cut: Annotated[
-        str | None, Field(description="Why that is not all that was asked for, and how to go on.")
-    ] = None
-    changed: Annotated[
-        Changed | None,
-        Field(description="The file is not as it was indexed; this text is as it was indexed."),
-    ] = None
+    cut: Annotated[str | None, Field(description="Why this is not all, and how to go on.")] = None
+    changed: Annotated[Changed | None, Field(description="This text is as it was indexed.")] = None
     notes: list[str] | None = None
     metadata: dict[str, str]
 
@@ -141,11 +129,9 @@ class Share(BaseModel):
     """What one word of the query added to the score."""
 
     word: str
-    kind: Annotated[str, Field(description="word: by its meaning; term: because it stands there itself.")]
+    kind: Annotated[str, Field(description="word: by meaning; term: as it stands there.")]
     adds: float
-    by: Annotated[
-        list[str] | None, Field(description="The words of the passage that it added most with.")
-    ] = None
+    by: Annotated[list[str] | None, Field(description="Words of the passage.")] = None
 
 
 class Explained(BaseModel):

@@ -29,7 +29,7 @@ _SHARES = 20
 LINES = r"^[0-9]{1,9}-[0-9]{1,9}$"
 
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
-IndexName = Annotated[Text | None, Field(description="Name of an index; all where none is named.")]
+IndexName = Annotated[Text | None, Field(description="An index; by default all.")]
 Id = Annotated[str, Field(max_length=4_500, description="The id of a hit of search.")]
 Query = Annotated[Text, Field(description="What to look for, in your own words.")]
 Tokens = Annotated[
@@ -47,9 +47,7 @@ def search(
     query: Query,
     index: IndexName = None,
     k: Annotated[int, Field(ge=1, le=20, description="How many hits.")] = 5,
-    next: Annotated[
-        Text | None, Field(description="What an answer said as `next`; with the same query, the hits behind.")
-    ] = None,
+    next: Annotated[Text | None, Field(description="`next` of an answer, with the same query.")] = None,
     max_tokens: Tokens = 1_500,
     **options: Any,
 ) -> answers.Found:
@@ -105,9 +103,7 @@ def _comparable(served: Served, name: str | None) -> Indexes:
         if not made.differences(replace(first, passages=made.passages)):
             alike.append(index)
         else:
-            notes.append(
-                f"the index '{name}' has other scores and was not asked. To ask it, name it as `index`."
-            )
+            notes.append(f"'{name}' has other scores and was not asked. Name it as `index`.")
     if not alike:
         raise InputError(" ".join(notes))
     return Indexes(alike, notes, whatever_there_is=True)
@@ -161,10 +157,7 @@ def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
         now = index.generation
         if now == id_.generation:
             raise
-        raise GenerationGone(
-            f"the passage {said} is gone: the index '{id_.index}' has changed since generation {id_.generation}, and "
-            f"is of {now} now. Search again with the same query."
-        ) from None
+        raise GenerationGone(f"{said} is gone: the index has changed. Search again.") from None
     return index, id_
 
 
@@ -203,9 +196,7 @@ def why_not(
     query: Query,
     document: Annotated[
         Text,
-        Field(
-            description="Path of a file within the indexed folder, maybe with a line (keys.md:31); or an id."
-        ),
+        Field(description="Path of a file within the indexed folder, or an id."),
     ],
     index: IndexName = None,
     k: Annotated[int, Field(ge=1, le=100, description="How many hits there were to be.")] = 5,
@@ -264,9 +255,7 @@ def _within(index: library.Index, document: str) -> Path:
     except (OSError, ValueError):
         is_within = False
     if Path(document).is_absolute() or not is_within:
-        raise InputError(
-            f"name a document by its path within {index.folders.described}, as search does in `place`."
-        )
+        raise InputError(f"name a document by its path within {index.folders.described}.")
     return root / document
 
 
@@ -296,14 +285,12 @@ def _status(name: str, index: library.Index) -> answers.Index:
 def fetch(
     served: Served,
     id: Id,
-    around: Annotated[
-        int, Field(ge=0, le=10_000, description="How many lines before the passage and behind it, too.")
-    ] = 20,
+    around: Annotated[int, Field(ge=0, le=10_000, description="How many lines before and after it.")] = 20,
     lines: Annotated[
         str | None,
-        Field(pattern=LINES, description="Instead, these lines of its document, first and last: 120-180"),
+        Field(pattern=LINES, description="Instead, these lines: 120-180"),
     ] = None,
-    offset: Annotated[int, Field(ge=0, description="Characters to skip, as `cut` of an answer says.")] = 0,
+    offset: Annotated[int, Field(ge=0, description="Characters to skip; see `cut`.")] = 0,
     max_tokens: Tokens = 2_000,
 ) -> answers.Fetched:
     """Read a passage that search found with the lines around it, or any lines of its document. If the document is right
@@ -318,7 +305,7 @@ def fetch(
     generation, (passage, document) = in_one_generation(index, None, find)
     notes = list(index.notes)
     if generation != id_.generation:
-        notes.append("The index has changed since this id was given; this is what the passage is now.")
+        notes.append("The index has changed since this id was given.")
 
     def made(start: int, stop: int, cut: str = "") -> answers.Fetched:
         return _fetched(document, passage, id_, (start, stop), cut, notes)
@@ -329,9 +316,7 @@ def fetch(
         around //= 2
         start, end = _span(document, passage, lines, around)
     if offset >= end - start:
-        raise InputError(
-            f"there is nothing behind offset {offset}. Leave it out to begin with the first part."
-        )
+        raise InputError(f"there is nothing behind offset {offset}. Leave it out.")
     rest = f"{_CUT}only {around} lines around are here." if around != wanted else ""
     begin, stop = start + offset, min(end, start + offset + 4 * max_tokens)
     same = f"lines={lines}" if lines else f"around={around}"
@@ -365,7 +350,7 @@ def _span(document: DocumentText, passage: StoredPassage, lines: str | None, aro
             return those[0].start, those[-1].end
     elif 1 <= first <= min(last, len(starts := _line_starts(document)) - 1):
         return starts[first - 1], starts[min(last, len(starts) - 1)]
-    raise InputError(f"there are no lines {lines} in '{document.document}'. Name the first before the last.")
+    raise InputError(f"there are no lines {lines} in '{document.document}'.")
 
 
 def _line_starts(document: DocumentText) -> list[int]:
