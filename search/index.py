@@ -469,7 +469,7 @@ class Index:
             mode, weight, phrases, without: as for `query`, for a passage id; a hit knows its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
-        that have a Dense module they are integrated gradients, which takes seconds and
+        that have a Dense module with an activation they are integrated gradients, which takes seconds and
         loads the model in PyTorch; `residual` says what they miss.
 
         Raises:

@@ -4,7 +4,7 @@
         entry.json       the manifest: the model, its description, and the size and SHA-256 of each of its files;
                          or why OpenVINO cannot run it, so that not every process tries again
         encoder.xml/.bin the model as OpenVINO reads it
-        tokenizer.json
+        tokenizer.json   N_Dense/   its other files
         *.blob           the model as OpenVINO compiled it, see `search.encoding.openvino_engine`
 
 An entry holds all that a query needs. `<cache>` is `$SEEWHY_CACHE`, or the platform's folder for caches; anything in it
@@ -36,8 +36,8 @@ from search.files import (
 )
 from search.records.tokens import ConvertedModel
 
-_FORMAT = 7  # raise it when the conversion or the description changes
-_ENTRY = "entry.json"
+_FORMAT = 6  # raise it when the conversion or the description changes
+_ENTRY, _WEIGHTS = "entry.json", "model.safetensors"
 _TO_COMPILE = ("encoder.xml", "encoder.bin")
 _PACKAGES = ("openvino", "torch", "transformers")
 DAMAGE = (OSError, ValueError, KeyError, TypeError)
@@ -116,12 +116,17 @@ def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> Known
 
 
 def _write(model: KnownModel, convert: Callable[[KnownModel, Path], None], folder: Path) -> None:
+    files, description = model.files, model.description
     convert(model, folder)
-    tokenizer = load_tokenizer(model.files.folder, model.files.name).to_str()
+    tokenizer = load_tokenizer(files.folder, files.name).to_str()
     (folder / "tokenizer.json").write_bytes(tokenizer.encode())
-    names = (*_TO_COMPILE, "tokenizer.json")
+    names = [*_TO_COMPILE, "tokenizer.json"]
+    for module, _ in description.dense:
+        (folder / module).mkdir(parents=True)
+        shutil.copyfile(files.folder / module / _WEIGHTS, folder / module / _WEIGHTS)
+        names.append(f"{module}/{_WEIGHTS}")
     contents = {name: [(folder / name).stat().st_size, sha256_of(folder / name)] for name in names}
-    _write_manifest(folder, model.files, description=asdict(model.description), contents=contents)
+    _write_manifest(folder, files, description=asdict(description), contents=contents)
 
 
 def _write_manifest(folder: Path, files: ModelFiles, problem: str = "", **rest: Any) -> None:

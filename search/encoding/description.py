@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding.loading import load_encoder, load_transformer, loading, positions, require_whole
 from search.encoding.models import ModelFiles, optional_json
-from search.encoding.pooling import ST_NAMES
+from search.encoding.pooling import ACTIVATIONS, ST_NAMES
 from search.errors import ModelError
 from search.files import cache_folder, read_sealed, write_sealed
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_FORMAT = 4  # raise it when more is written down
+_FORMAT = 3  # raise it when more is written down
 _SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # at the end they change no direction
 
 
@@ -37,6 +37,7 @@ class Description:
         max_tokens: most tokens of one text by the model's own configuration.
         has_pooler: its files hold the weights of a pooler.
         pooling: its own, by our name where it has one, "mean" where the model says nothing.
+        dense: for each Dense module after pooling, its folder and its activation.
         dimension: length of an embedding that its modules make.
         truncate: how many dimensions of it are kept by its own configuration, None for all.
         lowercase: texts are put into lower case before the tokenizer reads them.
@@ -54,6 +55,7 @@ class Description:
     pooling: str
     dimension: int
     prompts: dict[str, str]
+    dense: tuple[tuple[str, str], ...] = ()
     truncate: int | None = None
     lowercase: bool = False
     similarity: str = "cosine"
@@ -75,8 +77,9 @@ class Description:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Description:
-        """The inverse of `asdict` and JSON; TypeError for anything else."""
-        return cls(**values)
+        """The inverse of `asdict` and JSON; TypeError, ValueError or KeyError for anything else."""
+        dense = tuple((str(folder), str(activation)) for folder, activation in values["dense"])
+        return cls(**{**values, "dense": dense})
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     transformer, *modules = model
     inside, truncate = transformer.auto_model, model.truncate_dim
     model.truncate_dim = None
-    pooling, only_torch = _after(files, modules)
+    pooling, dense, only_torch = _after(files, modules)
     prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
     if prompts and not all(getattr(module, "include_prompt", True) for module in modules):
         raise ModelError(f"the model '{files.name}' keeps prompts out of pooling, which is not supported.")
@@ -162,6 +165,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         pooling=pooling,
         dimension=int(model.get_embedding_dimension() or inside.config.hidden_size),
         prompts=prompts,
+        dense=dense,
         truncate=None if truncate is None else int(truncate),
         lowercase=bool(transformer.do_lower_case),
         similarity=str(model.similarity_fn_name),
@@ -170,8 +174,8 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     )
 
 
-def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, str]:
-    """Pooling, and what only sentence-transformers can do, of what follows the transformer."""
+def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """Pooling, Dense modules, and what only sentence-transformers can do, of what follows the transformer."""
     kinds = [_kind(module) for module in modules]
     if kinds.count("Pooling") != 1:
         raise ModelError(f"the model '{files.name}' makes no embeddings of texts: it does not pool once.")
@@ -182,17 +186,33 @@ def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, str]:
     while _kind(rest[-1][0]) in _SAME_AS_LENGTH_1:
         rest.pop()
     others = [f"the pooling {named}"] if named not in ST_NAMES else []
+    dense = []
     for module, folder in rest[kinds[0] == "Pooling" :]:
-        _require_its_activation(files, module, folder)
-        others.append(f"a module {_kind(module)}")
-    return named, ", ".join(others)
+        if problem := _not_ours(files, module, folder):
+            others.append(problem)
+        else:
+            dense.append((folder, _kind(module.activation_function)))
+    return (named, (), ", ".join(others)) if others else (named, tuple(dense), "")
 
 
-def _require_its_activation(files: ModelFiles, module: Any, folder: str) -> None:
-    """Raise ModelError if sentence-transformers does not trust the activation of a module, and took another."""
+def _not_ours(files: ModelFiles, module: Any, folder: str) -> str:
+    """What NumPy cannot do of a module, "" for a Dense module that it can.
+
+    Raises:
+        ModelError: sentence-transformers does not trust its activation, and would take another.
+    """
+    if _kind(module) != "Dense":
+        return f"a module {_kind(module)}"
+    activation = _kind(module.activation_function)
     saved = optional_json(files.folder / folder / "config.json", files.name).get("activation_function")
-    if saved and str(saved).rpartition(".")[2] != _kind(module.activation_function):
+    if saved and str(saved).rpartition(".")[2] != activation:
         raise ModelError(f"the model '{files.name}' has a Dense module with {saved}, which is not supported.")
+    if activation not in ACTIVATIONS:
+        return f"a Dense module with {activation}"
+    if module.use_residual:
+        return "a Dense module with a residual"
+    plain = module.module_input_name == module.module_output_name == "sentence_embedding"
+    return "" if plain else "a Dense module of token vectors"
 
 
 def _kind(module: Any) -> str:

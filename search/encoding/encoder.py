@@ -19,7 +19,7 @@ from search.encoding.description import KnownModel, describe
 from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process
 from search.encoding.engines import open_engine
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
-from search.encoding.pooling import combined, layer_number, pooled_layers
+from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
 from search.encoding.tokenizer import Encoded, Role, encode_ids, load_tokenizer, strings, with_context
 from search.errors import InputError, ModelError, quoted
 from search.records.fingerprint import Fingerprint
@@ -186,6 +186,12 @@ class Encoder:
         why = f" ({engine.instead})" if engine.instead else ""
         return f"{engine.name} on {engine.device}, {self.precision}{why}"
 
+    @cached_property
+    def dense(self) -> tuple[Dense, ...]:
+        """The model's Dense modules, applied after pooling; usually none."""
+        dense = self.description.dense
+        return tuple(poolings.load_dense(self.files.folder / module, name) for module, name in dense)
+
     @property
     def n_layers(self) -> int:
         """Number of encoder layers; layer 0 is the embedding layer."""
@@ -337,12 +343,14 @@ class Encoder:
             vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask)
         else:
             vectors = poolings.pool(states, hidden.mask, self.pooling, hidden.pooler)
+            for dense in self.dense:
+                vectors = dense(vectors)
         return poolings.unit(vectors[:, : self.dimension], self.files.name)
 
     def _addends(self, states: NDArray[np.float32]) -> NDArray[np.float32] | None:
-        """(n, d) vectors, one a token, that pool to the embedding but for its length; None if there are none."""
-        is_sum = self.pooling in ("mean", "mean_sqrt_len", "max") and not self.description.only_torch
-        return states[:, : self.dimension].copy() if is_sum else None
+        if self.description.only_torch:
+            return None
+        return poolings.addends(states, self.pooling, self.dense, self.dimension)
 
     def _pooling(self, asked: str | None) -> str:
         own, only = self.description.pooling, self.description.only_torch

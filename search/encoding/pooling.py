@@ -10,11 +10,16 @@ With h_1 .. h_n the vectors of the text's n tokens, special tokens included:
     max            the largest value of each dimension
     cls            h_1, the vector of [CLS]
     pooler         tanh(W h_1 + b), BERT's own layer over [CLS] (Devlin et al. 2018, "BERT")
+
+Dense modules may follow, which compute activation(W x + b). With the identity as activation the embedding stays
+linear in the token vectors, so its scores can still be explained exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +32,32 @@ if TYPE_CHECKING:
 POOLINGS = ("mean", "cls", "pooler", "max", "mean_sqrt_len")
 ST_NAMES = {"mean": "mean", "cls": "cls", "max": "max", "mean_sqrt_len": "mean_sqrt_len_tokens"}
 """What sentence-transformers calls the poolings that it has, too."""
+ACTIVATIONS = {"Identity": None, "Tanh": np.tanh}
+
+
+@dataclass(frozen=True)
+class Dense:
+    """One Dense module: weight (out, in), bias (out,), and the name of its activation, a key of ACTIVATIONS."""
+
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    activation: str
+
+    def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(n, in) -> (n, out)."""
+        linear = vectors @ self.weight.T + self.bias
+        function = ACTIVATIONS[self.activation]
+        return linear if function is None else function(linear)
+
+
+def load_dense(folder: Path, activation: str) -> Dense:
+    """The Dense module of a folder, as sentence-transformers saves it."""
+    from safetensors.numpy import load_file
+
+    weights = load_file(folder / "model.safetensors")
+    weight = weights["linear.weight"].astype(np.float32)
+    bias = weights.get("linear.bias", np.zeros(len(weight), dtype=np.float32)).astype(np.float32)
+    return Dense(weight, bias, activation)
 
 
 def check_pooling(pooling: str) -> str:
@@ -78,6 +109,31 @@ def unit(vectors: NDArray[np.float32], model: str) -> NDArray[np.float32]:
             f"{len(bad)} of {len(vectors)} texts. Its weights are damaged, or too large for fp16."
         )
     return (vectors / lengths).astype(np.float32, copy=False)
+
+
+def addends(
+    vectors: NDArray[np.float32], pooling: str, modules: Sequence[Dense], dimension: int
+) -> NDArray[np.float32] | None:
+    """Vectors, one a token, that pool to the embedding but for its length; None if there are none.
+
+    Dense modules without activation and the cut to `dimension` are linear, so they can be applied to each
+    token's vector instead of to the mean.
+
+    Args:
+        vectors: (n, d) hidden states of one text's tokens.
+
+    Returns:
+        (n, dimension) float32.
+    """
+    if pooling not in ("mean", "mean_sqrt_len", "max"):
+        return None
+    if modules and (pooling == "max" or any(dense.activation != "Identity" for dense in modules)):
+        return None
+    if modules and pooling == "mean_sqrt_len":
+        vectors = vectors * np.float32(len(vectors) ** 0.5)
+    for dense in modules:
+        vectors = dense(vectors)
+    return vectors[:, :dimension].copy()
 
 
 def check_layer(layer: int | str, n_layers: int) -> str:

@@ -1,6 +1,6 @@
 """Addends for embeddings that are no sum over tokens: integrated gradients (Sundararajan, Taly & Yan 2017).
 
-With pooling `cls` or `pooler`, or with a Dense module, the embedding e(x) of a text is a
+With pooling `cls` or `pooler`, or with a Dense module that has an activation, the embedding e(x) of a text is a
 non-linear function of its tokens' input embeddings x_1 .. x_n. On the straight way from a baseline b to x
 
     e(x) - e(b) = sum_i v_i    with    v_i = integral over t in [0, 1] of  de/dx_i (b + t (x - b)) (x_i - b_i)

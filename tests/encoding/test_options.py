@@ -81,10 +81,29 @@ def save_dense(folder: Path, activation: str) -> Path:
 
     base = SentenceTransformer(str(save_tiny_bert(folder / "base")), device="cpu")
     torch.manual_seed(1)
-    function = {"Identity": torch.nn.Identity(), "Tanh": torch.nn.Tanh()}[activation]
+    function = {"Identity": torch.nn.Identity(), "Tanh": torch.nn.Tanh(), "GELU": torch.nn.GELU()}[activation]
     dense = Dense(in_features=32, out_features=7, activation_function=function)
     SentenceTransformer(modules=[base[0], base[1], dense, base[2]]).save(str(folder / "model"))
     return folder / "model"
+
+
+@pytest.mark.parametrize("activation", ["Identity", "Tanh"])
+def test_dense_modules(tmp_path: Path, activation: str) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = save_dense(tmp_path, activation)
+    encoder = Encoder(str(folder))
+    reference = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)
+    assert encoder.dimension == 7
+    np.testing.assert_allclose(Encoder.of(encoder.fingerprint).encode(TEXTS), reference, atol=1e-5)
+    if activation == "Identity":
+        for pooling in ("mean", "mean_sqrt_len"):
+            why = search.explain(TEXTS[0], TEXTS[1], model=Encoder(str(folder), pooling=pooling))
+            assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-6)
+    else:
+        why = search.explain(TEXTS[0], TEXTS[1], model=encoder)
+        assert why.steps > 0  # by integrated gradients; see tests/explaining/test_gradients.py
 
 
 def test_an_activation_that_sentence_transformers_does_not_trust(tmp_path: Path) -> None:
@@ -104,15 +123,15 @@ def save_only_torch(folder: Path, which: str) -> Path:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize, Pooling
 
-    if which == "a module Dense":
-        return save_dense(folder, "Tanh")
+    if which == "a Dense module with GELU":
+        return save_dense(folder, "GELU")
     base = SentenceTransformer(str(save_tiny_bert(folder / "base")), device="cpu")
     torch.manual_seed(1)
     pooling = Pooling(32, "mean")
     modules = {
         "the pooling cls+mean": [Pooling(32, ["cls", "mean"])],
         "a module LayerNorm": [pooling, LayerNorm(32), Normalize()],
-        "a module Dense, a module Pooling": [
+        "a Dense module of token vectors, a module Pooling": [
             Dense(32, 32, module_input_name="token_embeddings"),
             pooling,
         ],
@@ -126,8 +145,8 @@ def save_only_torch(folder: Path, which: str) -> Path:
     [
         "the pooling cls+mean",
         "a module LayerNorm",
-        "a module Dense",
-        "a module Dense, a module Pooling",
+        "a Dense module with GELU",
+        "a Dense module of token vectors, a module Pooling",
     ],
 )
 def test_what_only_sentence_transformers_can_do_runs_in_pytorch(tmp_path: Path, which: str) -> None:

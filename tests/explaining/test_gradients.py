@@ -82,13 +82,15 @@ def test_special_tokens_say_what_the_baseline_says(tiny: Encoder) -> None:
     assert contributions[0, 0] == pytest.approx(float(bases[0] @ bases[1]), abs=1e-6)
 
 
-def test_a_dense_module_with_an_activation(tmp_path: Path) -> None:
-    encoder = Encoder(str(save_dense(tmp_path, "Tanh")))
+@pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len", "max", "cls"])
+def test_a_dense_module_with_an_activation(tmp_path: Path, pooling: str) -> None:
+    encoder = Encoder(str(save_dense(tmp_path, "Tanh")), pooling=pooling)
     why = search.explain(QUERY, PASSAGE, model=encoder)
     first, second = encoder.encode([QUERY, PASSAGE])
     assert why.cosine == pytest.approx(float(first @ second), abs=1e-6)
     assert why.steps >= 16
-    assert why.contributions.sum() == pytest.approx(why.cosine, abs=0.01)
+    # A maximum has kinks, which no quadrature likes.
+    assert why.contributions.sum() == pytest.approx(why.cosine, abs=0.05 if pooling == "max" else 0.01)
 
 
 @pytest.mark.parametrize("options", [{"layer": -2}, {"layer": "mean:2"}, {"dim": 5}])
