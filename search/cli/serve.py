@@ -43,6 +43,10 @@ class NetworkOptions:
             help="What clients have to show; better in $SEEWHY_TOKEN. 'new' makes one.",
         ),
     ] = ""
+    origin: Annotated[
+        list[str] | None,
+        network_option(metavar="URL", help="A site whose pages may ask the API; may be repeated."),
+    ] = None
 
 
 def serve(
@@ -68,7 +72,7 @@ def serve(
     from search.serving.served import Served
 
     token = secrets.token_urlsafe(24) if network.token == "new" else network.token
-    settings = Settings(network.host, token)
+    settings = Settings(network.host, token, tuple(network.origin or ()))
     served = Served.open(index or (), **vars(engine))
     if not served.indexes:
         raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")

@@ -229,9 +229,9 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
         factor = "" if why.weight == 1 else f"{why.weight:g} x "
         parts.append(f"{factor}{why.contributions.sum():.6f} ({why.contributions.size:,} token pairs)")
     if why.terms or not why.weight:
-        parts.append(
-            f"{sum(term.contribution for term in why.terms):.6f} ({counted(len(why.terms), 'other addend')})"
-        )
+        name = "other addend" if any(term.kind != "term" for term in why.terms) else "keyword"
+        added = sum(term.contribution for term in why.terms)
+        parts.append(f"{added:.6f} ({counted(len(why.terms), name)})")
     if why.late is not None:
         parts.append(f"{float(why.late.sum()):.6f} (best matches)")
     score = (f"{why.score:.6f}", "bold green")

@@ -35,7 +35,7 @@ def create_app(
     Args:
         indexes: open ones, or their folders, paths or names; none for all of the user's own.
         offline, engine: as of `Index.open`.
-        settings: `host` that it will be reached by and `token` that clients have to send, as of `seewhy serve`.
+        settings: `host` it is reached by, `token` that clients send, `origins` of pages that may ask the API.
 
     Raises:
         IndexNotFound: there is no such index.

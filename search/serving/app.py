@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
@@ -50,6 +51,9 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
     app.add_middleware(GZipMiddleware)
+    app.add_middleware(
+        CORSMiddleware, allow_origins=settings.origins, allow_methods=["GET", "POST"], allow_headers=["*"]
+    )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts, www_redirect=False)
     problems.install(app)
     app.include_router(api.router)

@@ -58,6 +58,7 @@ class Settings:
     Attributes:
         host: what it listens on.
         token: what a client has to send; "" for none, which is only for loopback.
+        origins: sites whose pages may ask the API, "https://notes.example" for one.
 
     Raises:
         InputError: others could ask without a token, or the token is too short.
@@ -65,6 +66,7 @@ class Settings:
 
     host: str = "127.0.0.1"
     token: str = field(default="", repr=False)
+    origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.token and not _is_loopback(self.host):
@@ -115,6 +117,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._token = app, settings.token.encode("ascii")
+        self._origins = set(settings.origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -142,6 +145,8 @@ class Guard:
         """Raise Problem for a page of somebody else; but a link from anywhere may open a page."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         is_api = scope["path"].startswith("/api/") or scope["path"] == AGENTS
+        if is_api and origin in self._origins:
+            return
         is_link = (
             scope["method"] in ("GET", "HEAD")
             and not is_api
@@ -155,7 +160,7 @@ class Guard:
 
     def _require_token(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem where the token is missing or wrong: a program sends it as bearer, a browser as password."""
-        if not self._token or scope["path"].startswith(_OPEN):
+        if not self._token or scope["method"] == "OPTIONS" or scope["path"].startswith(_OPEN):
             return
         if not hmac.compare_digest(_token_of(headers.get("authorization", "")), self._token):
             scheme = "Bearer" if is_for_programs(Request(scope)) else 'Basic realm="seewhy"'

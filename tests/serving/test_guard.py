@@ -85,6 +85,20 @@ def test_pages_of_others_may_not_ask_even_with_the_token(made: Made) -> None:
     assert made().options("/api/v1/search", headers=other | asks).status_code == 403
 
 
+def test_pages_that_are_named_may_ask_the_api(made: Made) -> None:
+    client = made(origins=("https://notes.example",), token=TOKEN)
+    named = {"origin": "https://notes.example", "sec-fetch-site": "cross-site"}
+    token = {"authorization": f"Bearer {TOKEN}"}
+    answer = client.get(SEARCH, headers=named | token)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, named["origin"])
+    assert client.get(SEARCH, headers=named).status_code == 401
+    assert client.get("/", headers=named | token).status_code == 403  # the pages are no part of it
+    assert client.get(SEARCH, headers=token | {"origin": "https://other.example"}).status_code == 403
+    asks = {"access-control-request-method": "GET", "access-control-request-headers": "authorization"}
+    allowed = client.options("/api/v1/search", headers=named | asks)
+    assert allowed.status_code == 200 and "authorization" in allowed.headers["access-control-allow-headers"]
+
+
 @pytest.mark.parametrize(
     "path", ["/", SEARCH, "/mcp", "/openapi.json", "/documents/1", "/what-if?q=key", "/none"]
 )
