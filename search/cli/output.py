@@ -141,7 +141,11 @@ def note(text: str, quiet: bool = False) -> None:
 
 
 def make_streams_usable() -> None:
-    """Let the standard streams print any character."""
+    """Open standard streams that were closed, so that no file takes their numbers; let them print any character."""
+    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)
+            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
