@@ -55,7 +55,9 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--gradient-queries", type=int, default=5)
-    parser.add_argument("--documents", type=int, default=0, help="index only the first so many; 0 for all")
+    parser.add_argument(
+        "--documents", type=int, default=0, help="index only the first so many; 0 for all"
+    )
     parser.add_argument("--poolings", nargs="+", default=[*EXACT, "cls"])
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
     args = parser.parse_args()

@@ -85,7 +85,9 @@ def main() -> None:
     print(headline("openvino", "mcp") + "\n")
     questions = [
         Question(
-            one["query"], one["kind"], tuple((answer["path"], answer["says"]) for answer in one["answers"])
+            one["query"],
+            one["kind"],
+            tuple((answer["path"], answer["says"]) for answer in one["answers"]),
         )
         for one in json.loads(args.questions.read_text(encoding="utf-8"))
     ]
@@ -100,7 +102,10 @@ def main() -> None:
             "lines": files.by_lines,
         }
         rows = [
-            (question, [spent(question, calls(question.query), args.most) for calls in strategies.values()])
+            (
+                question,
+                [spent(question, calls(question.query), args.most) for calls in strategies.values()],
+            )
             for question in questions
         ]
     show(list(strategies), rows)
@@ -228,8 +233,12 @@ def show(names: Sequence[str], rows: Sequence[tuple[Question, Sequence[Spent]]])
         print(f"\n{kind}, {len(chosen)} questions\n")
         print(f"| | {' | '.join(names)} |\n|---|{'--:|' * len(names)}")
         print(row("answered", [sum(one.tokens < float("inf") for one in column) for column in columns]))
-        print(row("tokens, median", [statistics.median(one.tokens for one in column) for column in columns]))
-        print(row("calls, median", [statistics.median(one.calls for one in column) for column in columns]))
+        print(
+            row("tokens, median", [statistics.median(one.tokens for one in column) for column in columns])
+        )
+        print(
+            row("calls, median", [statistics.median(one.calls for one in column) for column in columns])
+        )
         fewest = [
             sum(ways[at].tokens == min(one.tokens for one in ways) < float("inf") for ways in chosen)
             for at in range(len(names))

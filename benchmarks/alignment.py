@@ -101,7 +101,9 @@ class Figures:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("files", type=Path, nargs="+")
-    parser.add_argument("--pairs", type=int, default=0, help="only the first so many of a file; 0 for all")
+    parser.add_argument(
+        "--pairs", type=int, default=0, help="only the first so many of a file; 0 for all"
+    )
     parser.add_argument("--layers", action="store_true")
     args = parser.parse_args()
     print(headline("numpy", "openvino"))
@@ -124,7 +126,9 @@ def read(file: Path) -> Iterator[Judged]:
                 sure, possible = ({(i, j) for i, j in item[name]} for name in ("sure", "possible"))
             else:  # a chunk that nothing was aligned with has one side empty
                 chunks = item["alignments"]
-                sure = {pair for chunk in chunks for pair in itertools.product(chunk["src"], chunk["tgt"])}
+                sure = {
+                    pair for chunk in chunks for pair in itertools.product(chunk["src"], chunk["tgt"])
+                }
                 possible = set()
             yield Judged(item["source"], item["target"], sure, possible)
 

@@ -169,7 +169,9 @@ def ratio(base: list[tuple[float, float]], taken: list[tuple[float, float]], whi
 def copy_files(folder: Path, place: Path, n: int, encoder: Encoder) -> tuple[list[str], list[int]]:
     """Copy files until they make n passages; the passages and their tokens."""
     settings = PassageSettings()
-    cutter = Cutter(encoder.tokenizer, max_tokens=encoder.max_tokens, passage_tokens=settings.passage_tokens)
+    cutter = Cutter(
+        encoder.tokenizer, max_tokens=encoder.max_tokens, passage_tokens=settings.passage_tokens
+    )
     found: dict[str, int] = {}
     for file in walk(folder):
         if len(found) >= n:

@@ -65,10 +65,14 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--hits", type=int, default=1)
-    parser.add_argument("--documents", type=int, default=0, help="index only the first so many; 0 for all")
+    parser.add_argument(
+        "--documents", type=int, default=0, help="index only the first so many; 0 for all"
+    )
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--mask", action="store_true", help="replace words by [MASK], do not cut them out")
+    parser.add_argument(
+        "--mask", action="store_true", help="replace words by [MASK], do not cut them out"
+    )
     args = parser.parse_args()
     print(headline("numpy", "openvino", "torch", "transformers"))
     started, found, whole = time.perf_counter(), Figures(), []
@@ -87,7 +91,9 @@ def main() -> None:
                 judged = [judge(why) for why in explained]
                 whole += [why.cosine for why in explained]
                 for picture in judged[0]:
-                    found.setdefault(picture, []).append(np.mean([one[picture] for one in judged], axis=0))
+                    found.setdefault(picture, []).append(
+                        np.mean([one[picture] for one in judged], axis=0)
+                    )
     way = "replaced by [MASK]" if args.mask else "cut out"
     print(
         f"{', '.join(folder.name for folder in args.folders)}: {len(found[RANDOM])} queries, {len(whole)} "
@@ -139,7 +145,9 @@ class Judge:
         asked = self._encoder.encode([why.query], role="query")[0].astype(np.float64)
 
         def cosines(texts: Sequence[str]) -> Scores:
-            found = self._encoder.encode([with_context(why.context, text) for text in texts], role="document")
+            found = self._encoder.encode(
+                [with_context(why.context, text) for text in texts], role="document"
+            )
             return np.asarray(found.astype(np.float64) @ asked)
 
         whole, *alone = cosines([why.passage, *(self._remove(why.passage, [word]) for word in passage)])
@@ -155,7 +163,9 @@ class Judge:
             by_name.setdefault(name, []).append(np.stack([whole - cut[row], left[row]]))
         return {name: np.mean(rows, axis=0) for name, rows in by_name.items()}
 
-    def _weights(self, why: Explanation, asked: Scores, passage: list[Word]) -> Iterator[tuple[str, Scores]]:
+    def _weights(
+        self, why: Explanation, asked: Scores, passage: list[Word]
+    ) -> Iterator[tuple[str, Scores]]:
         """How much each picture makes of each word of a passage, (len(passage),)."""
 
         def by_word(of_token: Scores) -> Scores:

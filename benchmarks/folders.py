@@ -89,7 +89,9 @@ def opened(folder: Path, place: Path, tokens: int) -> Index:
     """The index of a folder, made where there is none; how much was read and how long it took is printed."""
     if place.exists():
         index = Index.open(place, offline=True)
-        print(f"{index.status().documents:,} documents, {index.status().passages:,} passages, indexed before")
+        print(
+            f"{index.status().documents:,} documents, {index.status().passages:,} passages, indexed before"
+        )
         return index
     settings = PassageSettings(passage_tokens=tokens)
     reading = seconds_of_reading(folder, settings)

@@ -61,7 +61,9 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=None)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--model", default=None)
-    parser.add_argument("--limit", type=int, default=None, help="rows to learn from and to judge by, each")
+    parser.add_argument(
+        "--limit", type=int, default=None, help="rows to learn from and to judge by, each"
+    )
     parser.add_argument("--keep", type=Path, default=None)
     args = parser.parse_args()
     print(headline("torch", "transformers", "accelerate", "scikit-learn", "seqeval"))

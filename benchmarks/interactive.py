@@ -87,7 +87,9 @@ def main() -> None:
     parser.add_argument("--between", type=float, default=0.1, help="seconds from key to key")
     args = parser.parse_args()
     print(headline("openvino", "textual"))
-    asked = [entry["query"] for entry in json.loads(args.file.read_text(encoding="utf-8"))][: args.questions]
+    asked = [entry["query"] for entry in json.loads(args.file.read_text(encoding="utf-8"))][
+        : args.questions
+    ]
     with tempfile.TemporaryDirectory() as place:
         index = args.place
         if not (index / "index.db").exists():

@@ -169,7 +169,9 @@ def read(data: Retrieval | Spans, *, wiki: bool) -> list[tuple[str, int, Documen
     with tempfile.TemporaryDirectory() as made:
         for path in sorted(data.folder.glob("*.md")):
             text = path.read_bytes().decode("utf-8")
-            starts = sorted({0, *(title.start() for title in re.finditer(r"^ = [^=\n]+ = $", text, re.M))})
+            starts = sorted(
+                {0, *(title.start() for title in re.finditer(r"^ = [^=\n]+ = $", text, re.M))}
+            )
             for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
                 part = re.sub(r"^ ((?:= )+)([^=\n]+?) ((?:= )+)$", _heading, text[start:end], flags=re.M)
                 (Path(made) / f"{start}.{path.name}").write_bytes(part.encode("utf-8"))
@@ -235,7 +237,9 @@ def measured(data: Retrieval | Spans, texts: Texts, vectors: Vectors, budget: in
 def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
     """What tells the word part of every passage for a query, as an index does."""
     stemmer, texts_of = Stemmer(), zip(texts.contexts, texts.texts, strict=True)
-    rows = [(number, indexable(context, text)) for number, (context, text) in enumerate(texts_of, start=1)]
+    rows = [
+        (number, indexable(context, text)) for number, (context, text) in enumerate(texts_of, start=1)
+    ]
     chunks = [rows[start : start + 4096] for start in range(0, len(rows), 4096)]
     blocks = [Block(written(stemmer, chunk)) for chunk in chunks]
     words, every = Words(stemmer, blocks, [None] * len(blocks)), np.arange(1, len(rows) + 1)
@@ -279,7 +283,9 @@ def affordable(order: NDArray[np.int64], texts: Texts, budget: int) -> list[Span
     return spans
 
 
-def of_documents(data: Retrieval, query: Query, order: NDArray[np.int64], texts: Texts) -> dict[str, float]:
+def of_documents(
+    data: Retrieval, query: Query, order: NDArray[np.int64], texts: Texts
+) -> dict[str, float]:
     ranked = list(dict.fromkeys(texts.spans[i].document for i in order))
     values = ranking_values(ranked, data.judgements[query.id], K)
     return {name: values[name] for name in (f"ndcg@{K}", f"mrr@{K}", "recall@100")}

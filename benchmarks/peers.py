@@ -35,7 +35,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("export", type=Path)
     parser.add_argument("index", type=Path, help="seewhy's, of the same passages")
-    parser.add_argument("--environments", type=Path, help="where virtual environments are, or are to be made")
+    parser.add_argument(
+        "--environments", type=Path, help="where virtual environments are, or are to be made"
+    )
     parser.add_argument("--place", type=Path, help="where the indexes of the others are made, and stay")
     parser.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--repeats", type=int, default=5, help="cold processes")
@@ -91,7 +93,9 @@ def measured(name: str, place: Path, args: argparse.Namespace) -> Figures:
         figures["build"] = json.loads(kept.read_text(encoding="utf-8")) if name != "seewhy" else None
         figures["warm"] = task("warm")
         for ability in ABILITIES:
-            runs = [task(ability) for _ in range(args.repeats + 1)][1:] if ability in figures["warm"] else []
+            runs = (
+                [task(ability) for _ in range(args.repeats + 1)][1:] if ability in figures["warm"] else []
+            )
             figures[ability] = (
                 {key: statistics.median(one[key] for one in runs) for key in runs[0]} if runs else None
             )
@@ -111,7 +115,9 @@ def table(columns: dict[str, Figures]) -> None:
         return lambda one: usage.format(**one[ability]) if one[ability] else "no"
 
     def warm(ability: str) -> Callable[[Figures], str]:
-        return lambda one: "{:.1f} ms".format(1e3 * one["warm"][ability]["seconds"]) if one[ability] else "no"
+        return lambda one: (
+            "{:.1f} ms".format(1e3 * one["warm"][ability]["seconds"]) if one[ability] else "no"
+        )
 
     print(f"\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for ability in ABILITIES:

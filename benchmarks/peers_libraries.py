@@ -82,7 +82,10 @@ class Lance:
             "dense": lambda vector, _: ids(table.search(vector).distance_type("cosine")),
             "words": lambda _, text: ids(table.search(_plain(text), query_type="fts")),
             "hybrid": lambda vector, text: ids(
-                table.search(query_type="hybrid").vector(vector).text(_plain(text)).distance_type("cosine")
+                table.search(query_type="hybrid")
+                .vector(vector)
+                .text(_plain(text))
+                .distance_type("cosine")
             ),
         }
 
@@ -201,14 +204,18 @@ class Milvus:
             return [row["id"] for row in found[0]]
 
         def by(field: str, asked: Any) -> list[int]:
-            return ids(client.search("passages", [asked], anns_field=field, limit=K, output_fields=["text"]))
+            return ids(
+                client.search("passages", [asked], anns_field=field, limit=K, output_fields=["text"])
+            )
 
         def hybrid(vector: Any, text: str) -> list[int]:
             both = [
                 AnnSearchRequest([asked], field, {}, limit=K)
                 for asked, field in ((vector, "vector"), (text, "sparse"))
             ]
-            return ids(client.hybrid_search("passages", both, RRFRanker(), limit=K, output_fields=["text"]))
+            return ids(
+                client.hybrid_search("passages", both, RRFRanker(), limit=K, output_fields=["text"])
+            )
 
         return {
             "dense": lambda vector, _: by("vector", vector),

@@ -110,7 +110,11 @@ def local_bytes(a: SimpleNamespace) -> tuple[float, float]:
 def local(passages: float, a: SimpleNamespace) -> Store:
     """An index in a folder: exact, one machine, which looks at the codes of all passages for each query."""
     whole, read = local_bytes(a)
-    memory, disk, ms = passages * read, passages * whole, a.local_ms * passages / 1e6 * (a.dimension / 384)
+    memory, disk, ms = (
+        passages * read,
+        passages * whole,
+        a.local_ms * passages / 1e6 * (a.dimension / 384),
+    )
     fits = memory <= a.fill * a.memory * GB and disk <= a.fill * a.disk * GB and ms <= a.wanted_ms
     return Store("folder", memory, disk, 1, ms, 1.0, fits)
 
@@ -190,10 +194,14 @@ def main() -> None:
     )
     parser.add_argument("passages", type=float, nargs="*", default=SIZES)
     for name, assumed in ASSUMED.items():
-        parser.add_argument(f"--{name}", type=float, default=assumed.value, help=assumed.what, metavar="N")
+        parser.add_argument(
+            f"--{name}", type=float, default=assumed.value, help=assumed.what, metavar="N"
+        )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    a = SimpleNamespace(**{name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in ASSUMED})
+    a = SimpleNamespace(
+        **{name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in ASSUMED}
+    )
     plans = [
         {
             "passages": n,
@@ -213,7 +221,9 @@ def main() -> None:
         print(f"| `--{name}`: {assumed.what} | {value:g} | {source} |")
     for n in args.passages:
         told(n, a)
-    print("\nOne copy on one machine does for at most so many passages:\n\n| store | passages |\n|---|---|")
+    print(
+        "\nOne copy on one machine does for at most so many passages:\n\n| store | passages |\n|---|---|"
+    )
     for name, n in break_even(a).items():
         print(f"| {name} | {said_shortly(n)} |")
     print("\n| passages in a folder | measured | predicted | off |\n|---|---|---|---|")
@@ -230,7 +240,15 @@ def told(passages: float, a: SimpleNamespace) -> None:
     print(
         f"\n{said_shortly(passages)} passages: {work['days']:.3g} days of {workers}; then {advice(passages, a).name}\n"
     )
-    names = ("store", "memory of a copy", "disk of a copy", "machines in all", "ms of a query", "recall", "")
+    names = (
+        "store",
+        "memory of a copy",
+        "disk of a copy",
+        "machines in all",
+        "ms of a query",
+        "recall",
+        "",
+    )
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
     for one in stores(passages, a):
         sizes = f"{rounded(one.memory / GB)} GB | {rounded(one.disk / GB)} GB | {one.machines:,} | {rounded(one.ms)}"

@@ -42,7 +42,9 @@ def main() -> None:
         "--mode", action="append", default=None, help="as for seewhy eval; the first is the baseline"
     )
     parser.add_argument("--model", default=None)
-    parser.add_argument("--no-reference", action="store_true", help="do not rank with sentence-transformers")
+    parser.add_argument(
+        "--no-reference", action="store_true", help="do not rank with sentence-transformers"
+    )
     parser.add_argument(
         "--token-vectors", action="store_true", help="keep them in the indexes: a quicker rerank"
     )
@@ -70,7 +72,9 @@ def main() -> None:
         mean = statistics.mean(one.settings[place].metrics[one.primary].mean for one in found)
         print(f"| mean of the sets | {mode} | {mean:.4f} | | | | | |")
     if not args.no_reference:
-        print("\n| set | figure, dense | sentence-transformers and NumPy | difference | largest of a query |")
+        print(
+            "\n| set | figure, dense | sentence-transformers and NumPy | difference | largest of a query |"
+        )
         print("|---|---|---|---|---|")
         agree = [agrees(data, one, args) for data, one in zip(args.data, found, strict=True)]
         if not all(agree):

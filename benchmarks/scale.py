@@ -127,7 +127,9 @@ def built(place: Path, args: argparse.Namespace) -> Figures:
         "slowest": max(seconds for seconds, _ in commits),
         **{name: runs[-1][name] for name in ("pairs", "end")},
         **{name: sum(one[name] for one in runs) for name in ("wall", "cpu")},
-        "bytes": {str(path): path.stat().st_size for path in (place / "index").rglob("*") if path.is_file()},
+        "bytes": {
+            str(path): path.stat().st_size for path in (place / "index").rglob("*") if path.is_file()
+        },
     }
 
 
@@ -223,7 +225,9 @@ def exact(place: Path, args: argparse.Namespace) -> Figures:
     texts = asked(place / "index", args.queries, args.seed)
     vectors = StandIn().encode(texts, role="query", truncate=True)
     everything, kept = Everything(place / "index", place / "words.db"), place / "compared.json"
-    done, found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else (0, asdict(Compared()))
+    done, found = (
+        json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else (0, asdict(Compared()))
+    )
     for start in range(done, len(texts), _QUERIES):
         part = slice(start, start + _QUERIES)
         more = compared(everything, place / "index", texts[part], vectors[part])
@@ -267,7 +271,11 @@ def table(columns: Sequence[Figures]) -> None:
     row("a commit, last tenth: clock, processor", "built", milliseconds("last"))
     row("the slowest commit", "built", "{slowest:.2f} s".format_map)
     row("random pairs: clock, processor", "built", "{pairs[0]:.1f} s, {pairs[1]:.1f} s".format_map)
-    row("the end of the run besides: clock, processor", "built", "{end[0]:.1f} s, {end[1]:.1f} s".format_map)
+    row(
+        "the end of the run besides: clock, processor",
+        "built",
+        "{end[0]:.1f} s, {end[1]:.1f} s".format_map,
+    )
     row("the whole build", "built", usage)
     row("bytes a passage on disk", "built", lambda one: f"{sum(one['bytes'].values()) / one['n']:,.0f}")
     row("lists of hits compared", "exact", "{lists:,}, {hits:,} hits".format_map)

@@ -166,7 +166,9 @@ def compared(
             asked = [(None, k) for k in ks] + [(among, ks[i % len(ks)])]
             for ranking in (Ranking.of(mode=mode) for mode in MODES):
 
-                def truth(rows: Ids, k: int, i=i, words=words, weight=ranking.weight) -> tuple[Ids, Floats]:  # type: ignore[no-untyped-def]
+                def truth(
+                    rows: Ids, k: int, i=i, words=words, weight=ranking.weight
+                ) -> tuple[Ids, Floats]:  # type: ignore[no-untyped-def]
                     return everything.ranked(vectors[i], cosines[:, i], words, weight, rows, k)
 
                 full = truth(every, max(ks))
@@ -259,7 +261,10 @@ def export(index: Path, place: Path, n: int) -> None:
     np.savez(place / "passages.npz", ids=everything.ids, vectors=everything.vectors)
     np.savez(place / "queries.npz", vectors=queries, nearest=everything.ids[nearest])
     (place / "queries.json").write_text(json.dumps(questions), encoding="utf-8")
-    with closing(_opened(index)) as connection, (place / "texts.jsonl").open("w", encoding="utf-8") as out:
+    with (
+        closing(_opened(index)) as connection,
+        (place / "texts.jsonl").open("w", encoding="utf-8") as out,
+    ):
         out.writelines(json.dumps(text) + "\n" for _, text in texts(connection))
 
 
@@ -271,7 +276,14 @@ def adversarial(place: Path, many: int, seed: int) -> None:
     Args:
         many: vectors of a kind.
     """
-    names = ("dimensions", "passages", "lists compared", "wrong", "in another order", "largest difference")
+    names = (
+        "dimensions",
+        "passages",
+        "lists compared",
+        "wrong",
+        "in another order",
+        "largest difference",
+    )
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
     wrong = []
     for dimension in DIMENSIONS:

@@ -41,7 +41,10 @@ from search.store.sqlite import Store
 
 REPEATED = 50
 QUERY, WHOLE = "index.query", "index.query, highlights"
-SERVED, ALONE = "seewhy serve", "seewhy serve, hits alone"  # the latter without highlights, as the plain one
+SERVED, ALONE = (
+    "seewhy serve",
+    "seewhy serve, hits alone",
+)  # the latter without highlights, as the plain one
 PLAIN = """
 import json, sys
 import faiss, uvicorn
@@ -115,7 +118,11 @@ def main() -> None:
 
 
 def run(
-    index: Index, servers: dict[str, str], drawn: Iterator[str], warming: list[str], args: argparse.Namespace
+    index: Index,
+    servers: dict[str, str],
+    drawn: Iterator[str],
+    warming: list[str],
+    args: argparse.Namespace,
 ) -> None:
     for name, address in servers.items():
         ask(address, warming, 8, args.k, name)
@@ -126,7 +133,9 @@ def run(
             queries = take(drawn, args.queries)
             if clients == 1:
                 found.setdefault((QUERY, 1), []).append(loop(index, queries, args.k))
-                found.setdefault((WHOLE, 1), []).append(loop(index, take(drawn, args.queries), args.k, True))
+                found.setdefault((WHOLE, 1), []).append(
+                    loop(index, take(drawn, args.queries), args.k, True)
+                )
             for name, address in servers.items():
                 new = take(drawn, args.queries) if name == ALONE else queries
                 found.setdefault((name, clients), []).append(ask(address, new, clients, args.k, name))
@@ -153,7 +162,9 @@ def run(
         for name in (SERVED, ALONE):
             pairs = zip(found[name, clients], found["FastAPI + ST + FAISS", clients], strict=True)
             ratio = statistics.median(ours.per_second / theirs.per_second for ours, theirs in pairs)
-            print(f"{clients} clients: {name} {ratio:.2f} times the answers a second of FastAPI + ST + FAISS")
+            print(
+                f"{clients} clients: {name} {ratio:.2f} times the answers a second of FastAPI + ST + FAISS"
+            )
 
 
 def take(drawn: Iterator[str], n: int) -> list[str]:
@@ -276,7 +287,9 @@ def http_port() -> Iterator[int]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--as-client"]:
-        found = as_client(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], json.load(sys.stdin))
+        found = as_client(
+            sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], json.load(sys.stdin)
+        )
         print(json.dumps(vars(found)))
     else:
         main()

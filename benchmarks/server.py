@@ -45,7 +45,9 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("questions", type=Path, nargs="*")
-    parser.add_argument("--files", type=int, default=0, help="measure a folder of so many of the files first")
+    parser.add_argument(
+        "--files", type=int, default=0, help="measure a folder of so many of the files first"
+    )
     parser.add_argument("--index", default="FLAT", help="the kind of the server's index of embeddings")
     parser.add_argument("--generated", type=int, default=0, help="passages")
     args = parser.parse_args()
@@ -162,7 +164,15 @@ def counted() -> Iterator[Counter[str]]:
 
         return patch.object(pymilvus.MilvusClient, name, call)
 
-    names = ("search", "query", "upsert", "delete", "describe_alias", "has_collection", "list_collections")
+    names = (
+        "search",
+        "query",
+        "upsert",
+        "delete",
+        "describe_alias",
+        "has_collection",
+        "list_collections",
+    )
     patches = [counting(name) for name in names]
     for one in patches:
         one.start()

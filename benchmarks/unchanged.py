@@ -20,7 +20,9 @@ from pathlib import Path
 
 from machine import headline
 
-WORDS = "the key lock door opens when water turns round people find words in long text about time and sound"
+WORDS = (
+    "the key lock door opens when water turns round people find words in long text about time and sound"
+)
 
 
 def main() -> None:

@@ -248,7 +248,9 @@ def reliability(
     """Of each bin the mean of what is told, the share that is answered, and how many questions it has."""
     bins = np.minimum((probability * BINS).astype(int), BINS - 1)
     chosen = [bins == number for number in range(BINS) if (bins == number).any()]
-    return [(float(probability[one].mean()), float(answered[one].mean()), int(one.sum())) for one in chosen]
+    return [
+        (float(probability[one].mean()), float(answered[one].mean()), int(one.sum())) for one in chosen
+    ]
 
 
 def draw(diagram: Sequence[tuple[float, float, int]], path: Path) -> None:

@@ -83,7 +83,9 @@ class WordMissing(InputError):
     def __init__(self, word: str, counted: Sequence[str]) -> None:
         self.word = word
         there = f"These do: {', '.join(counted)}." if counted else "None does in this index."
-        super().__init__(f"'{word}' is no word of the query that counts, so it cannot be left out. {there}")
+        super().__init__(
+            f"'{word}' is no word of the query that counts, so it cannot be left out. {there}"
+        )
 
 
 class TextTooLong(InputError):
@@ -159,7 +161,9 @@ class FingerprintMismatch(SearchError):
         problem: str = "embeddings made in different ways cannot be compared",
         remedy: str = "Leave the option out, or build the index anew with it: seewhy index FOLDER --rebuild",
     ) -> None:
-        listed = "; ".join(f"{name}: {mine} '{one}', {theirs} '{other}'" for name, one, other in differences)
+        listed = "; ".join(
+            f"{name}: {mine} '{one}', {theirs} '{other}'" for name, one, other in differences
+        )
         super().__init__(f"{problem} ({listed}). {remedy}")
         self.differences = differences
 

@@ -30,7 +30,9 @@ def make_private(folder: Path) -> None:
 
 def create(path: Path, content: bytes | memoryview = b"", mode: int = PRIVATE_FILE) -> None:
     """Make a file that is not there yet; FileExistsError where a file or a link of that name is."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags = (
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    )
     with os.fdopen(os.open(path, flags, mode), "wb") as stream:
         stream.write(content)
 

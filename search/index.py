@@ -206,7 +206,12 @@ class Index:
         if model or pooling:
             made = store.facts.fingerprint
             encoder = Encoder.of(
-                made, model=model, pooling=pooling, offline=offline, engine=engine, trusted=is_trusted(store)
+                made,
+                model=model,
+                pooling=pooling,
+                offline=offline,
+                engine=engine,
+                trusted=is_trusted(store),
             )
         return cls(store, encoder, offline, engine)
 
@@ -534,7 +539,12 @@ class Index:
 
     @documented(SimilarOptions)
     def similar(
-        self, what: Example, k: int = 10, *, same_document: bool = False, **options: Unpack[SimilarOptions]
+        self,
+        what: Example,
+        k: int = 10,
+        *,
+        same_document: bool = False,
+        **options: Unpack[SimilarOptions],
     ) -> Hits:
         """The k passages whose embeddings are nearest to that of a passage or document, best first; exact.
 
@@ -738,7 +748,9 @@ class Index:
         """
         from search.annotating.passages import label_index
 
-        return label_index(self._place, model=model, head=head, name=name, offline=self._offline, **options)
+        return label_index(
+            self._place, model=model, head=head, name=name, offline=self._offline, **options
+        )
 
     def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
         """What annotators say of passages, by their ids, with the spans of entities in the documents' texts.

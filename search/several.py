@@ -199,9 +199,7 @@ class Indexes:
         for name, made in others:
             if different := one.differences(replace(made, passages=one.passages)):
                 problem = f"the indexes '{first}' and '{name}' were made in different ways"
-                remedy = (
-                    "Ask one with --index, or build one anew as the other is: seewhy index FOLDER --rebuild"
-                )
+                remedy = "Ask one with --index, or build one anew as the other is: seewhy index FOLDER --rebuild"
                 raise FingerprintMismatch(different, first, name, problem, remedy)
 
 

@@ -120,7 +120,10 @@ def spearman(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> 
 
 
 def class_counts(
-    truth: NDArray[np.int64], said: NDArray[np.int64], classes: int, groups: NDArray[np.int64] | None = None
+    truth: NDArray[np.int64],
+    said: NDArray[np.int64],
+    classes: int,
+    groups: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """(3 c, n) of each example, or group of examples: what is rightly said to be of a class, said to be, and is."""
     groups = np.arange(len(truth)) if groups is None else groups

@@ -140,7 +140,11 @@ def _nothing_of_the_process_is_changed() -> Iterator[None]:
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith(_SET_BY_OTHERS)
         }
-        return {"locale": locale.setlocale(locale.LC_ALL), "folder": Path.cwd(), "umask": umask} | environment
+        return {
+            "locale": locale.setlocale(locale.LC_ALL),
+            "folder": Path.cwd(),
+            "umask": umask,
+        } | environment
 
     before = state()
     yield
@@ -171,10 +175,21 @@ def save_tokenizer(folder: Path, *, lowercase: bool = True) -> None:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     entries = list(
         dict.fromkeys(
-            [*special, *WORDS, *LETTERS, *(f"##{c}" for c in LETTERS), "##s", "##ing", "##ed", *PUNCTUATION]
+            [
+                *special,
+                *WORDS,
+                *LETTERS,
+                *(f"##{c}" for c in LETTERS),
+                "##s",
+                "##ing",
+                "##ed",
+                *PUNCTUATION,
+            ]
         )
     )
-    tokenizer = Tokenizer(models.WordPiece({entry: i for i, entry in enumerate(entries)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(
+        models.WordPiece({entry: i for i, entry in enumerate(entries)}, unk_token="[UNK]")
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -241,7 +256,9 @@ def save_modules(folder: Path, pooling: str) -> None:
     for path in paths[1:]:
         (folder / path).mkdir(exist_ok=True)
     flags = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
-    chosen = {"cls": "cls_token", "mean_sqrt_len": "mean_sqrt_len_tokens"}.get(pooling, f"{pooling}_tokens")
+    chosen = {"cls": "cls_token", "mean_sqrt_len": "mean_sqrt_len_tokens"}.get(
+        pooling, f"{pooling}_tokens"
+    )
     config = {"word_embedding_dimension": 32} | {f"pooling_mode_{flag}": flag == chosen for flag in flags}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config), encoding="utf-8")
 

@@ -86,7 +86,9 @@ def lines_of_code(source: str) -> set[int]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in _NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
-    return {number for number in lines.difference(_docstrings(ast.parse(source))) if rows[number - 1].strip()}
+    return {
+        number for number in lines.difference(_docstrings(ast.parse(source))) if rows[number - 1].strip()
+    }
 
 
 def _docstrings(tree: ast.Module) -> Iterator[int]:

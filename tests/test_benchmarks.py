@@ -36,7 +36,8 @@ def beir(folder: Path) -> Path:
         "look at the sun",
     ]
     corpus = [
-        {"_id": f"d{i}", "title": f"Page {i}", "text": f"{text}. It is so."} for i, text in enumerate(texts)
+        {"_id": f"d{i}", "title": f"Page {i}", "text": f"{text}. It is so."}
+        for i, text in enumerate(texts)
     ]
     queries = [{"_id": "q1", "text": "how does the key open"}, {"_id": "q2", "text": "is the water cold"}]
     lines(folder / "corpus.jsonl", corpus)

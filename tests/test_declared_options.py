@@ -35,6 +35,9 @@ def test_an_option_has_one_help_text_everywhere(run: Run, notes: Path, tiny_mode
 
 
 def test_methods_document_their_options() -> None:
-    for method, kind in ((search.Index.similar, SimilarOptions), (search.Index.candidates, CandidateOptions)):
+    for method, kind in (
+        (search.Index.similar, SimilarOptions),
+        (search.Index.candidates, CandidateOptions),
+    ):
         for name, (_, option) in declared(kind).items():
             assert f"    {name}: {option.help}" in (method.__doc__ or "")

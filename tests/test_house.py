@@ -70,7 +70,9 @@ CIRCLES: set[str] = set()
 def test_no_modules_import_each_other() -> None:
     ways = {name: set(imported(path)) & NAMES.keys() - {name} for name, path in NAMES.items()}
     reached = {name: reachable(name, ways) for name in ways}
-    circles = {" ".join(sorted(n for n in ways[name] | reached[name] if name in reached[n])) for name in ways}
+    circles = {
+        " ".join(sorted(n for n in ways[name] | reached[name] if name in reached[n])) for name in ways
+    }
     assert circles - {""} == CIRCLES, "shorten CIRCLES where a circle is gone"
 
 

@@ -32,12 +32,14 @@ def two(notes: Path, tmp_path: Path, tiny_model: Path) -> Indexes:
 
 def test_what_each_finds_ranks_by_score(two: Indexes) -> None:
     alone = {
-        name: Index.open(name).query("open the door", k=50, per_document=0) for name in ("notes", "papers")
+        name: Index.open(name).query("open the door", k=50, per_document=0)
+        for name in ("notes", "papers")
     }
     hits = two.query("open the door", k=50, per_document=0)
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     expected = sorted(
-        ((hit.score, name, hit.passage_id) for name in alone for hit in alone[name]), key=lambda it: -it[0]
+        ((hit.score, name, hit.passage_id) for name in alone for hit in alone[name]),
+        key=lambda it: -it[0],
     )
     assert [(hit.score, hit.index, hit.passage_id) for hit in hits] == expected
     assert two.query("open the door", k=3, offset=2, per_document=0) == hits[2:5]

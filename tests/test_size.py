@@ -12,7 +12,7 @@ from tests.size import measured as counted
 TESTS = Path(__file__).parent
 # folder: lines of code and modules now allowed, and the budget
 CEILINGS = {
-    SEARCH: ((26_300, 24_000), (200, 200)),
+    SEARCH: ((24_000, 24_000), (200, 200)),
     TESTS: ((24_000, 24_000), (300, 300)),
 }
 measured: Callable[[Path], Size] = cache(counted)
@@ -23,7 +23,9 @@ SLACK = 100  # lines; below the ceiling by more, it is lowered
 def test_the_code_stays_under_its_ceiling(folder: Path) -> None:
     size = measured(folder)
     (lines, line_budget), (modules, module_budget) = CEILINGS[folder]
-    assert size.lines <= lines, f"{folder.name}/ has {size.lines - lines} lines more than its ceiling allows"
+    assert size.lines <= lines, (
+        f"{folder.name}/ has {size.lines - lines} lines more than its ceiling allows"
+    )
     assert size.modules <= modules, f"{folder.name}/ has {size.modules - modules} modules too many"
     lower = max(size.lines + SLACK, line_budget)
     assert lines <= lower, (
@@ -36,5 +38,5 @@ def test_the_code_stays_under_its_ceiling(folder: Path) -> None:
 
 def test_lines_are_not_denser() -> None:
     size = measured(SEARCH)
-    assert sum(size.functions) / len(size.functions) <= 8.5
-    assert sum(size.widths) / size.lines <= 40.9
+    assert sum(size.functions) / len(size.functions) < 8.45
+    assert sum(size.widths) / size.lines <= 39.9

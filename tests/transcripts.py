@@ -101,7 +101,12 @@ def terminal(kept: Path | None = None) -> Iterator[Callable[[str], list[str]]]:
         for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "FORCE_COLOR"):
             os.environ.pop(name, None)
         config = str(Path(home) / "config.toml")
-        os.environ |= {"SEEWHY_HOME": home, "SEEWHY_CONFIG": config, "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
+        os.environ |= {
+            "SEEWHY_HOME": home,
+            "SEEWHY_CONFIG": config,
+            "COLUMNS": "80",
+            "HF_HUB_OFFLINE": "1",
+        }
         try:
             os.chdir(REPOSITORY)
             indexed = Path(home, "indexed.txt")
@@ -169,7 +174,9 @@ def _shortened(printed: list[str], shown: list[str]) -> list[str] | None:
     if shown[0] == "…":
         # It may end at several lines, as rows of a table have one pattern: first at what is most like the line shown.
         after = "".join(shown[1:2])
-        starts = sorted(range(len(printed) + 1), key=lambda n: -_alike("".join(printed[n : n + 1]), after))
+        starts = sorted(
+            range(len(printed) + 1), key=lambda n: -_alike("".join(printed[n : n + 1]), after)
+        )
         ends = (_shortened(printed[n:], shown[1:]) for n in starts)
         return next((["…", *end] for end in ends if end is not None), None)
     if not printed or pattern(printed[0]) != pattern(shown[0]):
@@ -222,7 +229,9 @@ def main() -> int:
                 blocks.append((transcript, lines))
                 differs = differences(transcript, lines)
                 wrong += bool(differs)
-                print(f"{transcript.place}  {'differs' if differs else 'as printed'}", *differs, sep="\n  ")
+                print(
+                    f"{transcript.place}  {'differs' if differs else 'as printed'}", *differs, sep="\n  "
+                )
             if arguments.write:
                 write(page, blocks)
     return int(bool(wrong) and not arguments.write)

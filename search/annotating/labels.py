@@ -96,7 +96,9 @@ def train_labels(
     if folds < 2 or seed < 0:
         raise InputError("there must be at least 2 folds, and the seed must not be below 0.")
     place = None if index is None else find_index(index)
-    given = [each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples]
+    given = [
+        each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples
+    ]
     items, notes = gathered(given, place)
     _check_classes(items, max(4, folds))
     if place is None:
@@ -113,7 +115,9 @@ def train_labels(
 
     x = encoder.encode(texts, role="document", truncate=True, progress=told)
     prompt = encoder.prompt("document")
-    if cut := sum(len(encoder.tokenizer.encode(prompt + text).ids) > encoder.max_tokens for text in texts):
+    if cut := sum(
+        len(encoder.tokenizer.encode(prompt + text).ids) > encoder.max_tokens for text in texts
+    ):
         notes.append(f"{cut:,} texts were cut at {encoder.max_tokens} tokens")
     weights, intercepts, report = _fitted(items, encoder, x.astype(np.float64), folds, seed)
     if len(items) < 100:
@@ -228,7 +232,9 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
     ids = snapshot.place(example.path or "").passages
     stored = snapshot.stored(ids)
     if not stored:
-        raise InputError(f"{where} names '{example.path}', which the index does not hold. Check the path.")
+        raise InputError(
+            f"{where} names '{example.path}', which the index does not hold. Check the path."
+        )
     passages = [stored[id_] for id_ in ids]
     return [Item(each.context, each.shown, label, each.document) for each in passages]
 

@@ -78,7 +78,8 @@ def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, 
             for span in annotation.spans:
                 values[span.field][_value(span.text)] += 1
     found = [
-        FieldCount(field, each.total(), tuple(each.most_common(_FREQUENT))) for field, each in values.items()
+        FieldCount(field, each.total(), tuple(each.most_common(_FREQUENT)))
+        for field, each in values.items()
     ]
     return tuple(sorted(found, key=lambda one: -one.mentions))
 
@@ -180,7 +181,10 @@ def label_index(
     fields = [name, f"{name}_score"]
     with annotating(place, name, made_with, fields, replace=replace) as run:
         batches = (
-            [Annotation(id_, {name: one.label, f"{name}_score": round(one.score, 6)}) for id_, one in batch]
+            [
+                Annotation(id_, {name: one.label, f"{name}_score": round(one.score, 6)})
+                for id_, one in batch
+            ]
             for batch in labeller.labels(run)
         )
         done = _put(run, batches, "labelling", progress)

@@ -152,7 +152,8 @@ def _of_window(
     text, base = (hit.text, hit.start) if hit else (str(passage), 0)
     offsets = window.offsets  # each access makes a list
     allowed = [
-        source == 1 and bool(text[slice(*offsets[i])].strip()) for i, source in enumerate(window.sequence_ids)
+        source == 1 and bool(text[slice(*offsets[i])].strip())
+        for i, source in enumerate(window.sequence_ids)
     ]
     null = float(start[0] + end[0])
     # A little less: rounding must not hide one that reaches it.

@@ -209,7 +209,9 @@ class Head:
         check_length(encoding, self.name, self.max_tokens)
         return encoding
 
-    def windows(self, text: str, *, first: str | None = None, overlap: int = 64) -> list[tokenizers.Encoding]:
+    def windows(
+        self, text: str, *, first: str | None = None, overlap: int = 64
+    ) -> list[tokenizers.Encoding]:
         """A text of any length as inputs that fit the model, each overlapping the one before.
 
         Offsets are those in `text`; together the windows hold every token of it.
@@ -247,7 +249,9 @@ class Head:
         by_token = self.task in ("fill", "tag", "answer")
         for start in range(0, len(inputs), _AT_ONCE):
             some = inputs[start : start + _AT_ONCE]
-            given = {name: torch.from_numpy(rows).to(self.device) for name, rows in self.batch(some).items()}
+            given = {
+                name: torch.from_numpy(rows).to(self.device) for name, rows in self.batch(some).items()
+            }
             with torch.inference_mode():
                 output = self.model(**given)
             logits = {name: getattr(output, name).float().cpu().numpy() for name in names}

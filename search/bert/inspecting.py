@@ -76,7 +76,9 @@ def inspect(
     pooler = difference = None
     if not checkpoint.no_pooler:
         pooler = output.pooler_output[0].numpy()
-        difference = float(abs(np.tanh(_linear(checkpoint.model.pooler.dense, states[-1, 0])) - pooler).max())
+        difference = float(
+            abs(np.tanh(_linear(checkpoint.model.pooler.dense, states[-1, 0])) - pooler).max()
+        )
     return Inspection(
         made.texts,
         made.tokens,
@@ -211,12 +213,16 @@ def in_contexts(
     here = _unit(np.stack(vectors, axis=1))
     there = np.zeros((len(here), 0, here.shape[2]))
     if others:
-        there = _unit(np.stack([_mean(one, _tokens_in(one, 0, len(one.texts[0]))) for one in others], axis=1))
+        there = _unit(
+            np.stack([_mean(one, _tokens_in(one, 0, len(one.texts[0]))) for one in others], axis=1)
+        )
     return ContextualCosines(
         words=tuple(words),
         texts=tuple(texts),
         found=tuple(spans),
-        pieces=tuple(tuple(one.tokens[i].text for i in at) for one, at in zip(looked, places, strict=True)),
+        pieces=tuple(
+            tuple(one.tokens[i].text for i in at) for one, at in zip(looked, places, strict=True)
+        ),
         against=tuple(against),
         between=here @ here.transpose(0, 2, 1),
         others=here @ there.transpose(0, 2, 1),
@@ -250,7 +256,11 @@ def _vectors(looked: Inspection) -> dict[str, NDArray[np.float64]]:
     return tables | {f"layer {i}": states.astype(np.float64) for i, states in enumerate(looked.states)}
 
 
-_TABLES = {"word": "word_embeddings", "position": "position_embeddings", "segment": "token_type_embeddings"}
+_TABLES = {
+    "word": "word_embeddings",
+    "position": "position_embeddings",
+    "segment": "token_type_embeddings",
+}
 
 
 def _shape(checkpoint: Checkpoint) -> ModelShape:

@@ -226,7 +226,9 @@ def explain_label(
 def _parts(found: TokenVectors, pooling: str) -> NDArray[np.float64]:
     """(n, d) vectors, one a token, that sum to the embedding."""
     if found.addends is None or pooling == "max":
-        raise InputError(f"with pooling '{pooling}' a logit is no sum over tokens. Train with pooling mean.")
+        raise InputError(
+            f"with pooling '{pooling}' a logit is no sum over tokens. Train with pooling mean."
+        )
     vectors = found.addends.astype(np.float64)
     return np.asarray(vectors / np.linalg.norm(vectors.sum(axis=0)))
 
@@ -273,12 +275,16 @@ def label(
     return Labelling(classifier.name, classifier.name, "", classifier.classes, tuple(found))
 
 
-def _by_linear_head(texts: list[str], head: LinearHead | str | Path, offline: bool, engine: str) -> Labelling:
+def _by_linear_head(
+    texts: list[str], head: LinearHead | str | Path, offline: bool, engine: str
+) -> Labelling:
     head = head if isinstance(head, LinearHead) else load_linear_head(head)
     made = head.fingerprint
     encoder = encoder_of(head, offline=offline, engine=engine)
     probabilities = head.probabilities(encoder.encode(texts, role="document"))
-    found = tuple(labelled(text, row, head.classes) for text, row in zip(texts, probabilities, strict=True))
+    found = tuple(
+        labelled(text, row, head.classes) for text, row in zip(texts, probabilities, strict=True)
+    )
     return Labelling(head.name, made.model, made.pooling, head.classes, found)
 
 

@@ -62,7 +62,9 @@ def fill(
     check_length(encoding, head.name, head.max_tokens)
     number = tokenizer.token_to_id(mask)
     (output,) = head.run([encoding])
-    logits = output["logits"][[i for i, one in enumerate(encoding.ids) if one == number]].astype(np.float64)
+    logits = output["logits"][[i for i, one in enumerate(encoding.ids) if one == number]].astype(
+        np.float64
+    )
     masks = []
     for i, (start, end) in enumerate(places):
         before = text[:start]
@@ -101,7 +103,9 @@ def _with_mask(head: Head) -> tuple[tokenizers.Tokenizer, str]:
     Raises:
         ModelError: the checkpoint has no mask token.
     """
-    mask = next((name for name in (TYPED, "<mask>") if head.tokenizer.token_to_id(name) is not None), None)
+    mask = next(
+        (name for name in (TYPED, "<mask>") if head.tokenizer.token_to_id(name) is not None), None
+    )
     if mask is None:
         raise ModelError(f"'{head.name}' has no mask token in its vocabulary. Name another checkpoint.")
     tokenizer = tokenizers.Tokenizer.from_str(head.tokenizer.to_str())

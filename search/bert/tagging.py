@@ -191,7 +191,9 @@ class Tagger:
         return TaggedWord(text[slice(*span)], *span, label, score, tuple(token.piece for token in tokens))
 
 
-def mentions(text: str, words: Sequence[TaggedWord], task: TagTask, offset: int = 0) -> tuple[Mention, ...]:
+def mentions(
+    text: str, words: Sequence[TaggedWord], task: TagTask, offset: int = 0
+) -> tuple[Mention, ...]:
     """The entities of a text, each with the mean score of its words; for "pos" each word with its part of speech.
 
     Args:
@@ -256,5 +258,6 @@ def _given_words(words: Sequence[Span], tokens: Sequence[_Token]) -> list[tuple[
     """Words with the tokens that begin in them."""
     starts = [token.start for token in tokens]
     return [
-        (span, list(tokens[bisect_left(starts, span[0]) : bisect_left(starts, span[1])])) for span in words
+        (span, list(tokens[bisect_left(starts, span[0]) : bisect_left(starts, span[1])]))
+        for span in words
     ]

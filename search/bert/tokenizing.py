@@ -62,7 +62,11 @@ def tokenize(
 
 
 def tokenized(
-    tokenizer: tokenizers.Tokenizer, text: str, text2: str | None, name: str, max_tokens: int | None = None
+    tokenizer: tokenizers.Tokenizer,
+    text: str,
+    text2: str | None,
+    name: str,
+    max_tokens: int | None = None,
 ) -> Tokenization:
     """As `tokenize`, with a tokenizer that is loaded already.
 
@@ -118,7 +122,9 @@ def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | Non
 def _words(texts: tuple[str, ...], tokens: tuple[InputToken, ...]) -> tuple[InputWord, ...]:
     """The words of all texts, in order."""
     words = []
-    for (source, word), group in groupby(range(len(tokens)), lambda i: (tokens[i].source, tokens[i].word)):
+    for (source, word), group in groupby(
+        range(len(tokens)), lambda i: (tokens[i].source, tokens[i].word)
+    ):
         if source is not None and word is not None:
             positions = tuple(group)
             start, end = tokens[positions[0]].start, tokens[positions[-1]].end
@@ -153,7 +159,9 @@ def vocabulary(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Vocabula
     )
 
 
-def ids_of(pieces: Sequence[str], *, model: str = DEFAULT_MODEL, offline: bool = False) -> tuple[int, ...]:
+def ids_of(
+    pieces: Sequence[str], *, model: str = DEFAULT_MODEL, offline: bool = False
+) -> tuple[int, ...]:
     """The ids of entries, each as it stands in the vocabulary: "key", "##ing", "[MASK]".
 
     Raises:
@@ -205,7 +213,9 @@ def entries_of(tokenizer: tokenizers.Tokenizer) -> list[Entry]:
     special = {number for number, added in tokenizer.get_added_tokens_decoder().items() if added.special}
     special.update(tokenizer.encode("").ids)
     pieces = sorted((number, piece) for piece, number in tokenizer.get_vocab().items())
-    return [Entry(number, piece, word_of(tokenizer, number), number in special) for number, piece in pieces]
+    return [
+        Entry(number, piece, word_of(tokenizer, number), number in special) for number, piece in pieces
+    ]
 
 
 def word_of(tokenizer: tokenizers.Tokenizer, number: int) -> str:

@@ -109,7 +109,10 @@ def _require(key: str, value: Any, where: str, remedy: str) -> None:
     if key in _SWITCHES:
         valid, form = isinstance(value, bool), "true or false"
     elif key in _LEAST:
-        valid, form = type(value) is int and value >= _LEAST[key], f"a whole number, at least {_LEAST[key]}"
+        valid, form = (
+            type(value) is int and value >= _LEAST[key],
+            f"a whole number, at least {_LEAST[key]}",
+        )
     elif key in _CHOICES:
         valid, form = value in _CHOICES[key], "one of " + ", ".join(_CHOICES[key])
     else:

@@ -179,7 +179,9 @@ def similarity(
     ] = None,
     tokens: Annotated[
         bool,
-        typer.Option("--tokens", "--matrix", help="Compare two texts token by token; or --words, by words."),
+        typer.Option(
+            "--tokens", "--matrix", help="Compare two texts token by token; or --words, by words."
+        ),
     ] = False,
 ) -> None:
     """Compare sentences, or two texts token by token.
@@ -217,7 +219,9 @@ def _show_sentences(
     output.remarks(encoder.notes)
 
 
-def _show_pair(texts: list[str], encoder: EncoderOptions, shown: MatrixOptions, output: DrawnOutput) -> None:
+def _show_pair(
+    texts: list[str], encoder: EncoderOptions, shown: MatrixOptions, output: DrawnOutput
+) -> None:
     from search.render import json
     from search.texts import explain
 

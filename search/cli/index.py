@@ -43,7 +43,9 @@ def index(
             help="What to index; several make one index. Default: the folder of --index.",
         ),
     ] = None,
-    index: Annotated[str | None, index_option("Where to keep the index. Default: your data folder.")] = None,
+    index: Annotated[
+        str | None, index_option("Where to keep the index. Default: your data folder.")
+    ] = None,
     workers: Annotated[
         str | None,
         model_option(
@@ -75,7 +77,9 @@ def index(
     named: Named | Folders = folder or folders_of_index(index)
     if dry_run:
         if rebuild or watch:
-            raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
+            raise typer.BadParameter(
+                "it goes with neither --rebuild nor --watch.", param_hint="--dry-run"
+            )
         output.show(Index.preview(named, index=index, **files), reports.changes)
         return
     if not (model["model"] or is_index(place_for(Folders.of(named), index))):
@@ -171,7 +175,8 @@ def check(
     output: Output,
     index: IndexOption = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Rebuild damaged postings and FAISS files, delete stray files.")
+        bool,
+        typer.Option("--repair", help="Rebuild damaged postings and FAISS files, delete stray files."),
     ] = False,
 ) -> None:
     """Check whether an index is intact and up to date.
@@ -195,7 +200,8 @@ def check(
 def models(
     output: Output,
     remove: Annotated[
-        str | None, typer.Option(metavar="NAME", help='Delete the converted model of this name, or "all".')
+        str | None,
+        typer.Option(metavar="NAME", help='Delete the converted model of this name, or "all".'),
     ] = None,
 ) -> None:
     """List or remove the models that were converted here.
@@ -223,7 +229,9 @@ def move(
     index: IndexArgument,
     folder: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER", help="Where its folder is now; of several folders, each of them."),
+        typer.Argument(
+            metavar="FOLDER", help="Where its folder is now; of several folders, each of them."
+        ),
     ],
     output: Output,
 ) -> None:

@@ -45,7 +45,8 @@ def inspect(
         _texts(metavar="WORD", help="This word's vectors in both; repeat it for another word in TEXT2."),
     ] = None,
     against: Annotated[
-        list[str] | None, _texts(metavar="WORD", help="With --word: also compare with this; may be repeated.")
+        list[str] | None,
+        _texts(metavar="WORD", help="With --word: also compare with this; may be repeated."),
     ] = None,
     equal_rows: Annotated[
         bool, _texts("--equal-rows", help="Which vectors at the same position are equal, part by part.")
@@ -95,12 +96,16 @@ def inspect(
     elif mode == "--modules":
         shown = _Shown(bert.modules(**which), draw.modules)
     elif mode == "--word":
-        shown = _contexts(word or [], [one for one in (text, text2) if one is not None], against or [], which)
+        shown = _contexts(
+            word or [], [one for one in (text, text2) if one is not None], against or [], which
+        )
     elif mode == "--equal-rows":
         shown = _Shown(bert.equal_rows(str(text), str(text2), **which), draw.equal_rows)
     elif mode == "--token":
         number: Any = int(str(token)) if str(token).isdecimal() else token
-        work = bert.work_through(str(text), text2, layer=layer or 1, head=head or 1, token=number, **which)
+        work = bert.work_through(
+            str(text), text2, layer=layer or 1, head=head or 1, token=number, **which
+        )
         shown = _Shown(work, draw.head_at_work)
     elif mode:
         shown = _attended(str(text), text2, layer, head, which)
@@ -165,7 +170,8 @@ def vocabulary(
         str | None, typer.Argument(metavar="TEXT", help="A text, to see what it becomes and reads as.")
     ] = None,
     ids: Annotated[
-        str | None, typer.Option(metavar="ID,ID", help="The entries of these ids, and the text they make.")
+        str | None,
+        typer.Option(metavar="ID,ID", help="The entries of these ids, and the text they make."),
     ] = None,
     token: Annotated[
         list[str] | None, typer.Option(help="The id of this entry: key, ##ing, [MASK]; may be repeated.")

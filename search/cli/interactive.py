@@ -341,7 +341,9 @@ class SearchApp(App[None]):
         return self._screen
 
 
-def document(hit: Hit, marks: Sequence[Highlight], around: Surroundings, width: int) -> tuple[list[str], int]:
+def document(
+    hit: Hit, marks: Sequence[Highlight], around: Surroundings, width: int
+) -> tuple[list[str], int]:
     """A passage among the lines of its document, and how many rows stand before it.
 
     Without these lines the passage alone, and why.

@@ -23,7 +23,9 @@ from search.cli.output import Output, progress_bar, stopped_gently
 class TagOptions:
     """What is tagged, and what becomes of it; keywords of `Index.tag`."""
 
-    task: Annotated[Literal["ner", "pos"], typer.Option(help="ner: entities. pos: parts of speech.")] = "ner"
+    task: Annotated[Literal["ner", "pos"], typer.Option(help="ner: entities. pos: parts of speech.")] = (
+        "ner"
+    )
     replace: Annotated[
         bool,
         typer.Option("--replace", help="Replace annotations of this name by another model."),

@@ -36,10 +36,12 @@ PngOption = Annotated[
 class Output:
     """What is printed, and how."""
 
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False
-    quiet: Annotated[bool, output_option("--quiet", "-q", help="No progress, no notes; results only.")] = (
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = (
         False
     )
+    quiet: Annotated[
+        bool, output_option("--quiet", "-q", help="No progress, no notes; results only.")
+    ] = False
     color: Annotated[Color, output_option(help="auto: on a terminal, unless NO_COLOR is set.")] = "auto"
 
     @property
@@ -89,9 +91,9 @@ class DrawnOutput(Output):
     """
 
     png: PngOption = None
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a page for the browser.")] = (
-        None
-    )
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it as a page for the browser.")
+    ] = None
 
     def __post_init__(self) -> None:
         if self.png and not find_spec("matplotlib"):

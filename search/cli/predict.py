@@ -75,7 +75,9 @@ class ReaderOptions:
             "The reader: a checkpoint that was trained for answer spans, such as deepset/roberta-base-squad2."
         ),
     ] = None
-    answers: Annotated[int, typer.Option("--answers", "-n", min=1, help="How many answers are shown.")] = 3
+    answers: Annotated[
+        int, typer.Option("--answers", "-n", min=1, help="How many answers are shown.")
+    ] = 3
 
 
 def ask(

@@ -124,7 +124,9 @@ def duplicates(
     output: Output,
     threshold: Annotated[
         float,
-        typer.Option("--threshold", "-t", metavar="T", help="Least cosine of a pair, above 0, at most 1."),
+        typer.Option(
+            "--threshold", "-t", metavar="T", help="Least cosine of a pair, above 0, at most 1."
+        ),
     ] = 0.95,
     where: WhereOption = None,
     index: IndexOption = None,

@@ -34,13 +34,16 @@ class TrainOptions:
     ] = None
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped, if any."),
+        typer.Option(
+            "--resume", help="Go on from the last checkpoint of a run that was stopped, if any."
+        ),
     ] = False
     dev: Annotated[
         Path | None, held_option(metavar="FILE", help="Measure with this file. Default: a tenth of DATA.")
     ] = None
     epochs: Annotated[
-        int | None, step_option(min=1, help="How often every example is seen at most. Default: 1; heads 4.")
+        int | None,
+        step_option(min=1, help="How often every example is seen at most. Default: 1; heads 4."),
     ] = None
     batch_size: Annotated[int, step_option(min=1, help="Examples a step.")] = 16
     lr: Annotated[
@@ -57,7 +60,8 @@ def train(
     what: Annotated[
         Literal["encoder", "classify", "tag", "read"],
         typer.Argument(
-            metavar="WHAT", help="encoder, or a head on it: classify (texts), tag (entities), read (answers)."
+            metavar="WHAT",
+            help="encoder, or a head on it: classify (texts), tag (entities), read (answers).",
         ),
     ],
     data: Annotated[
@@ -68,7 +72,8 @@ def train(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Where the model goes; nothing may be there yet.")
+        Path,
+        typer.Option("--out", metavar="FOLDER", help="Where the model goes; nothing may be there yet."),
     ],
     options: TrainOptions,
     output: Output,

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 _LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
-_ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
+_ENDS = tuple(
+    map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+"))
+)
 
 _LONGEST_TITLE = 1_000  # characters of a title or header that may be a context
 
@@ -148,7 +150,9 @@ def _end_of_heading(document: Document, section: Section) -> int:
     """Where the text beneath a section's heading starts; `section.start` if no heading begins it."""
     said, words = "", _letters(section.trail[-1]) if section.trail else ""
     if words:
-        for line in islice(KEPT_LINE.finditer(document.text, section.start, section.end), _LONGEST_HEADING):
+        for line in islice(
+            KEPT_LINE.finditer(document.text, section.start, section.end), _LONGEST_HEADING
+        ):
             said += _letters(line[0])
             if said == words:
                 return line.end()
@@ -223,7 +227,9 @@ def _folded(words: str) -> str:
     return " ".join(words.split()).casefold()
 
 
-def spans(splitter: TextSplitter, text: str, start: int, end: int, window: int) -> Iterator[tuple[int, int]]:
+def spans(
+    splitter: TextSplitter, text: str, start: int, end: int, window: int
+) -> Iterator[tuple[int, int]]:
     """Cut [start, end) of `text` into spans that follow each other, or overlap if the splitter's do.
 
     Every character that is no whitespace is in a span: without overlap, a span ends where the next
@@ -367,7 +373,9 @@ class Part:
         )
 
 
-def joined(parts: Iterable[Part], most: int, room: int, breaks: Container[int] = frozenset()) -> list[Part]:
+def joined(
+    parts: Iterable[Part], most: int, room: int, breaks: Container[int] = frozenset()
+) -> list[Part]:
     """Parts in the order of the document, neighbours joined as far as they may be.
 
     Args:
@@ -404,13 +412,17 @@ def _fit(one: Part, two: Part, most: int, whole: bool = True) -> bool:
     """Whether two neighbours may be one: of the second, and with `whole` of the first, no heading gets lost."""
     shared = _alike(one, two)
     lost = two.above > shared or (whole and one.above > shared)
-    return one.end == two.start and one.apart == two.apart and one.tokens + two.tokens <= most and not lost
+    return (
+        one.end == two.start and one.apart == two.apart and one.tokens + two.tokens <= most and not lost
+    )
 
 
 def _alike(one: Part, two: Part) -> int:
     """How many headings two parts share."""
     pairs = zip(one.trail[: one.shared], two.trail[: two.shared], strict=False)
-    return next((i for i, (mine, other) in enumerate(pairs) if mine != other), min(one.shared, two.shared))
+    return next(
+        (i for i, (mine, other) in enumerate(pairs) if mine != other), min(one.shared, two.shared)
+    )
 
 
 def _together(one: Part, two: Part) -> Part:

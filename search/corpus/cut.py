@@ -175,7 +175,9 @@ class Cutter:
         for block in document_blocks:
             if self._stopped:
                 raise Stopped
-            context_cost = max(contexts.cost(contexts.of(block.trail, shown)) for shown in (block.shown, ()))
+            context_cost = max(
+                contexts.cost(contexts.of(block.trail, shown)) for shown in (block.shown, ())
+            )
             capacity = min(self._passage_tokens, self._room - context_cost)
             is_long, depth = block.end - block.start > self._window, len(block.trail)
             length = capacity + 1 if is_long else self._tokens.count(text[block.start : block.end])
@@ -250,7 +252,9 @@ class Cutter:
             else:
                 line, _ = document.lines.span(*source.span(piece.start, piece.end))
                 whole = n_tokens + self._tokens.special
-                detail = f"line {line}: one character is {whole} tokens; the model reads {self.max_tokens}"
+                detail = (
+                    f"line {line}: one character is {whole} tokens; the model reads {self.max_tokens}"
+                )
                 raise ReadError(document.name, Reason.INDIVISIBLE, detail)
 
 

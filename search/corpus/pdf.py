@@ -167,7 +167,9 @@ def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tupl
     here = 0
     for level, words in headings:
         wanted = _folded(words)
-        place = next((i for i in range(here, len(page)) if folded[i].startswith(wanted)), None if here else 0)
+        place = next(
+            (i for i in range(here, len(page)) if folded[i].startswith(wanted)), None if here else 0
+        )
         if place is not None:
             at.setdefault(place, []).append((level, words))
             here = place
@@ -235,7 +237,10 @@ def _outer(page: Sequence[Line]) -> list[Line]:
 def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
     """Where a line stands, with its words but for numbers, and with its first or last number, less that of the page."""
     words, numbers = _DIGITS.sub("#", line.text), _OUTER_NUMBER.findall(line.text)
-    return [(round(line.bottom), words), *((round(line.bottom), int(number) - page) for number in numbers)]
+    return [
+        (round(line.bottom), words),
+        *((round(line.bottom), int(number) - page) for number in numbers),
+    ]
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,9 @@ def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document |
     if n_documents == 0:
         raise ReadError(path, Reason.NO_TEXT, f"none of its {n_skipped} records holds text")
     if n_skipped > _MOST_NAMED:
-        yield Skipped(path, Reason.DAMAGED, f"{n_skipped - _MOST_NAMED:,} more records are empty or damaged")
+        yield Skipped(
+            path, Reason.DAMAGED, f"{n_skipped - _MOST_NAMED:,} more records are empty or damaged"
+        )
 
 
 class Reader:

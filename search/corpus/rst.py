@@ -78,7 +78,9 @@ def _literals(source: Sequence[str]) -> Iterator[tuple[int, int]]:
         first = _next_filled(source, number)
         if is_code and first < len(source) and (inside := _indent(source[first])) > indent:
             number = first
-            while number < len(source) and (not source[number].strip() or _indent(source[number]) >= inside):
+            while number < len(source) and (
+                not source[number].strip() or _indent(source[number]) >= inside
+            ):
                 number += 1
             yield first, number
 

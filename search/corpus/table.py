@@ -66,7 +66,9 @@ class _Columns:
             lines=LineMap((0, len(text)), (record.first, record.last), whole=True),
             sections=(Section(0, len(text)),),
             record=number,
-            metadata=json_values({name: row[name] for name in row if name not in (self.text, self.title)}),
+            metadata=json_values(
+                {name: row[name] for name in row if name not in (self.text, self.title)}
+            ),
         )
 
 

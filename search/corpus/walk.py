@@ -66,7 +66,9 @@ class _Filters:
 
 def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
     if isinstance(globs, str):
-        raise InputError(f"{option} must be a list of patterns, not the string '{globs}'; write ['{globs}']")
+        raise InputError(
+            f"{option} must be a list of patterns, not the string '{globs}'; write ['{globs}']"
+        )
     return Patterns(globs) if globs else None
 
 

@@ -56,7 +56,9 @@ class Writing:
         self._start = start = self._length + (line_ends if self._length else 0)
         self._length += len(piece)
         if self._length > MAX_BYTES:
-            raise ReadError(self._path, Reason.TOO_LARGE, f"its text has more than {MAX_BYTES:,} characters")
+            raise ReadError(
+                self._path, Reason.TOO_LARGE, f"its text has more than {MAX_BYTES:,} characters"
+            )
         self._pages += [start] * self._next_pages
         self._headings += [Heading(start, level, words) for level, words in self._next_headings]
         self._next_pages, self._next_headings = 0, []

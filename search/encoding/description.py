@@ -72,7 +72,9 @@ class Description:
                 f"{name} is no sentence model: it is pooled by mean, as a guess. Choose with --pooling."
             )
         if self.similarity != "cosine":
-            notes.append(f"{name} was made for similarity by '{self.similarity}'; seewhy compares by cosine.")
+            notes.append(
+                f"{name} was made for similarity by '{self.similarity}'; seewhy compares by cosine."
+            )
         return tuple(notes)
 
     @classmethod
@@ -108,7 +110,9 @@ class KnownModel:
         try:
             found = self.find()
         except ModelError as error:
-            raise ModelError(f"{what}, and to make it again the model itself is needed: {error}") from None
+            raise ModelError(
+                f"{what}, and to make it again the model itself is needed: {error}"
+            ) from None
         if found.files.hashes != self.files.hashes:
             raise ModelError(
                 f"{what}: another model has that name now. Rebuild with: seewhy index FOLDER --rebuild"
@@ -156,7 +160,9 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     pooling, dense, only_torch = _after(files, modules)
     prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
     if prompts and not all(getattr(module, "include_prompt", True) for module in modules):
-        raise ModelError(f"the model '{files.name}' keeps prompts out of pooling, which is not supported.")
+        raise ModelError(
+            f"the model '{files.name}' keeps prompts out of pooling, which is not supported."
+        )
     return Description(
         layers=int(inside.config.num_hidden_layers),
         positions=positions(inside),
@@ -206,7 +212,9 @@ def _not_ours(files: ModelFiles, module: Any, folder: str) -> str:
     activation = _kind(module.activation_function)
     saved = optional_json(files.folder / folder / "config.json", files.name).get("activation_function")
     if saved and str(saved).rpartition(".")[2] != activation:
-        raise ModelError(f"the model '{files.name}' has a Dense module with {saved}, which is not supported.")
+        raise ModelError(
+            f"the model '{files.name}' has a Dense module with {saved}, which is not supported."
+        )
     if activation not in ACTIVATIONS:
         return f"a Dense module with {activation}"
     if module.use_residual:

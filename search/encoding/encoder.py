@@ -305,7 +305,9 @@ class Encoder:
         whole = [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)]
         encoded = self._encoded(whole, False)
         pooled = pooled_layers(self.layer, self.n_layers)
-        wanted = sorted({layer_number(layer, self.n_layers) for layer in layers} | {self.n_layers, *pooled})
+        wanted = sorted(
+            {layer_number(layer, self.n_layers) for layer in layers} | {self.n_layers, *pooled}
+        )
         found: dict[int, TokenVectors] = {}
         for batch, states in self._run(encoded, wanted):
             embeddings = self._embed(states)
@@ -355,7 +357,9 @@ class Encoder:
     def _pooling(self, asked: str | None) -> str:
         own, only = self.description.pooling, self.description.only_torch
         if only and asked not in (None, own):
-            raise InputError(f"'{self.model}' has {only}, so it can pool only as it was made to, by '{own}'.")
+            raise InputError(
+                f"'{self.model}' has {only}, so it can pool only as it was made to, by '{own}'."
+            )
         return own if asked in (None, own) else poolings.check_pooling(str(asked))
 
     def _max_tokens(self, asked: int | None) -> int:
@@ -364,7 +368,9 @@ class Encoder:
             return self.description.max_tokens
         most = self.description.positions
         if not 3 <= asked <= most:  # room for [CLS], [SEP] and something between
-            raise InputError(f"max_tokens is {asked}, but '{self.model}' reads between 3 and {most} tokens.")
+            raise InputError(
+                f"max_tokens is {asked}, but '{self.model}' reads between 3 and {most} tokens."
+            )
         return asked
 
     def _dimension(self, asked: int | None) -> int:

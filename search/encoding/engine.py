@@ -29,7 +29,9 @@ PRECISIONS = ("fp32", "bf16", "fp16")
 OF_OPENVINO = {"fp32": "f32", "bf16": "bf16"}
 """Those that OpenVINO computes in, as it calls them."""
 
-_loaded_by: int | None = None  # the process that loaded an engine first; a forked child sees its parent's id
+_loaded_by: int | None = (
+    None  # the process that loaded an engine first; a forked child sees its parent's id
+)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,9 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
             },
         )
         if model[0].transformer_task != "feature-extraction":
-            raise ModelError(f"'{files.name}' is made for {model[0].transformer_task}, not for embeddings.")
+            raise ModelError(
+                f"'{files.name}' is made for {model[0].transformer_task}, not for embeddings."
+            )
         for module in list(model)[1:]:
             module.float()
         limit, fits = model.max_seq_length, positions(model[0].auto_model)

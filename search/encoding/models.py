@@ -108,7 +108,9 @@ def read_json(path: Path, name: str, kind: type = dict) -> Any:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise ModelError(f"the model '{name}' is damaged: {path.name} cannot be read ({error}).") from None
+        raise ModelError(
+            f"the model '{name}' is damaged: {path.name} cannot be read ({error})."
+        ) from None
     if not isinstance(content, kind):
         what = "a JSON object" if kind is dict else "a list"
         raise ModelError(f"the model '{name}' is damaged: {path.name} is not {what}.")
@@ -149,7 +151,9 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
     try:
         modules = [(str(module["type"]), PurePosixPath(module["path"])) for module in listed]
     except (LookupError, TypeError) as error:
-        raise ModelError(f"the model '{name}' is damaged: a module in modules.json lacks {error}.") from None
+        raise ModelError(
+            f"the model '{name}' is damaged: a module in modules.json lacks {error}."
+        ) from None
     kinds = [kind.rpartition(".")[2] for kind, _ in modules]
     for kind, (whole, _) in zip(kinds, modules, strict=True):
         if kind not in _MODULES or not whole.startswith("sentence_transformers."):
@@ -182,7 +186,9 @@ def _tokenizer_files(folder: Path, name: str) -> list[Path]:
     raise ModelError(f"the model '{name}' has no tokenizer: no tokenizer.json in {folder}.")
 
 
-def _config_sha256(folder: Path, config: dict[str, Any], modules: list[tuple[str, str]], name: str) -> str:
+def _config_sha256(
+    folder: Path, config: dict[str, Any], modules: list[tuple[str, str]], name: str
+) -> str:
     keys = (key for key in config if key not in _NOT_COMPUTATION and "dropout" not in key)
     said = {key: config[key] for key in keys}
     own = optional_json(folder / "sentence_bert_config.json", name)

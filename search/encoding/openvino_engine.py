@@ -119,7 +119,9 @@ def _load(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
     """
     ov = _openvino()
     core = ov.Core()
-    processor = [core.get_property("CPU", name) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
+    processor = [
+        core.get_property("CPU", name) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")
+    ]
     key = repr((ov.__version__, processor, config["INFERENCE_PRECISION_HINT"]))
     file = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.blob"
     with suppress(OSError, ValueError, RuntimeError):

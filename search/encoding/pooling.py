@@ -85,7 +85,9 @@ def pool(
         return hidden[:, 0]
     if pooling == "pooler":
         if pooler is None:
-            raise ModelError("this model has no pooler layer. Choose another pooling, 'mean' for instance.")
+            raise ModelError(
+                "this model has no pooler layer. Choose another pooling, 'mean' for instance."
+            )
         return pooler
     real = mask[:, :, None].astype(bool)
     if pooling == "max":

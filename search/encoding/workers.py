@@ -42,7 +42,10 @@ _RAY_OBJECTS = 256 * 2**20  # bytes of Ray's object store, where it is started h
 # Read when Ray is imported: it neither reports its use nor, started here, listens to other machines.
 _RAY_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _COMPARABLE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.05}  # difference between components of unit vectors
-_PROBE = ("Café 27", "Many people say that time is long; to find the key, they look for a door with a lock.")
+_PROBE = (
+    "Café 27",
+    "Many people say that time is long; to find the key, they look for a door with a lock.",
+)
 
 
 class WorkerDied(Exception):
@@ -219,7 +222,9 @@ def _connect(ray: Any, address: str) -> None:
             socket.create_connection((host.strip("[]"), int(port)), 10).close()
         ray.init(address or "local", **options)
     except Exception as error:  # of many kinds
-        what = f"the Ray cluster at '{address}' cannot be used" if address else "Ray cannot be started here"
+        what = (
+            f"the Ray cluster at '{address}' cannot be used" if address else "Ray cannot be started here"
+        )
         raise ModelError(
             f"{what}: {first_line(error)}. Check that it runs and has the same versions of Ray and Python."
         ) from None

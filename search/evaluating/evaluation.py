@@ -79,7 +79,9 @@ def _written_corpus(data: Retrieval, folder: Path) -> Path:
     return folder
 
 
-def evaluate_retrieval(data: Retrieval, index: Index, settings: Sequence[Setting], plan: Plan) -> Evaluation:
+def evaluate_retrieval(
+    data: Retrieval, index: Index, settings: Sequence[Setting], plan: Plan
+) -> Evaluation:
     """Judged documents of an index: of a collection, or the user's own.
 
     Raises:
@@ -99,7 +101,9 @@ def evaluate_retrieval(data: Retrieval, index: Index, settings: Sequence[Setting
         notes.append("the last run of indexing was stopped, so the index is not whole")
 
     def find(query: Query, setting: Setting) -> Found:
-        ranked = list(ranked_documents(index, query.text, setting.options, name, plan.k, max(DEPTH, plan.k)))
+        ranked = list(
+            ranked_documents(index, query.text, setting.options, name, plan.k, max(DEPTH, plan.k))
+        )
         return ranking_values(ranked, judgements[query.id], plan.k), ranked
 
     about = {"model": status.model, "pooling": status.pooling, "index": index.name}
@@ -183,7 +187,9 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, held: set
     hopeless = [query for query, grades in judgements.items() if max(grades.values()) < 1]
     relevant = {name for grades in judgements.values() for name, grade in grades.items() if grade > 0}
     if not relevant & held:
-        raise InputError(f"none of the {len(relevant):,} relevant documents is in the index. Take another.")
+        raise InputError(
+            f"none of the {len(relevant):,} relevant documents is in the index. Take another."
+        )
     return [
         *named(unjudged, "queries have no judgement; left out"),
         *named(hopeless, "queries have no relevant document, and so 0, as in trec_eval"),
@@ -215,7 +221,9 @@ def evaluate_whole(data: Retrieval, encoder: Encoder, plan: Plan) -> Evaluation:
     """The documents of a collection with one embedding each, ranked by cosine; of equals the earlier one first."""
     names = list(data.entries)
     texts = [entry.whole for entry in data.entries.values()]
-    vectors = encoder.encode(texts, role="document", truncate=True, progress=partial(plan.told, "encoding"))
+    vectors = encoder.encode(
+        texts, role="document", truncate=True, progress=partial(plan.told, "encoding")
+    )
 
     def find(query: Query, setting: Setting) -> Found:
         scores = vectors @ encoder.encode([query.text], role="query", truncate=True)[0]
@@ -236,7 +244,9 @@ def evaluate_whole(data: Retrieval, encoder: Encoder, plan: Plan) -> Evaluation:
 def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluation:
     """Spearman's and Pearson's correlation of cosines and scores, as the STS benchmark has it (Cer et al. 2017)."""
     sentences = list(dict.fromkeys(text for pair in data.pairs for text in (pair.first, pair.second)))
-    vectors = dict(zip(sentences, encoder.encode(sentences, truncate=True).astype(np.float64), strict=True))
+    vectors = dict(
+        zip(sentences, encoder.encode(sentences, truncate=True).astype(np.float64), strict=True)
+    )
     cosines = np.array([vectors[pair.first] @ vectors[pair.second] for pair in data.pairs])
     scores = np.array([pair.score for pair in data.pairs])
     queries = tuple(
@@ -317,7 +327,12 @@ def evaluate(
         raise InputError(f"k is {k}, but at least 1 hit must be looked at.")
     plan = Plan(k, seed, progress)
     data = read_dataset(Path(dataset).expanduser(), split=split)
-    of_encoder: dict[str, Any] = {"model": model, "pooling": pooling, "offline": offline, "engine": engine}
+    of_encoder: dict[str, Any] = {
+        "model": model,
+        "pooling": pooling,
+        "offline": offline,
+        "engine": engine,
+    }
     if whole_documents or isinstance(data, SentencePairs):
         if settings or index:
             raise InputError("nothing is indexed for this: leave out settings and index.")

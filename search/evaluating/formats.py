@@ -28,9 +28,7 @@ TABLES = (".csv", ".tsv", ".tab", *JSON_LINES)
 NO_ENTITY = "O"
 _PAIR = ("sentence1", "sentence2", "score")
 _FEWEST = 3  # pairs; a correlation of two points is always 1
-_FORMATS = (
-    "Known are: a BEIR folder, SQuAD's JSON, tables of query and path, or of sentence1, sentence2 and score."
-)
+_FORMATS = "Known are: a BEIR folder, SQuAD's JSON, tables of query and path, or of sentence1, sentence2 and score."
 
 
 @dataclass(frozen=True)
@@ -403,5 +401,6 @@ def read_examples(path: Path) -> list[Example]:
     if kind is None:
         raise malformed(path, 1, "no column 'text', and no 'path' of an index. Rename one.")
     return [
-        Example(row.text("label").strip(), line=row.line, **{kind: row.text(kind).strip()}) for row in rows
+        Example(row.text("label").strip(), line=row.line, **{kind: row.text(kind).strip()})
+        for row in rows
     ]

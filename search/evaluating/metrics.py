@@ -98,7 +98,9 @@ def comparisons(measured: Sequence[Measured], seed: int) -> tuple[Comparison, ..
 
 def values_of(queries: Sequence[JudgedQuery], metric: str) -> NDArray[np.float64]:
     """One value of each query that the metric is of."""
-    return np.array([query.values[metric] for query in queries if metric in query.values], dtype=np.float64)
+    return np.array(
+        [query.values[metric] for query in queries if metric in query.values], dtype=np.float64
+    )
 
 
 def about_few(number: int, what: str) -> list[str]:
@@ -136,7 +138,9 @@ def _parsed(text: str) -> Setting:
     for part in others:
         name, _, value = (each.strip() for each in part.partition("="))
         if not value or name not in QueryOptions.__annotations__ or name in LimitOptions.__annotations__:
-            raise InputError(f"'{part}' in the setting '{text}' is no keyword with its value, as weight=0.5.")
+            raise InputError(
+                f"'{part}' in the setting '{text}' is no keyword with its value, as weight=0.5."
+            )
         options[name] = value if "str" in str(declared(QueryOptions)[name][0]) else _number(value)
     try:
         complete(options, QueryOptions)

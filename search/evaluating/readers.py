@@ -124,7 +124,9 @@ def evaluate_entities(
             metrics[f"{name} {kind}".strip()] = estimated(figure, *counts, seed=seed)
     counts = entity_counts(gold, found)
     judged = tuple(
-        JudgedQuery(str(number), sentence.text, dict(zip(("right", "found", "gold"), row, strict=True)), said)
+        JudgedQuery(
+            str(number), sentence.text, dict(zip(("right", "found", "gold"), row, strict=True)), said
+        )
         for number, (sentence, said, row) in enumerate(
             zip(sentences, labels, counts.T.tolist(), strict=True), 1
         )

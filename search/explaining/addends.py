@@ -105,10 +105,14 @@ class AddendFinder:
         meaning = float(embedding @ self._query.embedding)
         score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
         late = self._late if ranking.rerank == "late" else None
-        return Found(passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None)
+        return Found(
+            passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None
+        )
 
 
-def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage) -> tuple[Term, ...]:
+def _terms(
+    snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage
+) -> tuple[Term, ...]:
     """What each word of the query added to the score of a passage; words that it does not have are left out."""
     (addends,) = fusion.matches.addends(np.array([passage.passage_id])) / fusion.matches.scale
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]

@@ -80,7 +80,9 @@ def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
     """What becomes of a file that is walked, when it is read."""
     n_records = 0
     try:
-        for item in documents(file, load(file), text_field=source.text_field, title_field=source.title_field):
+        for item in documents(
+            file, load(file), text_field=source.text_field, title_field=source.title_field
+        ):
             if isinstance(item, Skipped):
                 if item.path == place.document:
                     return item.reason, item.detail
@@ -161,7 +163,9 @@ class Explainer:
         """See `Index.why_not`."""
         with self._store.reading() as snapshot:
             place, facts = self._place(snapshot, what), snapshot.facts
-            passing = np.asarray(snapshot.passing(where, np.array(place.passages, dtype=np.int64))).tolist()
+            passing = np.asarray(
+                snapshot.passing(where, np.array(place.passages, dtype=np.int64))
+            ).tolist()
             hit = self._best(snapshot, passing) or self._best(snapshot, place.passages)
             question = (self.query.text, place.document, wanted.k, wanted.per_document, facts.passages)
             if hit is not None:
@@ -248,7 +252,9 @@ class Explainer:
     def _whole(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.ranking.rerank, 0.0)
         if parts := self.query.parts:
-            explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding, weight=counts)
+            explain = partial(
+                explain_parts, parts, self._parts, vectors, addends.embedding, weight=counts
+            )
         else:
             assert self.query.tokens is not None
             explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
@@ -276,7 +282,9 @@ def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contr
     words = []
     for key in dict.fromkeys([*in_a, *in_b]):
         mine, other = in_a.get(key, nothing), in_b.get(key, nothing)
-        words.append(Difference(*key, mine.contribution, other.contribution, mine.partners, other.partners))
+        words.append(
+            Difference(*key, mine.contribution, other.contribution, mine.partners, other.partners)
+        )
     return Contrast(why_a.query, a, b, tuple(words))
 
 

@@ -179,7 +179,10 @@ def encoded_parts(
     for part in parts:
         if part.text:
             vectors += encoder.tokens(
-                [part.text], contexts=[part.context] if part.context else None, role=part.role, layers=layers
+                [part.text],
+                contexts=[part.context] if part.context else None,
+                role=part.role,
+                layers=layers,
             )
         else:
             vectors.append(None)

@@ -143,7 +143,9 @@ class Differentiable:
                 torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
                 torch.autograd.forward_ad.dual_level(),
             ):
-                points = torch.autograd.forward_ad.make_dual(_between(path, [t for _, t, _ in some]), parts)
+                points = torch.autograd.forward_ad.make_dual(
+                    _between(path, [t for _, t, _ in some]), parts
+                )
                 slopes = torch.autograd.forward_ad.unpack_dual(self._embed(path, points)).tangent
             for (i, _, weight), slope in zip(some, slopes.double().cpu().numpy(), strict=True):
                 addends[i] += weight * slope
@@ -200,7 +202,9 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
     if isinstance(engine, TorchEngine) and encoder.precision == "fp32":
         return Differentiable(encoder, engine)
     known = KnownModel(encoder.files, encoder.description)
-    if not any(known.files.folder.glob("*.safetensors")):  # a converted model, without weights for PyTorch
+    if not any(
+        known.files.folder.glob("*.safetensors")
+    ):  # a converted model, without weights for PyTorch
         files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch", trusted=True).files
         known = KnownModel(files, encoder.description)
     return Differentiable(encoder, TorchEngine(known))

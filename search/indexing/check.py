@@ -111,7 +111,9 @@ def check(
     wrong = _examine(index, progress)
     repaired: tuple[str, ...] = ()
     if repair and "database" in wrong and not wrong["database"]:
-        repaired = tuple(name for name, items in wrong.items() if items and CHECKS[name].command == "repair")
+        repaired = tuple(
+            name for name, items in wrong.items() if items and CHECKS[name].command == "repair"
+        )
         if repaired:
             checking.repair(index, derived=bool(wrong["postings"] or wrong["vectors"]))
             wrong = _examine(index, progress)

@@ -132,7 +132,8 @@ def compare(
     away = tuple(
         skip.path
         for skip in skipped
-        if skip.reason == Reason.NOTHING_THERE and any(path.startswith(f"{skip.path}/") for path in stored)
+        if skip.reason == Reason.NOTHING_THERE
+        and any(path.startswith(f"{skip.path}/") for path in stored)
     )
     return Plan(changed, gone, unchanged, away)
 
@@ -140,7 +141,9 @@ def compare(
 def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:
     """What to tell somebody whose folders yield no passage. `reasons` counts what was left out."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-    message = f"there is no text to index in {as_text(folders.paths)} (left out: {left_out or 'nothing'})."
+    message = (
+        f"there is no text to index in {as_text(folders.paths)} (left out: {left_out or 'nothing'})."
+    )
     if indexed_before:
         message += " The index was left as it is. If the folder was moved: seewhy move INDEX FOLDER"
     return message
@@ -156,7 +159,10 @@ def batches_ahead(
 
     Each is made while the one before it is used. Close it when it is left early: the next one is then given up.
     """
-    with closing(connect_to_read(database)) as connection, ThreadPoolExecutor(1, "seewhy-reader") as thread:
+    with (
+        closing(connect_to_read(database)) as connection,
+        ThreadPoolExecutor(1, "seewhy-reader") as thread,
+    ):
         batches = _batches(_works(partial(stored_documents, connection), plan, source, cutter))
         following = thread.submit(next, batches, None)
         try:
@@ -198,7 +204,9 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
             read = {work.file.path for work in works if work.outcome != "same bytes"} | plan.gone.keys()
             skipped += (skip for path, skip in skipped_when_read(connection) if path not in read)
     skipped += (skip for work in works for skip in work.skipped)
-    renamed = tuple((work.renamed_from, work.file.path) for work in works if work.renamed_from is not None)
+    renamed = tuple(
+        (work.renamed_from, work.file.path) for work in works if work.renamed_from is not None
+    )
     moved = {old for old, _ in renamed}
     outcomes = [(work.outcome, work.file.path) for work in works]
     return Changes(
@@ -215,7 +223,10 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
 
 
 def _works(
-    documents_of: Callable[[str], dict[int, str]], plan: Plan, source: Source, cutter: Cutter | None = None
+    documents_of: Callable[[str], dict[int, str]],
+    plan: Plan,
+    source: Source,
+    cutter: Cutter | None = None,
 ) -> Iterator[Work]:
     """Each file, in pieces of about a batch; the last piece says what happened to the file.
 

@@ -148,7 +148,10 @@ class Run:
                     f"the index in '{self.index}' is of {held.described}. Give another --index, or --rebuild."
                 )
             before = Source.from_dict(meta["source"])
-            if (before.text_field, before.title_field) != (self.source.text_field, self.source.title_field):
+            if (before.text_field, before.title_field) != (
+                self.source.text_field,
+                self.source.title_field,
+            ):
                 self.writer.read_again()
         self.writer.note(
             root=str(self.folder), fingerprint=asdict(fingerprint), source=asdict(self.source), complete=False
@@ -191,7 +194,9 @@ class Run:
         """The embeddings of what is new in a batch."""
         if not batch.encoding:
             return self.encoder.encode(batch.texts, role="document", progress=tell)
-        while wait([batch.encoding], 1).not_done:  # a wait without end could not be interrupted on Windows
+        while wait(
+            [batch.encoding], 1
+        ).not_done:  # a wait without end could not be interrupted on Windows
             pass
         return batch.encoding.result()
 

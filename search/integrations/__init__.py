@@ -37,7 +37,9 @@ def extra(name: str, framework: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as missing:
-        raise OptionalDependency(missing.name or framework, name, f"the adaptor for {framework}") from missing
+        raise OptionalDependency(
+            missing.name or framework, name, f"the adaptor for {framework}"
+        ) from missing
 
 
 def embedded(encoder: Encoder, texts: Sequence[str], role: Role) -> list[list[float]]:
@@ -73,7 +75,17 @@ OF_PASSAGE = (
     "path", "document", "title", "heading", "kind", "line_start", "line_end", "page", "start", "end", "passage_id",
     "changed", "index",
 )  # fmt: skip
-OF_QUERY = ("score", "cosine", "lexical", "mode", "weight", "addends", "percentile", "rank", "approximate")
+OF_QUERY = (
+    "score",
+    "cosine",
+    "lexical",
+    "mode",
+    "weight",
+    "addends",
+    "percentile",
+    "rank",
+    "approximate",
+)
 
 
 def hits_of(index: Opens, query: str, k: int, **options: Any) -> list[Hit]:

@@ -42,7 +42,9 @@ class SeewhyRetriever:
 
     def to_dict(self) -> dict[str, Any]:
         """What a pipeline is written as; the index by the name that opens it again."""
-        index = name_of(self.index) if isinstance(self.index, Index) else list(map(name_of, self.index.all))
+        index = (
+            name_of(self.index) if isinstance(self.index, Index) else list(map(name_of, self.index.all))
+        )
         options = {name: getattr(self, name) for name in ("top_k", "options", "figures")}
         return default_to_dict(self, index=index, **options)
 
@@ -55,7 +57,9 @@ class SeewhyRetriever:
         hits = hits_of(self.index, query, self.top_k if top_k is None else top_k, **options)
         return {
             "documents": [
-                Document(id=id_of(hit), content=hit.text, meta=described(hit, self.figures), score=hit.score)
+                Document(
+                    id=id_of(hit), content=hit.text, meta=described(hit, self.figures), score=hit.score
+                )
                 for hit in hits
             ]
         }

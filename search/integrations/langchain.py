@@ -14,7 +14,10 @@ from search.encoding.models import DEFAULT_MODEL
 from search.integrations import Opens, described, embedded, extra, hits_of, id_of, opened
 
 with extra("langchain", "LangChain"):
-    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+    from langchain_core.callbacks import (
+        AsyncCallbackManagerForRetrieverRun,
+        CallbackManagerForRetrieverRun,
+    )
     from langchain_core.documents import Document
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
@@ -51,7 +54,12 @@ class SeewhyRetriever(BaseRetriever):
         return opened(index)
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None, **options: Any
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        **options: Any,
     ) -> list[Document]:
         hits = hits_of(self.index, query, self.k if k is None else k, **{**self.options, **options})
         return [

@@ -77,7 +77,9 @@ class SeewhyRetriever(BaseRetriever):
             metadata=metadata,
             excluded_llm_metadata_keys=[key for key in metadata if key not in _FOR_THE_MODEL],
             excluded_embed_metadata_keys=list(metadata),
-            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{hit.index}/{hit.document}")},
+            relationships={
+                NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{hit.index}/{hit.document}")
+            },
         )
 
 

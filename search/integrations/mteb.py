@@ -63,7 +63,13 @@ class SeewhySearch:
         self.mteb_model_meta = _meta(Encoder(**self._made), "hybrid", options)
 
     def index(
-        self, corpus: Dataset, *, task_metadata: TaskMetadata, hf_split: str, hf_subset: str, **others: Any
+        self,
+        corpus: Dataset,
+        *,
+        task_metadata: TaskMetadata,
+        hf_split: str,
+        hf_subset: str,
+        **others: Any,
     ) -> None:
         """Index a collection, or bring its index up to date."""
         source = home() / "evaluations" / "mteb" / f"{task_metadata.name}-{hf_subset}-{hf_split}"

@@ -74,7 +74,9 @@ def _exact(
     return one[high], other[high]
 
 
-def _joined(labels: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+def _joined(
+    labels: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Labels of rows, where those of each pair have become one."""
     if not len(one):
         return labels

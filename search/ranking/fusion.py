@@ -72,7 +72,9 @@ class Fusion:
 
     def _named(self, word: str) -> Term:
         """The one of the terms that is meant by a word or phrase; in whichever of its forms that is."""
-        meant = {term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"', phrases=True)}
+        meant = {
+            term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"', phrases=True)
+        }
         for term in self.counted:
             if term.stems in meant:
                 return term
@@ -108,7 +110,9 @@ class Fusion:
             # with words they can only be before them where the sum is high enough.
             weight = self._ranking.weight
             least = np.partition(weight * cosine + (1 - weight) * lexical, -n)[-n] - _ROUNDING
-            others, words = self.matches.at_least(float((least - weight * cosine[-1]) / (1 - weight)), among)
+            others, words = self.matches.at_least(
+                float((least - weight * cosine[-1]) / (1 - weight)), among
+            )
             new = ~np.isin(others, ids)
             others, words = others[new], words[new]
             needed = (least - (1 - weight) * words) / weight
@@ -150,7 +154,9 @@ class Fusion:
         wanted = frozenset(passages)
         ranked = self.top(max(1, self._snapshot.facts.passages))
         positions = {
-            item.passage: (rank, item) for rank, item in enumerate(ranked, start=1) if item.passage in wanted
+            item.passage: (rank, item)
+            for rank, item in enumerate(ranked, start=1)
+            if item.passage in wanted
         }
         for id_ in sorted(self._snapshot.documents(sorted(wanted - positions.keys()))):
             positions[id_] = len(ranked) + 1, self.score(id_)

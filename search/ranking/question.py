@@ -68,7 +68,9 @@ class Question:
         examples = [_weighted(one, 1.0) for one in like]
         examples += [(what, -weight) for what, weight in (_weighted(one, UNLIKE) for one in unlike)]
         if not all(text.strip() for text, _ in weighted):
-            raise InputError("a text of the query is empty. Say in your own words what you are looking for.")
+            raise InputError(
+                "a text of the query is empty. Say in your own words what you are looking for."
+            )
         if not any(weight > 0 for _, weight in weighted):
             raise InputError("no text of the query has a weight above 0. Say what you are looking for.")
         for text, _ in weighted:
@@ -146,7 +148,9 @@ def as_question(query: Query) -> str | Question:
         return query
     if not isinstance(query, Question):
         query = list(query)
-        if not all(isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str) for part in query):
+        if not all(
+            isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str) for part in query
+        ):
             raise InputError(
                 'a query is a text, a list of texts with weights, [("keys", 1), ("rotation", 0.5)], or a Question.'
             )
@@ -199,7 +203,9 @@ def encoded_question(
     texts = [text for text, _ in question.texts]
     parts = [
         Part(text, weight, vector, text)
-        for (text, weight), vector in zip(question.texts, encoder.encode(texts, role="query"), strict=True)
+        for (text, weight), vector in zip(
+            question.texts, encoder.encode(texts, role="query"), strict=True
+        )
     ]
     if question.examples:
         with store.reading() as snapshot:
@@ -213,7 +219,12 @@ def similar_to(snapshot: Snapshot, what: Example) -> tuple[EncodedQuery, tuple[i
     stored = snapshot.stored(ids)
     parts = [
         Part(
-            f"{stored[id_].document} p{id_}", 1.0, vector, stored[id_].shown, stored[id_].context, "document"
+            f"{stored[id_].document} p{id_}",
+            1.0,
+            vector,
+            stored[id_].shown,
+            stored[id_].context,
+            "document",
         )
         for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
     ]
@@ -244,7 +255,9 @@ def _summed(text: str, parts: Sequence[Part]) -> EncodedQuery:
 def _length(vector: NDArray[np.float64], what: str) -> float:
     length = float(np.linalg.norm(vector))
     if length < 1e-6:
-        raise InputError(f"{what} cancel out: nothing is left to look for. Name others, or change a weight.")
+        raise InputError(
+            f"{what} cancel out: nothing is left to look for. Name others, or change a weight."
+        )
     return length
 
 
@@ -253,7 +266,9 @@ def _example(snapshot: Snapshot, what: Example, weight: float) -> Part:
     mean = snapshot.embeddings(_passages_of(snapshot, what)).astype(np.float64).mean(axis=0)
     length = _length(mean, f"the passages of '{what}'")
     shown = f"p{what}" if isinstance(what, int) else str(what)
-    return Part(f"{'like' if weight > 0 else 'unlike'} {shown}", weight, (mean / length).astype(np.float32))
+    return Part(
+        f"{'like' if weight > 0 else 'unlike'} {shown}", weight, (mean / length).astype(np.float32)
+    )
 
 
 def _passages_of(snapshot: Snapshot, what: Example) -> tuple[int, ...]:

@@ -71,7 +71,9 @@ def listed(
     return [scale.hit(rank, stored[item.passage], item, said) for rank, item in chosen]
 
 
-def _head(snapshot: Snapshot, fusion: Fusion, wanted: Selection) -> tuple[list[Scored], list[list[Scored]]]:
+def _head(
+    snapshot: Snapshot, fusion: Fusion, wanted: Selection
+) -> tuple[list[Scored], list[list[Scored]]]:
     """The beginning of a ranking, and what is selected of it."""
     some = wanted.per_document or wanted.group or not wanted.all_copies
     depth = max(4 * wanted.last if some else wanted.last, SEEN)
@@ -107,7 +109,9 @@ def _reranked(
     reranked = reranker.rerank(best, list(stored.values()), prepared)
     groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
     scale = Scale(None, ranking, copies, approximate)
-    return as_of_now([scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, wanted)])
+    return as_of_now(
+        [scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, wanted)]
+    )
 
 
 def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:
@@ -121,7 +125,9 @@ def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassa
     ids = dict.fromkeys(map(attrgetter("passage"), best))
     stored = snapshot.stored(ids)
     if missing := ids.keys() - stored.keys():
-        raise IndexDamaged(f"passage {min(missing)} cannot be found. To fix this, run: seewhy check --repair")
+        raise IndexDamaged(
+            f"passage {min(missing)} cannot be found. To fix this, run: seewhy check --repair"
+        )
     return dict(zip(ids, map(stored.__getitem__, ids), strict=True))
 
 

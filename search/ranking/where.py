@@ -271,7 +271,9 @@ def _problem(field: Field, operator: str, value: Value) -> str:
     if field.column in ("path", "name") and operator == ":":
         pattern = parsed_glob(value.text)
         if pattern is None or pattern.negated:
-            return "this matches no path; write it as in .gitignore, such as docs/**, and 'not' for the rest"
+            return (
+                "this matches no path; write it as in .gitignore, such as docs/**, and 'not' for the rest"
+            )
     if field.column == "kind" and operator in ("=", "!=") and value.text.casefold() not in KINDS:
         return f"there is no kind '{value.text}'; there are {', '.join(KINDS)}"
     if field.column in ("page", "size") and operator != ":" and value.number is None:

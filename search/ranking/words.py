@@ -186,7 +186,9 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
         ]
 
 
-def _highlights(snapshot: Snapshot, hit: Hit, here: Sequence[tuple[Term, float]]) -> tuple[Highlight, ...]:
+def _highlights(
+    snapshot: Snapshot, hit: Hit, here: Sequence[tuple[Term, float]]
+) -> tuple[Highlight, ...]:
     found = [
         Highlight(place.start, place.end, (1 - hit.weight) * value / len(places))
         for places, (_, value) in zip(occurrences(snapshot, [t for t, _ in here], hit), here, strict=True)

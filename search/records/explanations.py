@@ -232,8 +232,12 @@ class Explanation(Displayed):
                 found.append(Share(word.text, word.kind, word.start, word.end, added, best))
             else:
                 others[word.kind] = others.get(word.kind, 0.0) + added
-        found += [Share(all_of_kind(kind, words.query), kind, 0, 0, added) for kind, added in others.items()]
-        found += [Share(term.term, term.kind, term.start, term.end, term.contribution) for term in self.terms]
+        found += [
+            Share(all_of_kind(kind, words.query), kind, 0, 0, added) for kind, added in others.items()
+        ]
+        found += [
+            Share(term.term, term.kind, term.start, term.end, term.contribution) for term in self.terms
+        ]
         return (*found, *self._late_shares(words))
 
     def _late_shares(self, words: WordMatrices) -> Iterator[Share]:
@@ -253,7 +257,9 @@ class Explanation(Displayed):
         import numpy as np
 
         query = merged(self.query_tokens, {"text": self.query})
-        passage = merged(self.passage_tokens, {"text": self.passage, "context": self.context}, self.hidden)
+        passage = merged(
+            self.passage_tokens, {"text": self.passage, "context": self.context}, self.hidden
+        )
         added = _by_words(np.add, self.contributions, query, passage)
         return WordMatrices(query, passage, added, _by_words(np.maximum, self.similarity, query, passage))
 
@@ -295,7 +301,9 @@ class Explanation(Displayed):
 
     def strongest(self, share: float = 0.25) -> tuple[Highlight, ...]:
         """Those that are words, and added at least this share of what the strongest did."""
-        words = [one for one in self.highlights() if any(map(str.isalnum, self.passage[one.start : one.end]))]
+        words = [
+            one for one in self.highlights() if any(map(str.isalnum, self.passage[one.start : one.end]))
+        ]
         least = share * max((word.weight for word in words), default=0.0)
         return tuple(word for word in words if word.weight > 0 and word.weight >= least)
 

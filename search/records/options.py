@@ -13,7 +13,17 @@ from functools import cache, partial
 from inspect import cleandoc
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, TypeVar, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 from search.errors import InputError
 from search.records.tokens import Layer
@@ -65,9 +75,13 @@ class RankingOptions(ModeOptions, total=False):
 
     weight: Annotated[
         float | None,
-        Option(None, "Weight of the meaning in a hybrid score. Default: 0.75.", "W", "Ranking", ge=0, le=1),
+        Option(
+            None, "Weight of the meaning in a hybrid score. Default: 0.75.", "W", "Ranking", ge=0, le=1
+        ),
     ]
-    phrases: Annotated[bool, Option(False, 'Match words in "double quotes" as one term.', panel="Ranking")]
+    phrases: Annotated[
+        bool, Option(False, 'Match words in "double quotes" as one term.', panel="Ranking")
+    ]
     without: Annotated[
         Sequence[str] | None, Option(None, "Ignore this word in keyword matching.", "WORD", "Ranking")
     ]
@@ -88,7 +102,10 @@ class FilterOptions(TypedDict, total=False):
     where: Annotated[
         str | None,
         Option(
-            None, "Only passages like this: path:docs/** and not kind=code", "FILTER", flags=("--where", "-w")
+            None,
+            "Only passages like this: path:docs/** and not kind=code",
+            "FILTER",
+            flags=("--where", "-w"),
         ),
     ]
     since: Annotated[
@@ -151,7 +168,9 @@ class LayerOptions(TypedDict, total=False):
 
     layer: Annotated[
         Layer | None,
-        Option(None, "Layer whose token vectors are compared. Default: middle.", "N|middle|last", "Matrix"),
+        Option(
+            None, "Layer whose token vectors are compared. Default: middle.", "N|middle|last", "Matrix"
+        ),
     ]
 
 
@@ -190,13 +209,17 @@ class VectorOptions(TypedDict, total=False):
         Option(None, "Layer that is pooled: -1 the last, mean:4 the mean of 4.", panel="Model"),
     ]
     dim: Annotated[int | None, Option(None, "Keep the first N dimensions.", "N", "Model", ge=1)]
-    precision: Annotated[str | None, Option(None, "fp32, bf16 or fp16. Default: the index's.", panel="Model")]
+    precision: Annotated[
+        str | None, Option(None, "fp32, bf16 or fp16. Default: the index's.", panel="Model")
+    ]
 
 
 class EncoderOptions(ModelOptions, VectorOptions, total=False):
     """How embeddings are made."""
 
-    max_tokens: Annotated[int | None, Option(None, "Most tokens of a text. Default: the model's own.", ge=1)]
+    max_tokens: Annotated[
+        int | None, Option(None, "Most tokens of a text. Default: the model's own.", ge=1)
+    ]
 
 
 class FileOptions(TypedDict, total=False):
@@ -205,7 +228,9 @@ class FileOptions(TypedDict, total=False):
     include: Annotated[Sequence[str] | None, Option(None, "Index only files like this.", "GLOB")]
     exclude: Annotated[Sequence[str] | None, Option(None, "Leave out files like this.", "GLOB")]
     text_field: Annotated[str | None, Option(None, "Column or key that holds the text.", "NAME", "Files")]
-    title_field: Annotated[str | None, Option(None, "Column or key that holds the title.", "NAME", "Files")]
+    title_field: Annotated[
+        str | None, Option(None, "Column or key that holds the title.", "NAME", "Files")
+    ]
 
 
 class TokenVectorOptions(TypedDict, total=False):
@@ -303,7 +328,9 @@ def defaults(kind: type) -> dict[str, Any]:
 def changed(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
     """The options of a kind that are not as by default."""
     return {
-        name: options[name] for name, value in defaults(kind).items() if options[name] not in (value, [], ())
+        name: options[name]
+        for name, value in defaults(kind).items()
+        if options[name] not in (value, [], ())
     }
 
 

@@ -65,7 +65,9 @@ def _draw_metrics(canvas: Canvas, evaluated: Evaluation, metrics: Sequence[str])
     ends = Column("95 % interval", no_wrap=True)
     table = grid(Column("metric", no_wrap=True), *setting, number("mean"), ends)
     for metric in metrics:
-        found = {one.setting.name: one.metrics[metric] for one in evaluated.settings if metric in one.metrics}
+        found = {
+            one.setting.name: one.metrics[metric] for one in evaluated.settings if metric in one.metrics
+        }
         best = max(figure.mean for figure in found.values())
         for row, (name, figure) in enumerate(found.items()):
             style = "bold green" if several and figure.mean == best else ""
@@ -100,7 +102,9 @@ def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
 @as_text
 def training(canvas: Canvas, done: TrainingReport) -> None:
     """The figures before and after, what they are of, and where the model is."""
-    canvas.line(f"Trained {base_name(done)} into {escape(shown_path(done.out))}", style="bold", whole=True)
+    canvas.line(
+        f"Trained {base_name(done)} into {escape(shown_path(done.out))}", style="bold", whole=True
+    )
     canvas.line(figures_line(done), style="dim")
     canvas.gap()
     means = map(number, ("before", "after", "difference"))
@@ -137,7 +141,9 @@ def base_name(done: TrainingReport) -> str:
 def figures_line(done: TrainingReport) -> str:
     """What was learned, and what the figures are of."""
     counts = done.counts
-    held_out = f"{counts['held_out']:,} to measure with, {counts['chosen_by']:,} to choose a checkpoint by"
+    held_out = (
+        f"{counts['held_out']:,} to measure with, {counts['chosen_by']:,} to choose a checkpoint by"
+    )
     return f"{counts['train']:,} examples; {held_out}"
 
 

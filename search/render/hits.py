@@ -89,7 +89,9 @@ def hits(
 
 def verdict_line(found: Verdict) -> str:
     """Whether anything seems to answer, how likely that is, and why."""
-    known = f"the first hits of one document have {100 * found.found:.0f} % of the query's words by weight"
+    known = (
+        f"the first hits of one document have {100 * found.found:.0f} % of the query's words by weight"
+    )
     return f"{_SAID[found.says]} ({100 * found.probability:.0f} %): {known}."
 
 
@@ -141,12 +143,16 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
         for copy in cluster.passages:
             same = copy.same_text_as is not None
             mark = "=     " if same else f"{copy.cosine:.3f} "
-            canvas.line(f"    {mark} ", (where(copy), "cyan"), (f"  p{copy.passage_id}", "dim"), whole=True)
+            canvas.line(
+                f"    {mark} ", (where(copy), "cyan"), (f"  p{copy.passage_id}", "dim"), whole=True
+            )
             if not same:
                 canvas.dim(shortened(one_line(copy.text), _SHOWN), indent=11)
         canvas.gap()
     total = sum(len(cluster.passages) for cluster in clusters)
-    canvas.dim(f"{total:,} passages in {counted(len(clusters), 'cluster')}; = is a text that came before.")
+    canvas.dim(
+        f"{total:,} passages in {counted(len(clusters), 'cluster')}; = is a text that came before."
+    )
 
 
 ROWS = 6  # of a passage
@@ -262,7 +268,9 @@ def _wrapped(canvas: Canvas, line: Row) -> list[Row]:
 
 def _adds(text: Text) -> float:
     return sum(
-        span.style.meta["adds"] for span in text.spans if isinstance(span.style, Style) and span.style.meta
+        span.style.meta["adds"]
+        for span in text.spans
+        if isinstance(span.style, Style) and span.style.meta
     )
 
 
@@ -292,7 +300,9 @@ def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[Row], int]:
 def _spans(text: str) -> list[tuple[int, int]]:
     """Where each line stands, without its end; what is empty behind the last end is none."""
     ends = [found.span() for found in _LINE_END.finditer(text)]
-    spans = list(zip([0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)], strict=True))
+    spans = list(
+        zip([0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)], strict=True)
+    )
     return spans[:-1] if ends and spans[-1][0] == len(text) else spans
 
 

@@ -51,7 +51,9 @@ def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> Non
     )
     layers, tokens, width = inspected.states.shape
     canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
-    states = (("" if cell is None else fixed(cell, 3) for cell in row[1:]) for row in state_rows(inspected))
+    states = (
+        ("" if cell is None else fixed(cell, 3) for cell in row[1:]) for row in state_rows(inspected)
+    )
     table = grid(*map(folded, _STATE_HEADERS), header="dim")
     canvas.table(table, ((str(layer), *row) for layer, row in enumerate(states)))
     canvas.title("Pooler: tanh(W [CLS] + b)")
@@ -186,7 +188,9 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
     canvas.gap()
     lengths = np.linalg.norm(work.values, axis=1)
     numbers = zip(work.products, work.scaled, work.weights, lengths, strict=True)
-    rows = ((fixed(a, 3), fixed(b, 3), f"{c:.4f}", bar(float(c), 10), f"{d:.3f}") for a, b, c, d in numbers)
+    rows = (
+        (fixed(a, 3), fixed(b, 3), f"{c:.4f}", bar(float(c), 10), f"{d:.3f}") for a, b, c, d in numbers
+    )
     headers = ("q.k", f"/ sqrt({width})", "softmax", "", "|v|")
     canvas.table(_of_tokens(work, headers, rows))
     canvas.gap()
@@ -200,7 +204,9 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
 def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
     """The cosines of words in several contexts, a layer a line."""
     texts = zip(cosines.texts, cosines.found, strict=True)
-    canvas.facts(((letters(i), _marked(text, *span)) for i, (text, span) in enumerate(texts)), style="bold")
+    canvas.facts(
+        ((letters(i), _marked(text, *span)) for i, (text, span) in enumerate(texts)), style="bold"
+    )
     canvas.gap()
     names, columns = compared(cosines)
     layers = enumerate(zip(*columns, strict=True))
@@ -250,7 +256,9 @@ def equal_rows(canvas: Canvas, found: EqualRows) -> None:
     canvas.gap()
     last = list(found.cosines)[-1]  # of the layers there is room for the first two and the last
     shown = [
-        name for name in found.cosines if name in ("word", "position", "segment", "layer 0", "layer 1", last)
+        name
+        for name in found.cosines
+        if name in ("word", "position", "segment", "layer 0", "layer 1", last)
     ]
     rows = zip(*found.tokens, zip(*(found.cosines[name] for name in shown), strict=True), strict=False)
     table = grid(folded("#"), "A", "B", *map(folded, shown), header="dim")
@@ -276,7 +284,9 @@ def parameters(canvas: Canvas, found: Mapping[str, Any]) -> None:
 
 def parameters_json(found: Mapping[str, Any]) -> str:
     """Shape and type of each tensor by its name."""
-    return json.document({name: {"shape": one.shape, "dtype": str(one.dtype)} for name, one in found.items()})
+    return json.document(
+        {name: {"shape": one.shape, "dtype": str(one.dtype)} for name, one in found.items()}
+    )
 
 
 @as_text
@@ -295,7 +305,9 @@ def vocabulary(canvas: Canvas, found: Vocabulary) -> None:
         "kind": found.kind,
         "entries": f"{found.entries:,}",
         "special": special or "none",
-        "begin with ##": "" if found.continuing is None else f"{found.continuing:,}, which continue a word",
+        "begin with ##": ""
+        if found.continuing is None
+        else f"{found.continuing:,}, which continue a word",
         "one character": f"{found.characters:,}",
     }
     canvas.facts((name, value) for name, value in rows.items() if value)

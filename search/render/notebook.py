@@ -95,7 +95,8 @@ def _(found: Similarities) -> str:
 def _(inspected: Inspection) -> str:
     names = [field.name for field in fields(InputToken)]
     rows = [
-        (str(i), *(_said(getattr(token, name)) for name in names)) for i, token in enumerate(inspected.tokens)
+        (str(i), *(_said(getattr(token, name)) for name in names))
+        for i, token in enumerate(inspected.tokens)
     ]
     model = inspected.model
     made = f"{text(model.name)}: {model.kind}, {model.layers} layers, {model.heads} heads, {model.dimension} dimensions"

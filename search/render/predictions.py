@@ -46,9 +46,7 @@ def filled(canvas: Canvas, guessed: Filled) -> None:
         title = f"characters {mask.start}-{mask.end}"
         if mask.label:
             right = f"'{one_line(mask.label.word)}' has rank {mask.label.rank:,}"
-            title += (
-                f": {right}, probability {probability(mask.label.probability)}, loss {mask.label.loss:.4f}"
-            )
+            title += f": {right}, probability {probability(mask.label.probability)}, loss {mask.label.loss:.4f}"
         _draw_guesses(canvas, title, mask.guesses)
     canvas.gap()
     canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
@@ -61,7 +59,9 @@ def filled(canvas: Canvas, guessed: Filled) -> None:
 
 def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
     canvas.title(title)
-    table = grid("word", *map(number, ("rank", "probability", "logit")), Column(no_wrap=True), header="dim")
+    table = grid(
+        "word", *map(number, ("rank", "probability", "logit")), Column(no_wrap=True), header="dim"
+    )
     for guess in guesses:
         name = guess.piece if guess.piece.startswith("##") else guess.word
         numbers = (f"{guess.rank:,}", probability(guess.probability), f"{guess.logit:.3f}")
@@ -149,7 +149,9 @@ def tagged(canvas: Canvas, tagging: Tagged) -> None:
     if tagging.task == "ner":
         text, end = Text(), 0
         for mention in tagging.mentions:
-            text.append(escape(tagging.text[end : mention.start])).append(escape(mention.text), "bold green")
+            text.append(escape(tagging.text[end : mention.start])).append(
+                escape(mention.text), "bold green"
+            )
             text.append(f" [{escape(mention.field)}]", "dim")
             end = mention.end
         canvas.line(text.append(escape(tagging.text[end:])))
@@ -194,7 +196,8 @@ def removed(canvas: Canvas, was: Annotator) -> None:
     fields = ", ".join(map(one_line, was.fields))
     passages = counted(was.annotated, "passage")
     canvas.line(
-        f"Removed the annotations '{one_line(was.name)}' of {passages}, with the fields {fields}.", whole=True
+        f"Removed the annotations '{one_line(was.name)}' of {passages}, with the fields {fields}.",
+        whole=True,
     )
 
 

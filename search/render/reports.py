@@ -39,7 +39,9 @@ def report(canvas: Canvas, done: Report) -> None:
     """What a run of indexing did."""
     folder = folders_line(done)
     did = (
-        f"Nothing changed in {folder}" if done.nothing_changed else f"Indexed {folder}: {_file_counts(done)}"
+        f"Nothing changed in {folder}"
+        if done.nothing_changed
+        else f"Indexed {folder}: {_file_counts(done)}"
     )
     canvas.line(f"{did}.", style="bold", whole=True)
     reused = f", {done.reused:,} known already" if done.reused else ""
@@ -88,7 +90,13 @@ def changes(canvas: Canvas, planned: Changes) -> None:
         for path in paths:
             canvas.line(f"{mark} {escape(path)}", whole=True)
         would += [f"{verb} {counted(len(paths), 'file')}"] if paths else []
-    what = f"would {', '.join(would)}" if would else "no changes" if planned.unchanged else "nothing to index"
+    what = (
+        f"would {', '.join(would)}"
+        if would
+        else "no changes"
+        if planned.unchanged
+        else "nothing to index"
+    )
     skipped = sum(group.count for group in planned.skipped)
     left = f"{counted(planned.unchanged, 'file')} unchanged, {skipped:,} skipped"
     canvas.line(f"{folders_line(planned)}: {what} ({left})", whole=True)
@@ -193,7 +201,9 @@ def check(canvas: Canvas, checked: CheckReport) -> None:
     if checked.repaired:
         canvas.line(f"repaired: {', '.join(checked.repaired)}")
     canvas.gap()
-    worst = min((finding.severity for finding in checked.findings), key=list(_VERDICTS).index, default="ok")
+    worst = min(
+        (finding.severity for finding in checked.findings), key=list(_VERDICTS).index, default="ok"
+    )
     held = f"{checked.documents:,} documents, {checked.passages:,} passages, {duration(checked.seconds)}"
     canvas.line(f"{_VERDICTS[worst]} ({held}).", style=_STYLES[worst])
     for command in dict.fromkeys(finding.command for finding in checked.findings if finding.command):

@@ -119,7 +119,12 @@ def grid(*columns: str | Column, header: str = "bold", gap: int = 2) -> Table:
     """
     made = (Column(column, overflow="fold") if isinstance(column, str) else column for column in columns)
     return Table(
-        *made, box=None, pad_edge=False, show_header=bool(header), header_style=header, padding=(0, gap, 0, 0)
+        *made,
+        box=None,
+        pad_edge=False,
+        show_header=bool(header),
+        header_style=header,
+        padding=(0, gap, 0, 0),
     )
 
 

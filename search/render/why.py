@@ -246,7 +246,9 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
 def how_made(why: Explanation) -> str:
     """How the embeddings were made, and the addends, where they are not exact."""
     steps = (
-        f"; by integrated gradients in {why.steps} steps, so the residual is their error" if why.steps else ""
+        f"; by integrated gradients in {why.steps} steps, so the residual is their error"
+        if why.steps
+        else ""
     )
     return f"{why.pooling} pooling{steps}"
 

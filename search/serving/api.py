@@ -12,7 +12,13 @@ from search.errors import InputError, SearchError
 from search.index import Index
 from search.ranking.options import RERANKED
 from search.records.hits import Hits
-from search.records.options import QueryOptions, RankingOptions, RankOptions, RerankOptions, SimilarOptions
+from search.records.options import (
+    QueryOptions,
+    RankingOptions,
+    RankOptions,
+    RerankOptions,
+    SimilarOptions,
+)
 from search.render import json
 from search.serving import parameters
 from search.serving.fields import LAST_HIT, Given, as_next, of_next
@@ -130,7 +136,9 @@ def contrast(served: Served, asked: parameters.Contrast) -> Any:
 def why_not(served: Served, asked: parameters.WhyNot) -> Any:
     """Where a passage or document stands for a query, and why it is not among the hits."""
     how = asked.of(RankOptions)
-    return _found(served, asked, lambda index: index.why_not(asked.q, asked.example(index), asked.k, **how))
+    return _found(
+        served, asked, lambda index: index.why_not(asked.q, asked.example(index), asked.k, **how)
+    )
 
 
 @_get("/similar", parameters.Similar)
@@ -151,7 +159,9 @@ def similarity(served: Served, asked: parameters.Similarity) -> Any:
     from search.texts import compare
 
     if len([*asked.text, *asked.against]) < 2:
-        raise InputError("two texts at least are needed to compare. Give text twice, or text and against.")
+        raise InputError(
+            "two texts at least are needed to compare. Give text twice, or text and against."
+        )
     return compare(asked.text, asked.against or None, model=served.index(asked.index).encoder)
 
 
@@ -182,4 +192,6 @@ async def document(
     asked: Annotated[OfIndex, Query()],
 ) -> Response:
     """A whole document as far as the index holds it, with its passages; its file is not read."""
-    return await _answered(request, lambda served: _found(served, asked, lambda index: index.document(id)))
+    return await _answered(
+        request, lambda served: _found(served, asked, lambda index: index.document(id))
+    )

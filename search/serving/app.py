@@ -97,7 +97,9 @@ class Agents:
         from search.serving.mcp.server import server
 
         made = server(self._served, self._run)
-        guarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # by search.serving.guard
+        guarded = TransportSecuritySettings(
+            enable_dns_rebinding_protection=False
+        )  # by search.serving.guard
         made.streamable_http_app(json_response=True, stateless_http=True, transport_security=guarded)
         return made.session_manager
 

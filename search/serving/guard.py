@@ -70,7 +70,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.token and not _is_loopback(self.host):
-            raise InputError(f"to listen on {self.host} takes a token: set SEEWHY_TOKEN, or type --token new")
+            raise InputError(
+                f"to listen on {self.host} takes a token: set SEEWHY_TOKEN, or type --token new"
+            )
         if self.token and not re.fullmatch(rf"[!-~]{{{SHORTEST_TOKEN},}}", self.token):
             raise InputError(f"a token has {SHORTEST_TOKEN} or more ASCII characters, without spaces.")
 

@@ -200,7 +200,9 @@ def _hits_in(index: Index, asked: OfReading, document: DocumentText, best: int) 
         return []
     chosen = asked.of(RankOptions)
     chosen["per_document"] = 0
-    hits = [hit for hit in index.query(asked.q, best, **chosen) if hit.document_id == document.document_id]
+    hits = [
+        hit for hit in index.query(asked.q, best, **chosen) if hit.document_id == document.document_id
+    ]
     ids = {one.passage_id for one in document.passages}
     if asked.passage in ids - {hit.passage_id for hit in hits}:
         hits.append(index.hit(asked.q, asked.passage, **asked.of(RankingOptions)))
@@ -304,7 +306,9 @@ def _compared(asked: OfTexts, encoder: Encoder) -> Page:
     """Raise InputError for too few sentences, and too many."""
     lines = [line for text in asked.text for line in text.splitlines() if line.strip()]
     if not 2 <= len(lines) <= MOST_TEXTS:
-        raise InputError(f"2 to {MOST_TEXTS} sentences are compared, each on a line; there are {len(lines)}.")
+        raise InputError(
+            f"2 to {MOST_TEXTS} sentences are compared, each on a line; there are {len(lines)}."
+        )
     if len(lines) == 2:
         why = explain_two(*lines, model=encoder)
         return drawn_alone.explanation(why, units(why, "token"))
@@ -318,7 +322,9 @@ def _looked(asked: OfTexts, model: str) -> Page:
     texts = [text for text in asked.text if text.strip()]
     looked = bert.inspect(*texts[:2], model=model, offline=True)
     return (
-        laboratory.inspection(looked) if asked.show == "tokens" else drawn_alone.attention(looked.attention)
+        laboratory.inspection(looked)
+        if asked.show == "tokens"
+        else drawn_alone.attention(looked.attention)
     )
 
 

@@ -47,7 +47,8 @@ class OfQuery(OfIndex):
     """A query to an index."""
 
     q: Annotated[
-        Sentence, Field(description="What to look for, in your own words.", examples=["where are the keys?"])
+        Sentence,
+        Field(description="What to look for, in your own words.", examples=["where are the keys?"]),
     ]
 
 

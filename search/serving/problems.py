@@ -76,7 +76,9 @@ def problem_of(error: Exception) -> Problem:
         return Problem(400, "bad-input", f"{str(error).partition('. ')[0]}. Shorten it.")
     for kind, status, code in _CODES:
         if isinstance(error, kind):
-            return Problem(status, code, str(error), _AGAIN if code in ("busy", "store-unavailable") else ())
+            return Problem(
+                status, code, str(error), _AGAIN if code in ("busy", "store-unavailable") else ()
+            )
     return Problem(500, "failed", "the server failed at that; its log says how.")
 
 
@@ -111,7 +113,12 @@ def as_response(request: Request, problem: Problem) -> Response:
 
 
 def as_page(
-    request: Request, page: Page, index: str = "", *, status: int = 200, headers: dict[str, str] | None = None
+    request: Request,
+    page: Page,
+    index: str = "",
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
 ) -> HTMLResponse:
     """A page as it was asked for: a script that puts it into another asks for the fragment.
 

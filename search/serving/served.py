@@ -42,7 +42,9 @@ def in_one_generation(
     generation = index.generation
     for _ in range(_TRIES):
         if wanted not in (None, generation):
-            raise GenerationGone(f"the index has changed since generation {wanted}. Ask without generation.")
+            raise GenerationGone(
+                f"the index has changed since generation {wanted}. Ask without generation."
+            )
         found, before = work(), generation
         generation = index.generation
         if generation == before:
@@ -68,7 +70,9 @@ class Served:
         self._open = partial(Index.open, offline=offline, engine=engine)
 
     @classmethod
-    def open(cls, what: Sequence[Index | str | Path] = (), *, own: bool = False, **options: Any) -> Served:
+    def open(
+        cls, what: Sequence[Index | str | Path] = (), *, own: bool = False, **options: Any
+    ) -> Served:
         """Open indexes: those that are named; else the one that `Index.open()` means, and all others of the user.
 
         Args:
@@ -94,7 +98,9 @@ class Served:
         with self._lock:
             own, notes = {path.name: path for path in all_indexes()}, []
             indexes = {
-                name: index for name, index in self.indexes.items() if name in own or not is_own(index.path)
+                name: index
+                for name, index in self.indexes.items()
+                if name in own or not is_own(index.path)
             }
             for name in sorted(own.keys() - indexes.keys()):
                 try:
@@ -130,7 +136,9 @@ class Served:
             raise IndexNotFound("there is no index yet. Make one with: seewhy index FOLDER")
         found = self.indexes.get(name or self.first)
         if found is None:
-            raise IndexNotFound(f"there is no index '{name}' here. Choose one of: {', '.join(self.indexes)}.")
+            raise IndexNotFound(
+                f"there is no index '{name}' here. Choose one of: {', '.join(self.indexes)}."
+            )
         return found
 
     def named(self, name: str | None) -> dict[str, Index]:

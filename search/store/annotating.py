@@ -170,7 +170,9 @@ def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Ann
     """Raise InputError for a name that a filter would take for something else."""
     for name in (annotator, *fields):
         if not name.strip() or not name.isprintable():
-            raise InputError(f"{name!r} cannot be the name of annotations or a field. Give one such as: ner")
+            raise InputError(
+                f"{name!r} cannot be the name of annotations or a field. Give one such as: ner"
+            )
     others = (one.fields for one in known.values() if one.name != annotator)
     taken = {"metadata", *BUILT_IN_FIELDS, *map(folded, chain(*others))}
     for field in fields:

@@ -193,7 +193,9 @@ class Codes:
         threads = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)
         try:
-            products, rows = vectors.search(query.codes[None, :], min(k, len(self.ids)), params=parameters)
+            products, rows = vectors.search(
+                query.codes[None, :], min(k, len(self.ids)), params=parameters
+            )
         finally:
             faiss.omp_set_num_threads(threads)
         found = rows[0] >= 0

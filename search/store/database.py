@@ -39,12 +39,17 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
         IndexDamaged: the file is not a database.
     """
     if not database.is_file():
-        raise IndexNotFound(f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER")
+        raise IndexNotFound(
+            f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER"
+        )
     require_no_link(database)
     connection = _connect(database, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's message may quote what is damaged
+    except (
+        sqlite3.DatabaseError,
+        UnicodeDecodeError,
+    ) as error:  # SQLite's message may quote what is damaged
         connection.close()
         if not isinstance(error, sqlite3.OperationalError):
             raise _damaged(database, error) from None

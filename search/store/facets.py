@@ -56,7 +56,10 @@ def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -
     said = [
         _facet("kind", total, of_kinds),
         _of_folders(folders),
-        *(one.facet() for one in sorted(fields.values(), key=lambda one: (-one.documents, folded(one.name)))),
+        *(
+            one.facet()
+            for one in sorted(fields.values(), key=lambda one: (-one.documents, folded(one.name)))
+        ),
     ]
     useful = (one for one in said if one and [value.documents for value in one.values] != [total])
     return tuple(islice(useful, _MOST_FIELDS))
@@ -131,7 +134,9 @@ def _of_folders(documents: Counter[str]) -> Facet | None:
         if inner := folder.removeprefix(around.rstrip("/")).lstrip("/").partition("/")[0]:
             within[around + inner] += n
     named = ((folder, n) for folder, n in within.items() if folder.isprintable())
-    clauses = ((folder, n, f"path:{field_in_filter(folder.translate(_GLOB) + '/**')}") for folder, n in named)
+    clauses = (
+        (folder, n, f"path:{field_in_filter(folder.translate(_GLOB) + '/**')}") for folder, n in named
+    )
     return _facet("folder", within.total(), clauses)
 
 

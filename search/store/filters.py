@@ -217,7 +217,9 @@ def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Map
     for field in (leaf.field for leaf in comparisons(where.condition)):
         if field.column == "metadata" and folded(field.name) not in annotated:
             rows = connection.execute("SELECT metadata FROM documents")
-            if not any(True for (metadata,) in rows for _ in values_under(_loaded(metadata), field.parts)):
+            if not any(
+                True for (metadata,) in rows for _ in values_under(_loaded(metadata), field.parts)
+            ):
                 raise _unknown(connection, where, field, annotated)
 
 

@@ -129,7 +129,9 @@ def named_place(named: str) -> Path:
     if is_index(path) or os.sep in named or "/" in named or path.is_absolute() or named in (".", ".."):
         return path.resolve()
     if not re.fullmatch(r"[\w.+-]+", named):
-        raise InputError(f"'{named}' cannot be the name of an index: use letters, digits, '-', '_' and '.'.")
+        raise InputError(
+            f"'{named}' cannot be the name of an index: use letters, digits, '-', '_' and '.'."
+        )
     return home() / "indexes" / named
 
 
@@ -218,7 +220,11 @@ def _implied() -> Path:
     except OSError:  # it was deleted
         here = Path()
     inside = [
-        (len(folder.parts), -len(held.paths), index)  # the innermost, and of equals what has fewer beside it
+        (
+            len(folder.parts),
+            -len(held.paths),
+            index,
+        )  # the innermost, and of equals what has fewer beside it
         for index, held in _readable()
         for folder in held.paths
         if here.is_relative_to(folder)
@@ -247,7 +253,10 @@ def _known_places(folders: Folders) -> Iterator[Path]:
     names = [re.sub(r"[^\w.+-]+", "-", path.name).strip("-.") or "root" for path in folders.paths]
     name = "+".join(names)[:_LONGEST_NAME]
     plain = home() / "indexes" / name
-    if not is_index(plain) or folders_of(plain) in (folders, None):  # one that cannot be read may be theirs
+    if not is_index(plain) or folders_of(plain) in (
+        folders,
+        None,
+    ):  # one that cannot be read may be theirs
         yield plain
     digest = hashlib.sha256(b"\0".join(map(os.fsencode, folders.paths))).hexdigest()[:8]
     yield home() / "indexes" / f"{name}-{digest}"

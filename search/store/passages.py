@@ -171,7 +171,9 @@ class Rows:
         )
         words = part.casefold().split()
         named = (NamedDocument(id_, name_of(path, record), title) for id_, path, record, title in rows)
-        found = (one for one in named if all(word in f"{one.name} {one.title}".casefold() for word in words))
+        found = (
+            one for one in named if all(word in f"{one.name} {one.title}".casefold() for word in words)
+        )
         return list(islice(found, offset, offset + most))
 
     def copies(self, passages: Iterable[int]) -> dict[int, Copied]:

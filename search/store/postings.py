@@ -113,7 +113,9 @@ class Block:
         except (struct.error, ValueError):
             end = -1
         if end != len(view) or self._header.magic != _MAGIC:
-            raise IndexDamaged("postings of the index are damaged. To fix this, run: seewhy check --repair")
+            raise IndexDamaged(
+                "postings of the index are damaged. To fix this, run: seewhy check --repair"
+            )
         self._arrays = {
             name: np.frombuffer(view[start:stop], dtype=f"<u{width}")
             for (name, (start, stop)), width in zip(spans.items(), self._header.widths, strict=True)
@@ -191,7 +193,9 @@ def merged(blocks: Sequence[Block], alive: Sequence[NDArray[np.bool_]]) -> bytes
     each = [_living(block.postings(), there) for block, there in zip(blocks, alive, strict=True)]
     ids = [block.ids[there] for block, there in zip(blocks, alive, strict=True)]
     lengths = [block.lengths[there] for block, there in zip(blocks, alive, strict=True)]
-    return _composed(np.concatenate(ids), np.concatenate(lengths), _joined(each, [len(part) for part in ids]))
+    return _composed(
+        np.concatenate(ids), np.concatenate(lengths), _joined(each, [len(part) for part in ids])
+    )
 
 
 def _living(postings: Postings, alive: NDArray[np.bool_]) -> Postings:
@@ -216,7 +220,9 @@ def _joined(each: Sequence[Postings], passages: Sequence[int]) -> Postings:
     for part, its in zip(each, numbers, strict=True):
         counts[its] += part.counts
     rows = np.empty(counts.sum(), dtype=np.uint16)
-    frequencies = np.empty(len(rows), dtype=np.result_type(np.uint8, *(part.frequencies for part in each)))
+    frequencies = np.empty(
+        len(rows), dtype=np.result_type(np.uint8, *(part.frequencies for part in each))
+    )
     free = _starts(counts)  # where the next of each stem goes
     before = 0
     for part, its, size in zip(each, numbers, passages, strict=True):

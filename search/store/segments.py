@@ -110,9 +110,7 @@ class Segment:
         return Block(content)
 
 
-SELECT_SEGMENTS = (
-    f"""SELECT {", ".join(f'"{field.name}"' for field in fields(Segment))} FROM segments ORDER BY "first" """
-)
+SELECT_SEGMENTS = f"""SELECT {", ".join(f'"{field.name}"' for field in fields(Segment))} FROM segments ORDER BY "first" """
 
 
 def read_segments(connection: sqlite3.Connection) -> list[Segment]:
@@ -148,7 +146,9 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
            ORDER BY id""",
         (json.dumps(passages.tolist()),),
     )
-    return ((id_, indexable(context, shown(text, hidden_of(hidden)))) for id_, context, text, hidden in rows)
+    return (
+        (id_, indexable(context, shown(text, hidden_of(hidden)))) for id_, context, text, hidden in rows
+    )
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,9 @@ def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
         parts = parts[_joined(parts, 1, LONGEST_TAIL) :]
         if len(parts) > 1:  # the last block becomes one with those before it that are no larger
             first, last = parts[0].first, parts[-1].last
-            block = _merged(tables.connection, blocks_of_tail(tables.connection, first, last), first, last)
+            block = _merged(
+                tables.connection, blocks_of_tail(tables.connection, first, last), first, last
+            )
             tables.delete("words", '"first" BETWEEN ? AND ?', first, last)
             tables.delete("tombstones", "passage BETWEEN ? AND ?", first, last)
             _put_block(tables, first, last, sum(part.living for part in parts), block)
@@ -263,7 +265,12 @@ def seal_anew(tables: Tables, index: Path, dimension: int) -> None:
 
 
 def _replace(
-    tables: Tables, index: Path, dimension: int, due: Sequence[Sequence[Part]], *, everything: bool = False
+    tables: Tables,
+    index: Path,
+    dimension: int,
+    due: Sequence[Sequence[Part]],
+    *,
+    everything: bool = False,
 ) -> None:
     """Write the segments that each of some neighbours make together, and name them in place of these.
 

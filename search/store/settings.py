@@ -55,7 +55,9 @@ class Folders:
             return cls(paths[0])
         for outer, inner in pairwise(paths):
             if inner.is_relative_to(outer):
-                raise InputError(f"'{inner}' lies in '{outer}', or is the same. Name the outer one, once.")
+                raise InputError(
+                    f"'{inner}' lies in '{outer}', or is the same. Name the outer one, once."
+                )
         try:
             root = Path(os.path.commonpath(paths))
         except ValueError:  # Windows
@@ -162,8 +164,12 @@ class Source:
 
     def changed(self, **options: Unpack[SourceOptions]) -> Source:
         """With what was asked for now; None leaves a choice as it is, an empty pattern lifts earlier ones."""
-        given: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, "")}
-        given |= {name: tuple(filter(None, given[name])) for name in ("include", "exclude") if name in given}
+        given: dict[str, Any] = {
+            name: value for name, value in options.items() if value not in (None, "")
+        }
+        given |= {
+            name: tuple(filter(None, given[name])) for name in ("include", "exclude") if name in given
+        }
         return replace(self, **given)
 
 

@@ -294,7 +294,11 @@ class Snapshot(Rows):
         """
         ids, places = np.unique(passages, return_inverse=True)
         worth = np.ones(len(ids), dtype=bool)
-        if least is not None and len(ids) > _MANY and (pieces := self._pieces(len(query), ids)) is not None:
+        if (
+            least is not None
+            and len(ids) > _MANY
+            and (pieces := self._pieces(len(query), ids)) is not None
+        ):
             rough_query = RoughQuery(query)
             for segment, piece in pieces.items():
                 here = slice(*np.searchsorted(ids, (segment.first, segment.last + 1)).tolist())
@@ -433,7 +437,9 @@ class Snapshot(Rows):
         if among is not None:
             ids = np.unique(among) if ids is None else np.intersect1d(among, ids)
         if without:
-            ids = np.setdiff1d(self.ids() if ids is None else ids, np.array(list(without), dtype=np.int64))
+            ids = np.setdiff1d(
+                self.ids() if ids is None else ids, np.array(list(without), dtype=np.int64)
+            )
         return ids
 
     def _filtered(self, where: Where) -> Ids:

@@ -112,7 +112,9 @@ def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]
 
 def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
     """What is known of every file that was opened, by its path, in the order of the bytes of paths."""
-    rows = connection.execute("SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path")
+    rows = connection.execute(
+        "SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path"
+    )
     return {name_of(path): FileState(*facts) for path, *facts in rows}
 
 

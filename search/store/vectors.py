@@ -148,7 +148,9 @@ def embeddings(
         yield np.array(ids, dtype=np.int64), vectors.reshape(-1, dimension)
 
 
-def _rows(connection: sqlite3.Connection, among: NDArray[np.int64], start: int) -> list[tuple[int, bytes]]:
+def _rows(
+    connection: sqlite3.Connection, among: NDArray[np.int64], start: int
+) -> list[tuple[int, bytes]]:
     """Some of the embeddings of passages."""
     wanted = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
     those = f"{_VECTORS} IN (SELECT value FROM json_each(?)) ORDER BY passage"

@@ -153,7 +153,9 @@ class Writer(Tables):
         known = "SELECT 1 FROM files WHERE path = ? AND mtime_ns >= 0 AND mtime_ns != ?"
         moved = any(self.connection.execute(known, (path, at)).fetchone() for _, at, _, path in rows)
         with self.transaction(same_answers=not moved) as connection:
-            connection.executemany("UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?", rows)
+            connection.executemany(
+                "UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?", rows
+            )
 
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files and all that was made of them."""
@@ -181,7 +183,9 @@ class Writer(Tables):
         """Store token vectors: passage, vectors."""
         columns = ("passage", "vectors")
         with self.transaction():
-            self.insert("token_vectors", (dict(zip(columns, row, strict=True)) for row in rows), replace=True)
+            self.insert(
+                "token_vectors", (dict(zip(columns, row, strict=True)) for row in rows), replace=True
+            )
 
     def drop_token_vectors(self) -> None:
         """Delete all token vectors, if there are any."""
@@ -214,7 +218,9 @@ class Writer(Tables):
             self.insert("files", [{"id": row[0], "path": path, **facts}])
         if work.last:
             self.delete("skipped", "path = ? AND stage = 'read'", path)
-            self._put_skipped("read", ((path, _record_of(skip, work.file), skip) for skip in work.skipped))
+            self._put_skipped(
+                "read", ((path, _record_of(skip, work.file), skip) for skip in work.skipped)
+            )
         return int(row[0])
 
     def _put_skipped(self, stage: str, skipped: Iterable[tuple[bytes, int, Skipped]]) -> None:
@@ -241,7 +247,9 @@ class Writer(Tables):
         Returns:
             How many passages it had.
         """
-        ids = self.connection.execute("SELECT id FROM passages WHERE document = ?", (document,)).fetchall()
+        ids = self.connection.execute(
+            "SELECT id FROM passages WHERE document = ?", (document,)
+        ).fetchall()
         self.insert("tombstones", ({"passage": id_} for (id_,) in ids))
         self.delete("passages", "document = ?", document)
         self.delete("documents", "id = ?", document)

@@ -137,7 +137,8 @@ def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed
 
     def columns(model: Any) -> Columns:
         scores = (
-            _embeddings(model, list(queries.values()), "query") @ _embeddings(model, passages, "document").T
+            _embeddings(model, list(queries.values()), "query")
+            @ _embeddings(model, passages, "document").T
         )
         judged = []
         for query, row in zip(queries, scores, strict=True):
@@ -323,9 +324,13 @@ class Sentences(Kind):
         given = rows[0].values.keys()
         shape = next((shape for shape, names in _SHAPES.items() if given >= {*names}), None)
         if shape is None:
-            raise malformed(path, 1, f"no examples can be made of the columns {', '.join(given)}. {_KNOWN}")
+            raise malformed(
+                path, 1, f"no examples can be made of the columns {', '.join(given)}. {_KNOWN}"
+            )
         if role == "dev" and shape != self.objective:
-            raise InputError(f"the examples are {self.objective}, those of '{path}' {shape}. Give two alike.")
+            raise InputError(
+                f"the examples are {self.objective}, those of '{path}' {shape}. Give two alike."
+            )
         self.objective = shape
         self.loss = "CosineSimilarityLoss" if shape == "graded" else "MultipleNegativesRankingLoss"
         examples = [Example(tuple(row.text(name) for name in _SHAPES[shape])) for row in rows]
@@ -462,7 +467,9 @@ class Answers(Kind):
         for question, text in rows:
             first, start = next(zip(question.answers, question.starts, strict=True), ("", 0))
             if start < 0 or not text.startswith(first, start):
-                raise InputError(f"{path}: question '{question.id}': '{first:.40}' is not at answer_start.")
+                raise InputError(
+                    f"{path}: question '{question.id}': '{first:.40}' is not at answer_start."
+                )
         return Read(rows)
 
     def key(self, row: tuple[Question, str]) -> str:

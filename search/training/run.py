@@ -75,7 +75,9 @@ def train(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) ->
     return _run(Sentences(), data, out, options)
 
 
-def train_classifier(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
+def train_classifier(
+    data: str | Path, out: str | Path, **options: Unpack[TrainOptions]
+) -> TrainingReport:
     """Train a classifier of texts, which `search.bert.label` and `seewhy lab label apply --model` apply.
 
     Args:
@@ -127,7 +129,9 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
     settings = _settings(kind, given)
     parts = _parted(kind, Path(data).expanduser(), Path(dev).expanduser() if dev else None, settings.seed)
     classes = kind.classes(parts.train)
-    measure, chooser = (kind.measure(rows, parts.train, settings.seed) for rows in (parts.dev, parts.choice))
+    measure, chooser = (
+        kind.measure(rows, parts.train, settings.seed) for rows in (parts.dev, parts.choice)
+    )
     work = place.parent / f".{place.name}.training"
     _open_work(work, _plan(kind, base, classes, parts, settings), bool(resume))
     from search.training import trainers
@@ -244,7 +248,9 @@ def _require_free(out: Path) -> None:
         InputError: there is something at the place of the result, or the folder above is missing.
     """
     if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
-        raise InputError(f"there is something at '{out}', and nothing is overwritten. Name another folder.")
+        raise InputError(
+            f"there is something at '{out}', and nothing is overwritten. Name another folder."
+        )
     if not out.parent.is_dir():
         raise InputError(f"'{out}' cannot be made: there is no folder '{out.parent}'. Make it first.")
 
@@ -267,7 +273,9 @@ def _open_work(work: Path, plan: str, resume: bool) -> None:
         work.mkdir()
         file.write_text(plan, encoding="utf-8")
     elif not resume:
-        raise InputError(f"an unfinished training lies in {quoted(work)}. Go on with --resume, or delete it.")
+        raise InputError(
+            f"an unfinished training lies in {quoted(work)}. Go on with --resume, or delete it."
+        )
     elif work.is_symlink() or not file.is_file() or file.read_text(encoding="utf-8") != plan:
         raise InputError(f"the training in {quoted(work)} is another one. Delete it.")
 
@@ -305,7 +313,9 @@ def _require_numbers(values: Sequence[float]) -> None:
 def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
     """What has to be known of the texts that were learned from."""
     notes = about_few(len(parts.dev), "examples to measure with")
-    texts = sorted({text for row in parts.train for text in row.texts}) if isinstance(kind, Sentences) else []
+    texts = (
+        sorted({text for row in parts.train for text in row.texts}) if isinstance(kind, Sentences) else []
+    )
     if cut := too_long(base, texts):
         notes.append(f"{cut:,} of {len(texts):,} texts were cut at {base.max_tokens} tokens")
     return notes

@@ -30,7 +30,14 @@ from transformers import (
 )
 
 from search.bert.checkpoint import KINDS, Head
-from search.encoding.loading import load_encoder, load_transformer, loading, quiet, require_whole, token_limit
+from search.encoding.loading import (
+    load_encoder,
+    load_transformer,
+    loading,
+    quiet,
+    require_whole,
+    token_limit,
+)
 from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import load_tokenizer, prompt_for
 from search.errors import InputError, ModelError
@@ -92,7 +99,9 @@ def _freeze(base: Any, layers: int | str | None) -> None:
     for name, parameter in base.named_parameters():
         layer = re.search(r"(?:^|\.)layers?\.(\d+)\.", name)
         found |= {int(layer[1])} if layer else set()
-        first = name.startswith("embeddings") or (layer and layers != "all" and int(layer[1]) < int(layers))
+        first = name.startswith("embeddings") or (
+            layer and layers != "all" and int(layer[1]) < int(layers)
+        )
         parameter.requires_grad_(not (layers == "all" or first))
     if layers != "all" and int(layers) > len(found):
         raise InputError(f"{layers} layers cannot be frozen: the model has {len(found)}. Freeze fewer.")
@@ -136,7 +145,8 @@ def fit(
         arguments = SentenceTransformerTrainingArguments(
             **_arguments(kind, len(rows), settings, work),
             batch_sampler="batch_sampler" if kind.objective == "graded" else "no_duplicates",
-            prompts={name: prompt for name, prompt in prompts.items() if prompt and name != "score"} or None,
+            prompts={name: prompt for name, prompt in prompts.items() if prompt and name != "score"}
+            or None,
         )
         examples = datasets.Dataset.from_dict(table)
         given |= {"train_dataset": examples, "eval_dataset": examples.select([0])}
@@ -145,7 +155,9 @@ def fit(
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if trainer.state.best_model_checkpoint is None:
-        raise ModelError("no checkpoint could be measured: what came out is no number. Take a lower --lr.")
+        raise ModelError(
+            "no checkpoint could be measured: what came out is no number. Take a lower --lr."
+        )
     # Wrapped it would go on computing in bf16.
     trainer.accelerator.unwrap_model(module, keep_fp32_wrapper=False)
     model.eval() if module is model else module.eval()
@@ -250,7 +262,9 @@ def save(model: Any, files: ModelFiles, folder: Path) -> str:
     """Write the model with its tokenizer; sha256 of its weights."""
     if isinstance(model, Head):
         model.model.save_pretrained(str(folder))
-        AutoTokenizer.from_pretrained(str(files.folder), local_files_only=True).save_pretrained(str(folder))
+        AutoTokenizer.from_pretrained(str(files.folder), local_files_only=True).save_pretrained(
+            str(folder)
+        )
     else:
         model.save_pretrained(str(folder), create_model_card=False)
     return sha256_of(folder / "model.safetensors")

@@ -35,7 +35,8 @@ def stored(index: search.Index) -> dict[int, tuple[str, np.ndarray]]:
     with index._store.reading() as snapshot:
         stored = snapshot.stored(ids)
         return {
-            id_: (stored[id_].text, vector) for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
+            id_: (stored[id_].text, vector)
+            for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
         }
 
 
@@ -72,7 +73,12 @@ def test_labels_of_two_heads_are_not_mixed(index: search.Index, head: LinearHead
     with pytest.raises(InputError, match="--replace"):
         label_index(index.path, head=other)
     beside = label_index(index.path, head=other, name="second")
-    assert index.query("the", k=1)[0].annotations.keys() == {"mood", "mood_score", "second", "second_score"}
+    assert index.query("the", k=1)[0].annotations.keys() == {
+        "mood",
+        "mood_score",
+        "second",
+        "second_score",
+    }
     replaced = label_index(index.path, head=other, replace=True)
     assert (replaced.labelled, replaced.before) == (first.passages, 0)
     assert replaced.counts == beside.counts

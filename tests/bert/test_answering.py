@@ -39,7 +39,9 @@ def byte_reader(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = save_reader(tmp_path_factory.mktemp("readers") / "roberta", kind="roberta")
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     entries = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    tokenizer = Tokenizer(models.BPE({entry: i for i, entry in enumerate(entries)}, [], unk_token="<unk>"))
+    tokenizer = Tokenizer(
+        models.BPE({entry: i for i, entry in enumerate(entries)}, [], unk_token="<unk>")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True)
@@ -77,7 +79,9 @@ def logits_of(reader: str, question: str, text: str) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("sure", [True, False])
-def test_the_same_as_transformers_and_a_look_at_every_span(reader: str, sure: bool, tmp_path: Path) -> None:
+def test_the_same_as_transformers_and_a_look_at_every_span(
+    reader: str, sure: bool, tmp_path: Path
+) -> None:
     """Greedily: the best span, then the best one that shares no token with a better one; equal texts count once."""
     reader = reader if sure else str(save_tiny_head(tmp_path, "answer", positions=128))
     made, start, end = logits_of(reader, QUESTION, TEXT)
@@ -121,7 +125,8 @@ def test_long_texts_in_windows(reader: str) -> None:
 )
 @given(
     text=st.lists(
-        st.sampled_from([*NASTY, "the key ", "\r\n", "a\u0301", "\U0001f469\u200d\U0001f4bb"]), max_size=90
+        st.sampled_from([*NASTY, "the key ", "\r\n", "a\u0301", "\U0001f469\u200d\U0001f4bb"]),
+        max_size=90,
     ).map("".join)
 )
 @pytest.mark.parametrize("which", ["reader", "byte_reader"])
@@ -195,9 +200,7 @@ def index(tmp_path: Path, tiny_model: Path) -> search.Index:
     (folder / "keys.md").write_bytes(
         "# Keys\r\n\r\nThe cafe\u0301 key \U0001f511\r\nis in the water.\r\n".encode()
     )
-    page = (
-        "<html><body>\n<h1>Keys</h1>\n\n<p>The key is\nin the <b>water</b></p>\n\n\n<p>The door is open</p>"
-    )
+    page = "<html><body>\n<h1>Keys</h1>\n\n<p>The key is\nin the <b>water</b></p>\n\n\n<p>The door is open</p>"
     (folder / "page.html").write_text(page, encoding="utf-8")
     (folder / "table.csv").write_text(
         "name,text\nfirst,the key is in the water\nsecond,a door\n", encoding="utf-8"

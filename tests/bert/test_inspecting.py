@@ -23,7 +23,11 @@ from tests.bert.conftest import figures, named_checkpoint, save_tiny_head
 from tests.conftest import save_tiny_bert
 
 TEXTS = ("Rotate the keys ☃", "turn the lock")
-TABLES = {"word": "word_embeddings", "position": "position_embeddings", "segment": "token_type_embeddings"}
+TABLES = {
+    "word": "word_embeddings",
+    "position": "position_embeddings",
+    "segment": "token_type_embeddings",
+}
 
 
 def loaded(folder: object) -> Any:
@@ -122,7 +126,10 @@ def test_one_head_and_the_mean_by_hand(tiny_model: Path) -> None:
 
 
 def test_parts_are_the_rows_of_the_tables(tiny_model: Path, families: dict[str, Path]) -> None:
-    found, weights = inspect("turn the key", "find it", model=str(tiny_model)), parameters(str(tiny_model))
+    found, weights = (
+        inspect("turn the key", "find it", model=str(tiny_model)),
+        parameters(str(tiny_model)),
+    )
     types = [0, 0, 0, 0, 0, 1, 1, 1]
     assert [token.segment for token in found.tokens] == types
     rows = {"word": [token.id for token in found.tokens], "position": list(range(8)), "segment": types}
@@ -265,7 +272,14 @@ def test_published_figures() -> None:
     model = inspect("a", model=name).model
     assert model.tensors == expected["bert-base-uncased named parameters"]
     assert model.in_matrices == expected["weights in matrices"]
-    sizes = (model.vocabulary, model.positions, model.segments, model.dimension, model.layers, model.heads)
+    sizes = (
+        model.vocabulary,
+        model.positions,
+        model.segments,
+        model.dimension,
+        model.layers,
+        model.heads,
+    )
     assert sizes == tuple(
         expected[size] for size in ("vocabulary", "positions", "segments", "hidden", "layers", "heads")
     )
@@ -274,7 +288,9 @@ def test_published_figures() -> None:
     np.testing.assert_allclose(weights.matrix(12), known["rows sum to 1"], atol=2e-4)
     one = np.array(figures()["attention_layer_8_head_10"]["rows sum to 1"])
     # The source does not say whether it counts from 0 or from 1.
-    assert min(float(abs(weights.matrix(8 + k, 10 + m) - one).max()) for k in (0, 1) for m in (0, 1)) < 2e-4
+    assert (
+        min(float(abs(weights.matrix(8 + k, 10 + m) - one).max()) for k in (0, 1) for m in (0, 1)) < 2e-4
+    )
     for cosine in figures()["contextual_cosines"]:
         other = cosine["with"].removesuffix(" (alone)")
         if cosine["with"] != other:

@@ -22,7 +22,9 @@ LONG = "the key is in the water and the door of the first side is open now " * 1
 
 def with_config(folder: Path, **values: object) -> Path:
     file = folder / "config.json"
-    file.write_text(json.dumps({**json.loads(file.read_text(encoding="utf-8")), **values}), encoding="utf-8")
+    file.write_text(
+        json.dumps({**json.loads(file.read_text(encoding="utf-8")), **values}), encoding="utf-8"
+    )
     return folder
 
 

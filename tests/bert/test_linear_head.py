@@ -30,7 +30,9 @@ def head(tiny: search.Encoder) -> LinearHead:
 def test_probabilities_are_the_softmax_of_a_linear_function(head: LinearHead) -> None:
     x = np.random.default_rng(1).normal(size=(5, 32)).astype(np.float32)
     powers = np.exp(x.astype(np.float64) @ head.coefficients.T + head.intercepts)
-    np.testing.assert_allclose(head.probabilities(x), powers / powers.sum(axis=1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(
+        head.probabilities(x), powers / powers.sum(axis=1, keepdims=True), atol=1e-12
+    )
     steep = replace(head, coefficients=head.coefficients * 1e5)
     assert np.isfinite(steep.probabilities(x)).all()
 
@@ -51,7 +53,9 @@ def test_what_is_saved_is_loaded_to_the_last_bit(head: LinearHead, tmp_path: Pat
 
 
 def test_only_embeddings_of_the_same_kind_are_read(head: LinearHead, other_model: Path) -> None:
-    head.require_fits(replace(head.fingerprint, passages='{"tokens": 120}', model="elsewhere"), "the index")
+    head.require_fits(
+        replace(head.fingerprint, passages='{"tokens": 120}', model="elsewhere"), "the index"
+    )
     with pytest.raises(FingerprintMismatch, match=r"the head 'topic' cannot read .*the index 'max'"):
         head.require_fits(replace(head.fingerprint, pooling="max"), "the index")
     with pytest.raises(FingerprintMismatch, match="weights"):

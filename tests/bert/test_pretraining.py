@@ -120,7 +120,9 @@ def test_a_checkpoint_as_they_were_published_first(tmp_path: Path) -> None:
     made.save_pretrained(folder)
     weights = load_file(folder / "model.safetensors")
     old = {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): value
         for name, value in weights.items()
         if "decoder" not in name
     }

@@ -197,7 +197,15 @@ def test_names_of_classes() -> None:
     named = {"B-PER": "person", "I-LOC": "location", "B-ORG": "organization", "I-MISC": "misc", "B-person": "person",
              "B-creative-work": "creative-work", "S-GPE": "gpe", "B-Work Of Art": "work_of_art", "O": ""}  # fmt: skip
     assert {label: field_of(label, "ner") for label in named} == named
-    parts = {"NOUN": "noun", "PROPN": "propn", "NNS": "nns", "PUNCT": "", "``": "", "Sonst": "sonst", "O": ""}
+    parts = {
+        "NOUN": "noun",
+        "PROPN": "propn",
+        "NNS": "nns",
+        "PUNCT": "",
+        "``": "",
+        "Sonst": "sonst",
+        "O": "",
+    }
     assert {label: field_of(label, "pos") for label in parts} == parts
 
 

@@ -57,7 +57,9 @@ def test_offsets_point_into_the_texts(tiny_model: Path, text: str, text2: str) -
     for word in found.words:
         assert word.text == found.texts[word.source][word.start : word.end]
         assert {found.tokens[i].source for i in word.tokens} == {word.source}
-    assert sum(len(word.tokens) for word in found.words) == sum(not token.special for token in found.tokens)
+    assert sum(len(word.tokens) for word in found.words) == sum(
+        not token.special for token in found.tokens
+    )
 
 
 def test_bytes_can_spell_everything(bytes_model: str) -> None:

@@ -54,7 +54,9 @@ def test_commands_are_listed_in_groups(run: Run) -> None:
         "Options", "Search", "Why", "Indexes", "Measure", "Laboratory",
     ]  # fmt: skip
     lines = out.splitlines()
-    assert lines[lines.index(next(line for line in lines if "─ Why" in line)) + 1].startswith("│ explain ")
+    assert lines[lines.index(next(line for line in lines if "─ Why" in line)) + 1].startswith(
+        "│ explain "
+    )
 
 
 def test_status_and_list(run: Run, indexed: Path, tiny_model: Path) -> None:
@@ -146,7 +148,9 @@ def test_ctrl_c_keeps_what_was_done(
     assert run("index", notes, "--model", tiny_model)[0] == 0
 
 
-def test_models_are_listed_and_removed(run: Run, own_cache: Path, indexed: Path, tiny_model: Path) -> None:
+def test_models_are_listed_and_removed(
+    run: Run, own_cache: Path, indexed: Path, tiny_model: Path
+) -> None:
     assert [entry["name"] for entry in json.loads(run("lab", "models", "--json")[1])] == [str(tiny_model)]
     code, out, err = run("lab", "models", "--remove", tiny_model)
     assert (code, out) == (0, "")
@@ -175,7 +179,9 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(
     assert (code, err) == (0, "")
     *lines, last = out.splitlines()
     assert lines == ["+ new\\x1b[31m.txt", "> keys.md > locks.md", "- table.csv"]
-    assert last == f"{indexed}: would add 1 file, rename 1 file, remove 1 file (1 file unchanged, 0 skipped)"
+    assert (
+        last == f"{indexed}: would add 1 file, rename 1 file, remove 1 file (1 file unchanged, 0 skipped)"
+    )
     code, out, _ = run("index", indexed, "--dry-run", "--json")
     assert json.loads(out)["renamed"] == [["keys.md", "locks.md"]]
     code, out, err = run("index", indexed, "--dry-run", "--watch")

@@ -40,7 +40,9 @@ def test_they_are_the_defaults_of_options(run: Run, indexed: Path, file: Path, t
     assert len({hit["document"] for hit in asked()}) == 2
     assert (len(asked("-k", "1")), asked("-m", "hybrid")[0]["mode"]) == (1, "hybrid")
     last = asked("-k", "3")[-1]  # by the most of a document that is configured
-    assert json.loads(run("explain", "the door", 3, "--json")[1])["hit"]["passage_id"] == last["passage_id"]
+    assert (
+        json.loads(run("explain", "the door", 3, "--json")[1])["hit"]["passage_id"] == last["passage_id"]
+    )
     file.write_text("\ufeffcolor = 'always'\n", encoding="utf-8")
     assert "\x1b[" in run("query", "the door")[1]
     assert "\x1b[" not in run("query", "the door", "--color", "never")[1]

@@ -59,7 +59,9 @@ def test_an_editor_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         open_at("/a", 1)
 
 
-def test_no_path_is_an_option_of_an_editor(opened: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_path_is_an_option_of_an_editor(
+    opened: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VISUAL", "vim")
     open_at("+:/^/!touch x;/a.md", 1)
     assert Path(opened[0][-1]).is_absolute() and opened[0][-1].endswith("a.md")

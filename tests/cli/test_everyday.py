@@ -17,7 +17,8 @@ def test_an_index_that_a_variable_names_is_told_so(
     code, _, err = run("query", "door")
     assert code == 1
     assert (
-        "the variable SEEWHY_INDEX names 'nope': there is no index 'nope'. Choose with --index one of" in err
+        "the variable SEEWHY_INDEX names 'nope': there is no index 'nope'. Choose with --index one of"
+        in err
     )
     assert run("query", "door", "-i", "notes")[0] == 0
 

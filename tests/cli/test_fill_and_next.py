@@ -35,7 +35,9 @@ def test_fill(run: Run, filler: str) -> None:
             numbers = [str(guess.rank), f"{guess.probability:.4f}", f"{guess.logit:.3f}"]
             assert any(row[: len(name.split()) + 3] == [*name.split(), *numbers] for row in rows)
         assert mask.label is not None
-        assert f"characters {mask.start}-{mask.end}: '{mask.label.word}' has rank {mask.label.rank}" in said
+        assert (
+            f"characters {mask.start}-{mask.end}: '{mask.label.word}' has rank {mask.label.rank}" in said
+        )
     assert f"The mean loss is {found.loss:.4f}; a guess at random has {np.log(400):.4f}." in said
     assert "Each mask is guessed by itself" in said
     known = json.loads(run("lab", "fill", *args, "--json")[1])

@@ -43,7 +43,8 @@ def test_one_text_and_a_pair(run: Run, tiny_model: Path) -> None:
     assert "keys is no entry: key ##s" in lines and "unknown words: ☃" in lines
     assert "Embedding layer: word, position, segment, sum, LayerNorm" in lines
     assert any(
-        line.startswith(f"3 key {np.linalg.norm(looked.embedding.parts['word'][3]):.3f} ") for line in lines
+        line.startswith(f"3 key {np.linalg.norm(looked.embedding.parts['word'][3]):.3f} ")
+        for line in lines
     )
     assert "Hidden states: 4 x 10 tokens x 32 dimensions" in lines
     first = np.linalg.norm(looked.states[0].astype(float), axis=1)
@@ -88,7 +89,12 @@ def test_attention(run: Run, tiny_model: Path) -> None:
         np.testing.assert_allclose(numbers, matrix.ravel(), atol=0.00501)
         found = json.loads(run("turn the key", *options, "--json")[1])
         np.testing.assert_allclose(found["weights"], matrix, atol=1e-6)
-    assert np.shape(json.loads(run("turn the key", "--attention", "--json")[1])["weights"]) == (3, 4, 5, 5)
+    assert np.shape(json.loads(run("turn the key", "--attention", "--json")[1])["weights"]) == (
+        3,
+        4,
+        5,
+        5,
+    )
     assert run("turn the key", "--attention")[1] == run("turn the key", "--layer", 3)[1]
 
 

@@ -130,7 +130,9 @@ def test_why_is_what_explain_prints(indexed: Path, run: Run) -> None:
     used(SearchApp(opened(indexed), "the key"), steps, (160, 40))
 
 
-def test_enter_opens_the_editor_where_the_words_stand(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enter_opens_the_editor_where_the_words_stand(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     called: list[list[str]] = []
     monkeypatch.setenv("VISUAL", "vim")
     monkeypatch.setattr("search.cli.hits.subprocess.run", lambda argv, check: called.append(argv))
@@ -195,9 +197,7 @@ def test_what_is_wrong_stands_in_the_last_line(indexed: Path) -> None:
 
 
 def test_what_files_say_is_no_markup_and_no_command(notes: Path, tiny_model: Path, run: Run) -> None:
-    text = (
-        "# [bold red]Key[/]\n\nThe key [@click=app.quit]opens[/].\n\n[/nothing] \x1b[31mthe \u202edoor $x.\n"
-    )
+    text = "# [bold red]Key[/]\n\nThe key [@click=app.quit]opens[/].\n\n[/nothing] \x1b[31mthe \u202edoor $x.\n"
     (notes / "odd [b].md").write_text(text, encoding="utf-8")
     run("index", notes, "--model", tiny_model)
 
@@ -242,7 +242,10 @@ def test_the_command(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
     begun: list[SearchApp] = []
     monkeypatch.setattr(SearchApp, "run", lambda app: begun.append(app))
-    assert run("search", "open", "the", "door", "-m", "lexical", "-k", "1", "--where", "path:keys.md")[0] == 0
+    assert (
+        run("search", "open", "the", "door", "-m", "lexical", "-k", "1", "--where", "path:keys.md")[0]
+        == 0
+    )
 
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "open the door", "lexical (Tab)", "1 hit by words in", "keys.md")

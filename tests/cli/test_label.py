@@ -82,7 +82,9 @@ def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     assert "open the door" in out and "water \\x1b[31m" in out
     assert "2 texts by topic: " in out
     expected = label(["open the door"], head=head).texts[0]
-    found = json.loads(run("lab", "label", "apply", "--text", "open the door", "--head", head, "--json")[1])
+    found = json.loads(
+        run("lab", "label", "apply", "--text", "open the door", "--head", head, "--json")[1]
+    )
     assert found["texts"][0]["scores"] == pytest.approx(expected.scores)
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
     long = ["lab", "label", "apply", "--text", "the key " * 100, "--model", checkpoint, "--offline"]
@@ -139,7 +141,9 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     assert run("lab", "label", "remove", "topic", "-i", index.path)[0] == 1
 
 
-def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, other_model: Path) -> None:
+def test_what_cannot_be_done(
+    run: Run, head: Path, examples: Path, notes: Path, other_model: Path
+) -> None:
     index = search.Index.build(notes, model=str(other_model))
     code, _, err = run("lab", "label", "apply", "--head", head, "-i", index.path)
     assert code == 1 and err.startswith("seewhy: the head 'topic' cannot read embeddings of another kind")

@@ -124,4 +124,8 @@ def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.Mo
     assert "since they were indexed: 1." in run("query", KEY, "--no-update")[2]
     indexed.rename(indexed.with_name("elsewhere"))
     code, out, err = run("query", KEY)
-    assert (code, "  gone" in out, "note: the index was not brought up to date: " in err) == (0, True, True)
+    assert (code, "  gone" in out, "note: the index was not brought up to date: " in err) == (
+        0,
+        True,
+        True,
+    )

@@ -75,7 +75,8 @@ def test_any_layer_has_the_numbers_of_the_library(run: Run, tiny_model: Path, la
     assert (found["similarity_layer"], found["n_layers"]) == (why.similarity_layer, 3)
     np.testing.assert_allclose(found["similarity"], why.similarity, atol=1e-7)
     assert (
-        f"layer {why.similarity_layer} of 3" in run("find keys", "the key", "--tokens", "--layer", layer)[1]
+        f"layer {why.similarity_layer} of 3"
+        in run("find keys", "the key", "--tokens", "--layer", layer)[1]
     )
 
 

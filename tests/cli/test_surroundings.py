@@ -102,7 +102,9 @@ def test_the_current_folder_is_gone(run: Run, indexed: Path, tmp_path: Path) -> 
     assert (code, err) == (1, "seewhy: input or output: No such file or directory\n")
 
 
-def test_homes_that_are_none(run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_homes_that_are_none(
+    run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "file"
     file.write_text("mine", encoding="utf-8")
     places = {str(file): "Not a directory", "~nobody-here/x": "an argument is invalid"}

@@ -62,7 +62,9 @@ def test_entities_of_an_index(run: Run, index: search.Index, tagger: Path, notes
     assert "note:" not in err
 
 
-def test_a_run_goes_on_and_updates_are_told(run: Run, index: search.Index, tagger: Path, notes: Path) -> None:
+def test_a_run_goes_on_and_updates_are_told(
+    run: Run, index: search.Index, tagger: Path, notes: Path
+) -> None:
     _, out, _ = run("lab", "tag", "--model", tagger)
     assert out.startswith("ner: tagged all 5 passages, ")
     assert re.search(r"^field +mentions +most frequent$", out, re.MULTILINE)
@@ -104,7 +106,9 @@ def test_another_checkpoint_is_never_mixed_in(
     same = shutil.copytree(
         tagger, tmp_path / "same"
     )  # of another name, and then with classes of another meaning
-    assert run("lab", "tag", "--model", same, "-q")[1].startswith("ner: nothing new to tag; all 5 passages")
+    assert run("lab", "tag", "--model", same, "-q")[1].startswith(
+        "ner: nothing new to tag; all 5 passages"
+    )
     config = json.loads((same / "config.json").read_text("utf-8"))
     swapped = {"B-PER": "B-LOC", "B-LOC": "B-PER", "I-PER": "I-LOC", "I-LOC": "I-PER"}
     config["id2label"] = {key: swapped.get(value, value) for key, value in config["id2label"].items()}
@@ -132,7 +136,9 @@ def test_parts_of_speech_of_an_index(run: Run, index: search.Index, tmp_path: Pa
 
 
 def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Path, tagger: Path) -> None:
-    (notes / "long.txt").write_text("zyx " * 60, encoding="utf-8")  # three tokens a word; the tagger reads 64
+    (notes / "long.txt").write_text(
+        "zyx " * 60, encoding="utf-8"
+    )  # three tokens a word; the tagger reads 64
     index = search.Index.build(notes, model=str(tiny_model))
     long = [hit for hit in index.query("zyx", k=50) if hit.document == "long.txt"]
     report = index.tag(str(tagger))

@@ -37,8 +37,12 @@ def test_explain_prints_the_matrix_of_a_hit(run: Run, index: search.Index) -> No
 
 
 def test_explain_as_it_was_names_the_layer(run: Run, index: search.Index) -> None:
-    assert "layer 1 of 3, the middle one, which is the default" in run("explain", QUERY)[1].replace("\n", " ")
-    assert "layer 0 of 3, the embedding layer" in run("explain", QUERY, "--layer", "0")[1].replace("\n", " ")
+    assert "layer 1 of 3, the middle one, which is the default" in run("explain", QUERY)[1].replace(
+        "\n", " "
+    )
+    assert "layer 0 of 3, the embedding layer" in run("explain", QUERY, "--layer", "0")[1].replace(
+        "\n", " "
+    )
 
 
 @pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")

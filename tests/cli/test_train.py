@@ -41,7 +41,9 @@ def test_graded_sentences(run: Run, tmp_path: Path) -> None:
 
 @trainable
 def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> None:
-    code, out, err = run("encoder", write_pairs(tmp_path / "a.csv"), "--json", "-q", "--seed", "7", *QUICK)
+    code, out, err = run(
+        "encoder", write_pairs(tmp_path / "a.csv"), "--json", "-q", "--seed", "7", *QUICK
+    )
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert (found["objective"], found["settings"]["seed"], found["loss"]) == (

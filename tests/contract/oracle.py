@@ -79,7 +79,8 @@ def write_folder(folder: Path, seed: int = 7) -> Path:
     for n in range(6):
         title = sentence(rng, 3)[:-1]
         files[f"rst/r{n}.rst"] = f"{title}\n{'=' * len(title)}\n\n" + "\n\n".join(
-            f"{head}\n{'-' * len(head)}\n\n{paragraphs(rng, 2)}" for head in (sentence(rng, 2)[:-1], "Other")
+            f"{head}\n{'-' * len(head)}\n\n{paragraphs(rng, 2)}"
+            for head in (sentence(rng, 2)[:-1], "Other")
         )
     records = [{"id": n, "text": paragraphs(rng, 1), **about(rng)} for n in range(60)]
     for record in records[::7]:
@@ -91,7 +92,8 @@ def write_folder(folder: Path, seed: int = 7) -> Path:
     rows = csv.writer(table, lineterminator="\n")
     rows.writerow(["id", "text", "lang", "year"])
     rows.writerows(
-        [n, f"{sentence(rng, 8)}\n{sentence(rng, 3)}", rng.choice(["en", "de"]), 1990 + n] for n in range(40)
+        [n, f"{sentence(rng, 8)}\n{sentence(rng, 3)}", rng.choice(["en", "de"]), 1990 + n]
+        for n in range(40)
     )
     files["table.csv"] = table.getvalue()
     for n in range(7):
@@ -188,7 +190,9 @@ class Oracle:
 
     def having(self, term: str) -> set[int]:
         """The passages that have a term."""
-        return {id_ for (id_,) in self._fts.execute("SELECT rowid FROM f WHERE f MATCH ?", (f'"{term}"',))}
+        return {
+            id_ for (id_,) in self._fts.execute("SELECT rowid FROM f WHERE f MATCH ?", (f'"{term}"',))
+        }
 
     def count(self, term: str) -> int:
         return len(self.having(term))
@@ -217,7 +221,9 @@ class Oracle:
         scores = np.zeros(len(self.rows))
         if terms:
             match = " OR ".join(f'"{term}"' for term in terms)
-            for id_, score in self._fts.execute("SELECT rowid, -bm25(f) FROM f WHERE f MATCH ?", (match,)):
+            for id_, score in self._fts.execute(
+                "SELECT rowid, -bm25(f) FROM f WHERE f MATCH ?", (match,)
+            ):
                 scores[self.position[id_]] = score
         return scores
 
@@ -290,10 +296,18 @@ def assert_ranked(hits: Sequence[search.Hit], wanted: Wanted, *, ordered: bool =
     scores = np.array([score for score, _ in wanted])
     np.testing.assert_allclose([hit.score for hit in hits], scores, rtol=0, atol=SCORE)
     assert len({hit.passage_id for hit in hits}) == len(hits)
-    assert [hit.rank for hit in hits] == list(range(hits[0].rank, hits[0].rank + len(hits))) if hits else True
+    assert (
+        [hit.rank for hit in hits] == list(range(hits[0].rank, hits[0].rank + len(hits)))
+        if hits
+        else True
+    )
     for at, (hit, (_, row)) in enumerate(zip(hits, wanted, strict=True)):
         if hit.passage_id != row.id:  # another passage with the same score
-            assert np.sum(np.abs(scores - scores[at]) <= 2 * SCORE) > 1 or at == len(hits) - 1, (at, hit, row)
+            assert np.sum(np.abs(scores - scores[at]) <= 2 * SCORE) > 1 or at == len(hits) - 1, (
+                at,
+                hit,
+                row,
+            )
     if ordered:
         order = [(-hit.score, hit.passage_id) for hit in hits]
         assert order == sorted(order)

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import search
-from tests.contract.oracle import COPIED, NEW, QUERIES, SCORE, SINCE, TWICE, Oracle, assert_ranked, in_order
+from tests.contract.oracle import (
+    COPIED,
+    NEW,
+    QUERIES,
+    SCORE,
+    SINCE,
+    TWICE,
+    Oracle,
+    assert_ranked,
+    in_order,
+)
 
 ALL: dict[str, Any] = {"per_document": 0, "all_copies": True}
 
@@ -55,10 +65,14 @@ def test_why_not_knows_the_true_rank(index: search.Index, oracle: Oracle) -> Non
             assert why.passages == len(oracle.rows)
 
 
-def test_why_not_of_a_file_takes_its_best_passage(index: search.Index, oracle: Oracle, folder: Path) -> None:
+def test_why_not_of_a_file_takes_its_best_passage(
+    index: search.Index, oracle: Oracle, folder: Path
+) -> None:
     ranked = oracle.ranking(QUERIES[0])
     for name in ("md/m03.md", "txt/t05.txt", "table.csv"):
-        rank, row = next((n, row) for n, (_, row) in enumerate(ranked, 1) if row.path == str(folder / name))
+        rank, row = next(
+            (n, row) for n, (_, row) in enumerate(ranked, 1) if row.path == str(folder / name)
+        )
         for what in (folder / name, str(folder / name)):
             why = index.why_not(QUERIES[0], what, k=1)
             assert why.hit and (why.hit.rank, why.hit.passage_id) == (rank, row.id)
@@ -84,7 +98,9 @@ def test_why_not_names_the_cause(index: search.Index, oracle: Oracle, folder: Pa
     found = index.query(COPIED, k=1)[0].passage_id
     assert [cause(id_, query=COPIED, k=3) for id_ in copies if id_ != found] == ["copy"] * 6
     limited = oracle.selected(ranked, 60, per_document=1)
-    over = [row for score, row in ranked if score > limited[-1][0] + SCORE and (score, row) not in limited]
+    over = [
+        row for score, row in ranked if score > limited[-1][0] + SCORE and (score, row) not in limited
+    ]
     over = [row for row in over if not oracle.copied(row)]
     assert over and {cause(row.id, k=60, per_document=1) for row in over} == {"limit"}
     assert cause(folder / "nothing.md") == "not indexed"
@@ -154,7 +170,8 @@ def clusters(oracle: Oracle, threshold: float, rows: list[int]) -> set[frozenset
     while not np.array_equal(joined := np.array([groups[row].min() for row in near]), groups):
         groups = joined
     found = [
-        frozenset(oracle.rows[rows[i]].id for i in np.flatnonzero(groups == g)) for g in set(groups.tolist())
+        frozenset(oracle.rows[rows[i]].id for i in np.flatnonzero(groups == g))
+        for g in set(groups.tolist())
     ]
     return {one for one in found if len(one) > 1}
 
@@ -163,7 +180,9 @@ def clusters(oracle: Oracle, threshold: float, rows: list[int]) -> set[frozenset
 def test_duplicates_are_all_pairs_above_a_cosine(index: search.Index, oracle: Oracle, pairs: int) -> None:
     cosines = oracle.vectors @ oracle.vectors.T
     different = np.sort(np.unique(cosines[np.triu_indices(len(cosines), 1)].round(6)))[::-1]
-    gap = int(np.argmin(np.diff(different[pairs : pairs + 20]))) + pairs  # no pair is near to this threshold
+    gap = (
+        int(np.argmin(np.diff(different[pairs : pairs + 20]))) + pairs
+    )  # no pair is near to this threshold
     threshold = float((different[gap] + different[gap + 1]) / 2)
     every = list(range(len(oracle.rows)))
     some = [at for at in every if oracle.rows[at].kind in ("text", "csv")]

@@ -71,7 +71,9 @@ def test_lines_are_those_of_the_source(index: search.Index, oracle: Oracle) -> N
         if row.kind == "jsonl":
             assert hit.text in json.loads(lines[0])["text"]
         elif row.kind == "csv":
-            assert hit.text.split() == " ".join(lines).split(",", 1)[1].rsplit(",", 2)[0].strip('"').split()
+            assert (
+                hit.text.split() == " ".join(lines).split(",", 1)[1].rsplit(",", 2)[0].strip('"').split()
+            )
         else:
             assert hit.text.replace("\r\n", "\n") in "\n".join(lines)
             assert hit.text.splitlines()[0] in lines[0]
@@ -93,7 +95,10 @@ def test_metadata_comes_from_front_matter_and_fields(index: search.Index, folder
 def test_facets_count_documents(index: search.Index, oracle: Oracle) -> None:
     facets = {facet.field: facet for facet in index.facets()}
     documents = {row.document_id: row for row in oracle.rows}.values()
-    for field, value_of in (("kind", lambda row: row.kind), ("lang", lambda row: row.metadata.get("lang"))):
+    for field, value_of in (
+        ("kind", lambda row: row.kind),
+        ("lang", lambda row: row.metadata.get("lang")),
+    ):
         for value in facets[field].values:
             assert value.documents == sum(value_of(row) == value.value for row in documents)
             hits = index.query(

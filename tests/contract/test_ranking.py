@@ -69,7 +69,8 @@ def test_words_in_more_than_half_of_the_passages_count_only_alone_and_unknown_on
     alone = index.query("the", k=10_000, mode="lexical", **ALL)
     assert len(alone) == oracle.count("the")
     beside = {
-        hit.passage_id: hit.score for hit in index.query("the zebra lock", k=10_000, mode="lexical", **ALL)
+        hit.passage_id: hit.score
+        for hit in index.query("the zebra lock", k=10_000, mode="lexical", **ALL)
     }
     lock = {hit.passage_id: hit.score for hit in index.query("lock", k=10_000, mode="lexical", **ALL)}
     assert beside == pytest.approx(lock, abs=SCORE)
@@ -189,7 +190,9 @@ def test_words_that_are_left_out_add_nothing(index: search.Index, oracle: Oracle
         index.query(query, without=["zebra"])
 
 
-def test_a_query_of_several_parts_is_the_sum_of_their_embeddings(index: search.Index, oracle: Oracle) -> None:
+def test_a_query_of_several_parts_is_the_sum_of_their_embeddings(
+    index: search.Index, oracle: Oracle
+) -> None:
     a, b = oracle.rows[5], oracle.rows[60]
     texts = [("water sound", 1.0), ("open the door", 0.5)]
     for question, examples in (
@@ -215,7 +218,10 @@ def test_a_late_rerank_adds_the_best_match_of_each_token(index: search.Index, or
     spans = {token.word: (token.start, token.end) for token in asked.tokens if token.word is not None}
     for token in asked.tokens:
         if token.word is not None:
-            spans[token.word] = (min(spans[token.word][0], token.start), max(spans[token.word][1], token.end))
+            spans[token.word] = (
+                min(spans[token.word][0], token.start),
+                max(spans[token.word][1], token.end),
+            )
     word = {i: query[slice(*spans[asked.tokens[i].word])] for i in kept}
     weights = np.array([max(0.05, oracle.idf(word[i])) for i in kept])
     vectors = unit(asked.vectors[kept])
@@ -264,7 +270,9 @@ def test_several_indexes_are_ranked_as_one(
         scores = sorted((hit.score for hit in each), reverse=True)
         hits = both.query(query, k=10_000, mode=mode, **ALL)
         assert [hit.score for hit in hits] == pytest.approx(scores, abs=SCORE)
-        assert len({(hit.path, hit.start) for hit in hits}) >= len({(hit.path, hit.start) for hit in each})
+        assert len({(hit.path, hit.start) for hit in hits}) >= len(
+            {(hit.path, hit.start) for hit in each}
+        )
 
 
 @pytest.mark.parametrize(

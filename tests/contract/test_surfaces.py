@@ -113,13 +113,17 @@ def test_an_explanation_is_the_same_by_all(index: search.Index, run: Run, api: A
     for mode in ("hybrid", "dense", "lexical"):
         hit = index.query(QUERY, 3, mode=mode)[1]
         why = index.explain(QUERY, hit)
-        typed = json.loads(run("explain", QUERY, "2", "-i", "contract", "--json", "-m", mode, "-k", "3")[1])
+        typed = json.loads(
+            run("explain", QUERY, "2", "-i", "contract", "--json", "-m", mode, "-k", "3")[1]
+        )
         asked = api("explain", q=QUERY, passage=hit.passage_id, mode=mode)
         for said in (typed, asked):
             assert said["score"] == pytest.approx(hit.score, abs=SCORE)
             assert said["cosine"] == pytest.approx(why.cosine, abs=SCORE)
             assert abs(said["residual"]) < SCORE
-            assert [token["text"] for token in said["passage_tokens"]] == [t.text for t in why.passage_tokens]
+            assert [token["text"] for token in said["passage_tokens"]] == [
+                t.text for t in why.passage_tokens
+            ]
             for name in ("contributions", "similarity"):
                 assert said[name] == [pytest.approx(row, abs=1e-5) for row in getattr(why, name).tolist()]
             terms = {term["term"]: term["contribution"] for term in said["terms"]}
@@ -170,7 +174,9 @@ def test_why_not_is_the_same_by_all(
         assert told["score"] == pytest.approx(why.hit.score, abs=6e-5)
 
 
-def test_similar_passages_and_duplicates_are_the_same_by_all(index: search.Index, run: Run, api: Api) -> None:
+def test_similar_passages_and_duplicates_are_the_same_by_all(
+    index: search.Index, run: Run, api: Api
+) -> None:
     for options in (
         {"k": 4},
         {"where": "kind=jsonl", "offset": 2},
@@ -208,9 +214,13 @@ def test_status_counts_the_same_by_all(
     assert json.loads(run("check", "-i", "contract", "--json")[1])["ok"] is True
 
 
-def test_similarities_are_the_same_by_all(index: search.Index, run: Run, api: Api, tiny_model: Path) -> None:
+def test_similarities_are_the_same_by_all(
+    index: search.Index, run: Run, api: Api, tiny_model: Path
+) -> None:
     texts = ["a key", "the door of the water", "Open the lock!"]
-    wanted = [pytest.approx(row, abs=SCORE) for row in search.similarity(texts, model=index.encoder).tolist()]
+    wanted = [
+        pytest.approx(row, abs=SCORE) for row in search.similarity(texts, model=index.encoder).tolist()
+    ]
     assert json.loads(run("similarity", *texts, "--model", tiny_model, "--json")[1])["cosines"] == wanted
     assert api("similarity", text=texts)["cosines"] == wanted
 

@@ -52,7 +52,9 @@ def edited(rng: random.Random, folder: Path, step: int) -> None:
         ["add", "add", "edit", "append", "delete", "rename", "copy", "swap", "touch", "records"]
     ):
         case "add":
-            write(folder / f"new/n{step}.md", f"# {rng.choice(['Keys', 'Doors'])}\n\n{paragraphs(rng, 2)}\n")
+            write(
+                folder / f"new/n{step}.md", f"# {rng.choice(['Keys', 'Doors'])}\n\n{paragraphs(rng, 2)}\n"
+            )
         case "edit":
             write(file, paragraphs(rng, rng.randint(1, 4)) + "\n")
         case "append":
@@ -71,7 +73,8 @@ def edited(rng: random.Random, folder: Path, step: int) -> None:
             file.touch()
         case "records":
             write(
-                folder / "r.csv", "id,text\n" + "".join(f"{n},{paragraphs(rng, 1)[:30]}\n" for n in range(5))
+                folder / "r.csv",
+                "id,text\n" + "".join(f"{n},{paragraphs(rng, 1)[:30]}\n" for n in range(5)),
             )
 
 
@@ -293,7 +296,9 @@ os._exit(0)
 """
 
 
-def child(notes: Path, place: Path, model: Path, how: str, amount: float) -> subprocess.CompletedProcess[str]:
+def child(
+    notes: Path, place: Path, model: Path, how: str, amount: float
+) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-c", CHILD, *map(str, (notes, place, model, how, amount))]
     return subprocess.run(line, capture_output=True, text=True, timeout=120)
 
@@ -332,7 +337,9 @@ def test_a_killed_run_leaves_the_index_before_or_after(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
-def test_a_full_disk_leaves_the_old_index(build: Any, notes: Path, tmp_path: Path, tiny_model: Path) -> None:
+def test_a_full_disk_leaves_the_old_index(
+    build: Any, notes: Path, tmp_path: Path, tiny_model: Path
+) -> None:
     rng, place = random.Random(5), tmp_path / "index"
     index = build()
     before = Answers(index, ASKED)

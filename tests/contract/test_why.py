@@ -15,7 +15,11 @@ from tests.contract.oracle import COPIED, QUERIES, SCORE, Oracle, without_spans
 
 LAYERS = (0, 1, 2, 3)
 POOLINGS = ("mean", "max", "cls", "pooler", "mean_sqrt_len")
-TEXTS = ("Open the door of the other side.", "a key", "Rotate the token, and the index of the folder turns!")
+TEXTS = (
+    "Open the door of the other side.",
+    "a key",
+    "Rotate the token, and the index of the folder turns!",
+)
 
 
 @cache
@@ -30,8 +34,12 @@ def states(folder: Path, tokens: Sequence[search.Token]) -> tuple[list[Any], Any
     import torch
 
     with torch.no_grad():
-        out = _model(str(folder))(torch.tensor([[token.id for token in tokens]]), output_hidden_states=True)
-    return [layer[0].double().numpy() for layer in out.hidden_states], out.pooler_output[0].double().numpy()
+        out = _model(str(folder))(
+            torch.tensor([[token.id for token in tokens]]), output_hidden_states=True
+        )
+    return [layer[0].double().numpy() for layer in out.hidden_states], out.pooler_output[
+        0
+    ].double().numpy()
 
 
 def pooled(folder: Path, tokens: Sequence[search.Token], pooling: str) -> Any:
@@ -87,7 +95,9 @@ def test_addends_sum_to_the_score(whys: Whys) -> None:
         assert why.contributions.sum() == pytest.approx(why.cosine, abs=SCORE)
         words = sum(term.contribution for term in why.terms)
         assert words == pytest.approx(hit.addends.get("words", 0.0), abs=1e-9)
-        assert weight * why.contributions.sum() + words + why.residual == pytest.approx(why.score, abs=1e-12)
+        assert weight * why.contributions.sum() + words + why.residual == pytest.approx(
+            why.score, abs=1e-12
+        )
         assert abs(why.residual) < SCORE
         assert sum(share.contribution for share in why.shares()) == pytest.approx(why.score, abs=SCORE)
         assert why.recomputed == pytest.approx(why.score, abs=SCORE)
@@ -153,7 +163,9 @@ def test_words_are_merged_from_tokens(whys: Whys) -> None:
         for i, query in enumerate(words.query):
             for j, passage in enumerate(words.passage):
                 cells = np.s_[query.tokens[0] : query.tokens[1], passage.tokens[0] : passage.tokens[1]]
-                assert words.contributions[i, j] == pytest.approx(why.contributions[cells].sum(), abs=1e-9)
+                assert words.contributions[i, j] == pytest.approx(
+                    why.contributions[cells].sum(), abs=1e-9
+                )
                 assert words.similarity[i, j] == pytest.approx(why.similarity[cells].max(), abs=1e-6)
         assert [word.text for word in words.query if word.kind == "word"] == why.query.split()
 
@@ -163,7 +175,9 @@ def test_alignment_pairs_words_one_to_one(whys: Whys, tiny: search.Encoder) -> N
         words = why.words()
         pairs = why.alignment()
         for side in ("query", "passage"):
-            assert len({(getattr(pair, side).start, getattr(pair, side).end) for pair in pairs}) == len(pairs)
+            assert len({(getattr(pair, side).start, getattr(pair, side).end) for pair in pairs}) == len(
+                pairs
+            )
         for pair in pairs:
             at = words.query.index(pair.query), words.passage.index(pair.passage)
             assert pair.similarity == pytest.approx(words.similarity[at], abs=1e-6)
@@ -218,7 +232,9 @@ def test_a_late_rerank_is_explained_token_by_token(index: search.Index) -> None:
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=SCORE)
 
 
-def test_any_passage_can_be_explained_and_is_what_it_is_as_a_hit(index: search.Index, oracle: Oracle) -> None:
+def test_any_passage_can_be_explained_and_is_what_it_is_as_a_hit(
+    index: search.Index, oracle: Oracle
+) -> None:
     ranked = {row.id: score for score, row in oracle.ranking(QUERIES[0], weight=0.4)}
     for row in oracle.rows[::60]:
         why = index.explain(QUERIES[0], row.id, weight=0.4)
@@ -229,7 +245,9 @@ def test_any_passage_can_be_explained_and_is_what_it_is_as_a_hit(index: search.I
         index.explain(QUERIES[0], 10**9)
 
 
-def test_phrases_words_left_out_and_several_parts_are_explained(index: search.Index, oracle: Oracle) -> None:
+def test_phrases_words_left_out_and_several_parts_are_explained(
+    index: search.Index, oracle: Oracle
+) -> None:
     query = f'"rotate the token" {COPIED.split()[-1].strip(".")}'
     hit = index.query(query, k=1, phrases=True)[0]
     why = index.explain(query, hit)
@@ -248,13 +266,17 @@ def test_phrases_words_left_out_and_several_parts_are_explained(index: search.In
 def test_embeddings_are_pooled_as_they_are_called(tiny_model: Path, pooling: str) -> None:
     encoder = search.Encoder(str(tiny_model), pooling=pooling)
     seen = search.bert.inspect(TEXTS[0], model=str(tiny_model))
-    assert [token.id for token in seen.tokens] == [token.id for token in encoder.tokens(TEXTS[:1])[0].tokens]
+    assert [token.id for token in seen.tokens] == [
+        token.id for token in encoder.tokens(TEXTS[:1])[0].tokens
+    ]
     wanted = [pooled(tiny_model, one.tokens, pooling) for one in encoder.tokens(TEXTS)]
     embeddings = encoder.encode(TEXTS)
     assert embeddings.dtype == np.float32
     np.testing.assert_allclose(embeddings, unit(np.array(wanted)), atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1, atol=1e-6)
-    np.testing.assert_allclose(search.similarity(TEXTS, model=encoder), embeddings @ embeddings.T, atol=1e-6)
+    np.testing.assert_allclose(
+        search.similarity(TEXTS, model=encoder), embeddings @ embeddings.T, atol=1e-6
+    )
     np.testing.assert_allclose(
         search.similarity(TEXTS[:1], TEXTS, model=encoder), embeddings[:1] @ embeddings.T, atol=1e-6
     )

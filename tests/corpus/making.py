@@ -89,9 +89,7 @@ def _assembled(objects: Mapping[int, bytes], extra: str) -> bytes:
     start = len(out)
     out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
     out += b"".join(f"{places[number]:010} 00000 n \n".encode() for number in sorted(objects))
-    out += (
-        f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R {extra} >>\nstartxref\n{start}\n%%EOF\n".encode()
-    )
+    out += f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R {extra} >>\nstartxref\n{start}\n%%EOF\n".encode()
     return bytes(out)
 
 

@@ -81,7 +81,9 @@ code = 1
 def test_passages_of_a_guide_worked_by_hand(tmp_path: Path) -> None:
     document = parsed(tmp_path, "guide.md", MARKDOWN)
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=60).cut(document)
-    assert [(p.heading, p.context, p.text.split("\n")[0], p.line_start, p.line_end) for p in passages] == [
+    assert [
+        (p.heading, p.context, p.text.split("\n")[0], p.line_start, p.line_end) for p in passages
+    ] == [
         ("Guide", "", "# Guide", 1, 3),
         ("Guide > Keys \u00b7 Doors", "Guide", "## Keys", 5, 18),
     ]
@@ -89,7 +91,9 @@ def test_passages_of_a_guide_worked_by_hand(tmp_path: Path) -> None:
         "Keys Rotation Rotate the keys. Then lock the door. one item another item code = 1 Doors".split()
     )
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=50).cut(document)
-    assert [(p.heading, p.context, p.text.split("\n")[0], p.line_start, p.line_end) for p in passages] == [
+    assert [
+        (p.heading, p.context, p.text.split("\n")[0], p.line_start, p.line_end) for p in passages
+    ] == [
         ("Guide", "", "# Guide", 1, 3),
         ("Guide > Keys > Rotation", "Guide", "## Keys", 5, 9),
         # What holds nothing but a heading goes to the end of what stands before it.
@@ -150,7 +154,8 @@ def test_a_passage_has_a_letter_or_digit_if_its_section_has(tmp_path: Path) -> N
 
 
 TEXTS = st.text(
-    st.sampled_from("abz  .,#=-\n\r\t\x1f\x85\u00a0\u2028\u200bé\u0301漢ﷺ👩\u200d👧🏽שלוםا🇩🇪"), max_size=160
+    st.sampled_from("abz  .,#=-\n\r\t\x1f\x85\u00a0\u2028\u200bé\u0301漢ﷺ👩\u200d👧🏽שלוםا🇩🇪"),
+    max_size=160,
 )
 
 
@@ -205,7 +210,8 @@ d
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 40)), min_size=1, max_size=12), st.integers(8, 60)
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 40)), min_size=1, max_size=12),
+    st.integers(8, 60),
 )
 @settings(max_examples=100, deadline=None)
 def test_a_joined_passage_says_what_it_stands_under(sections: list[tuple[int, int]], size: int) -> None:
@@ -350,7 +356,9 @@ def test_real_documents_with_the_real_tokenizer() -> None:
         passages = cutter.cut(document)
         check(document, passages, tokenizer, 256)
         document, _ = as_read(document)
-        assert words_of(passages) == solid("".join(document.text[s.start : s.end] for s in document.sections))
+        assert words_of(passages) == solid(
+            "".join(document.text[s.start : s.end] for s in document.sections)
+        )
 
 
 def parsed_at(path: Path) -> Document:

@@ -55,7 +55,9 @@ def test_what_is_shown_and_on_which_line(tmp_path: Path, line_end: str) -> None:
 
 @given(
     st.lists(
-        st.sampled_from(["<p>", "</p>", "<pre>", "</pre>", "<b>", "</b>", "\n", " ", "<br>", "&lt;", "<td>"])
+        st.sampled_from(
+            ["<p>", "</p>", "<pre>", "</pre>", "<b>", "</b>", "\n", " ", "<br>", "&lt;", "<td>"]
+        )
     )
 )
 def test_lines_of_words_amid_any_markup(parts: list[str]) -> None:
@@ -87,14 +89,18 @@ def test_nesting_without_limit(tmp_path: Path, tag: str) -> None:
 
 
 def test_instructions_for_programs_are_no_text(tmp_path: Path) -> None:
-    page = '<?xml version="1.0"\nencoding="utf-8"?>\n<!DOCTYPE html>\n<p>One<?php echo 1 ?></p>\n<p>Two</p>'
+    page = (
+        '<?xml version="1.0"\nencoding="utf-8"?>\n<!DOCTYPE html>\n<p>One<?php echo 1 ?></p>\n<p>Two</p>'
+    )
     document = parsed(tmp_path, "a.xhtml", page)
     assert document.text == "One\n\nTwo"
     assert document.lines.span(0, 3) == (4, 4)
     assert document.lines.span(5, 8) == (5, 5)
 
 
-MENU = "".join(f"<li><a href={n}.html>{word} page of this site</a></li>" for n, word in enumerate("abcdef"))
+MENU = "".join(
+    f"<li><a href={n}.html>{word} page of this site</a></li>" for n, word in enumerate("abcdef")
+)
 SURROUNDINGS = [
     "<nav><h2>Menu</h2><ul>{}</ul></nav>",
     "<header><p>{}</header>",
@@ -105,7 +111,9 @@ SURROUNDINGS = [
 
 @pytest.mark.parametrize("around", SURROUNDINGS)
 def test_what_surrounds_the_text_is_set_apart(tmp_path: Path, around: str) -> None:
-    page = f"<p>one</p>{around.format(MENU)}<main><p>two <a>three</a></p><ul><li>x<li><a>y</a></ul></main>"
+    page = (
+        f"<p>one</p>{around.format(MENU)}<main><p>two <a>three</a></p><ul><li>x<li><a>y</a></ul></main>"
+    )
     document = parsed(tmp_path, "a.html", page)
     part = document.text[slice(*document.apart)]
     assert part.split() == parsed(tmp_path, "b.html", around.format(MENU)).text.split()

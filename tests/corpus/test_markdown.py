@@ -61,7 +61,11 @@ def test_headings_front_matter_and_lines(tmp_path: Path, line_end: str) -> None:
     source = GUIDE.replace("\n", line_end)
     document = parsed(tmp_path, "guide.md", source)
     assert (document.kind, document.title, document.text) == ("markdown", "The: guide", source)
-    assert document.metadata == {"title": "The: guide", "date": "2024-01-02", "tags": ["a", "b", "hashtag"]}
+    assert document.metadata == {
+        "title": "The: guide",
+        "date": "2024-01-02",
+        "tags": ["a", "b", "hashtag"],
+    }
     assert [section.trail for section in document.sections] == TRAILS
     starts = [document.lines.span(section.start, section.start + 1)[0] for section in document.sections]
     assert starts == [6, 8, 10, 23, 25, 32]
@@ -160,12 +164,18 @@ CELLS = [
 
 
 def notebook(**parts: Any) -> bytes:
-    return json.dumps({"nbformat": 4, "metadata": {"language_info": {"name": "python"}}, **parts}).encode()
+    return json.dumps(
+        {"nbformat": 4, "metadata": {"language_info": {"name": "python"}}, **parts}
+    ).encode()
 
 
 def test_cells_are_pages_and_their_headings_sections(document: Callable[[str, bytes], Document]) -> None:
     found = document("a.ipynb", notebook(cells=CELLS))
-    assert (found.kind, found.title, found.metadata) == ("notebook", "A first look", {"language": "python"})
+    assert (found.kind, found.title, found.metadata) == (
+        "notebook",
+        "A first look",
+        {"language": "python"},
+    )
     assert outline(found) == [
         (("A first look",), "A first look\n\nAt data, p.\n\n"),
         (
@@ -174,7 +184,13 @@ def test_cells_are_pages_and_their_headings_sections(document: Callable[[str, by
         ),
         (("A first look", "Last"), "Last"),
     ]
-    assert [found.text[start : start + 4] for start in found.pages] == ["A fi", "x = ", "x = ", "Last", ""]
+    assert [found.text[start : start + 4] for start in found.pages] == [
+        "A fi",
+        "x = ",
+        "x = ",
+        "Last",
+        "",
+    ]
 
 
 @pytest.mark.parametrize("raw", [b"no JSON", b"[" * 100_000, b"[]", notebook(), notebook(cells=[1])])

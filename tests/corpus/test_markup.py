@@ -128,7 +128,9 @@ def test_a_long_text_takes_no_long_time(kind: str) -> None:
 @pytest.mark.parametrize(
     "path", sorted(Path("corpora/handbook").glob("*.md"))[::18], ids=lambda path: path.stem
 )
-def test_all_that_markdown_renders_is_shown(path: Path, document: Callable[[str, bytes], Document]) -> None:
+def test_all_that_markdown_renders_is_shown(
+    path: Path, document: Callable[[str, bytes], Document]
+) -> None:
     """In the same order; and none of the marks of links, tables and headings is left."""
     found = document("a.md", path.read_bytes())
     source = found.text[found.sections[0].start :]

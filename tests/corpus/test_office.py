@@ -155,7 +155,9 @@ def test_sheets_rows_and_values(document: Read) -> None:
 
 def test_a_formula_shows_its_last_result(document: Read) -> None:
     row = '<row r="1"><c r="A1"><f>1+1</f><v>2</v></c><c r="B1" t="e"><f>1/0</f><v>#DIV/0!</v></c></row>'
-    raw = replaced(xlsx(people), {SHEET: lambda text: text.replace("<sheetData>", f"<sheetData>{row}", 1)})
+    raw = replaced(
+        xlsx(people), {SHEET: lambda text: text.replace("<sheetData>", f"<sheetData>{row}", 1)}
+    )
     assert document("a.xlsx", raw).text.startswith("2\t#DIV/0!\n")
 
 
@@ -216,7 +218,11 @@ def test_what_cannot_be_read(failure: Read, document: Read, kind: str) -> None:
     assert {reason: failure(name, raw).reason for reason, raw in reasons.items()} == {
         reason: reason for reason in reasons
     }
-    for raw in (b"no zip", zipped({"../../evil.txt": "text"}), zipped(dict.fromkeys(map(str, range(3)), ""))):
+    for raw in (
+        b"no zip",
+        zipped({"../../evil.txt": "text"}),
+        zipped(dict.fromkeys(map(str, range(3)), "")),
+    ):
         assert failure(name, raw).reason == "damaged"
     assert failure(name, OLE + "EncryptedPackage".encode("utf-16-le")).reason == "encrypted"
     assert failure(name, OLE).reason == "damaged"
@@ -229,7 +235,9 @@ def test_no_text(failure: Read) -> None:
     assert failure("a.epub", epub({"cover.xhtml": CHAPTERS["cover.xhtml"]})).reason == "no text"
 
 
-ENTITIES = '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "' + "&a;" * 100 + '"><!ENTITY c "' + "&b;" * 100 + '">'
+ENTITIES = (
+    '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "' + "&a;" * 100 + '"><!ENTITY c "' + "&b;" * 100 + '">'
+)
 BOMB = ENTITIES + '<!ENTITY d "' + "&c;" * 100 + '"><!ENTITY e "' + "&d;" * 100 + '">]>'
 
 

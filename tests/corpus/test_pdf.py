@@ -109,7 +109,9 @@ def test_scans(tmp_path: Path, failure: Callable[[str, bytes], ReadError]) -> No
     assert (error.reason, error.detail[:6]) == ("no text", "a scan")
     found = items(tmp_path, "a.pdf", pdf([["Text."], [], []], pictures=[1]))
     assert found[1:] == [
-        Skipped("a.pdf", "no text", "damaged, or pictures, which need OCR: 1 of 3 pages, the first is page 2")
+        Skipped(
+            "a.pdf", "no text", "damaged, or pictures, which need OCR: 1 of 3 pages, the first is page 2"
+        )
     ]
 
 

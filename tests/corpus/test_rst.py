@@ -114,5 +114,8 @@ def test_all_peps() -> None:
             assert document.title.startswith(f"PEP {int(file.path[4:8])}: ")
         if file.path == "pep-0572.rst":
             assert document.title == "PEP 572: Assignment Expressions"
-            assert document.lines.span(document.sections[1].start, document.sections[1].start + 1) == (14, 14)
+            assert document.lines.span(document.sections[1].start, document.sections[1].start + 1) == (
+                14,
+                14,
+            )
             assert ("Rationale", "The importance of real code") in [s.trail for s in document.sections]

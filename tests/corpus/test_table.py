@@ -68,7 +68,9 @@ def test_the_title_column_is_found_or_named() -> None:
 
 @pytest.mark.parametrize("option", ["text_field", "title_field"])
 def test_a_column_that_is_not_there(option: str) -> None:
-    with pytest.raises(ReadError, match=rf"no such column \({option} 'nope' is not one of 'id', 'text'\)"):
+    with pytest.raises(
+        ReadError, match=rf"no such column \({option} 'nope' is not one of 'id', 'text'\)"
+    ):
         rows("id,text\n1,x\n", **{option: "nope"})
 
 
@@ -105,7 +107,13 @@ def test_a_quote_that_is_never_closed_takes_in_the_rest() -> None:
 def test_odd_headers_and_widths() -> None:
     (document,) = rows("a,a,,text\n1,2,3,x,5,6\n")
     assert isinstance(document, Document)
-    assert document.metadata == {"a": "1", "a (2)": "2", "column 3": "3", "column 5": "5", "column 6": "6"}
+    assert document.metadata == {
+        "a": "1",
+        "a (2)": "2",
+        "column 3": "3",
+        "column 5": "5",
+        "column 6": "6",
+    }
 
 
 def test_a_file_without_any_text(tmp_path: Path) -> None:

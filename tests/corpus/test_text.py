@@ -70,7 +70,9 @@ def test_levels_close_what_is_not_above_them() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 99), st.integers(1, 6)), max_size=12, unique_by=lambda item: item[0])
+    st.lists(
+        st.tuples(st.integers(0, 99), st.integers(1, 6)), max_size=12, unique_by=lambda item: item[0]
+    )
 )
 def test_sections_cover_everything_once(items: list[tuple[int, int]]) -> None:
     found = sections([Heading(start, level, f"h{start}") for start, level in sorted(items)], 0, 100)
@@ -134,7 +136,9 @@ def test_unicode_with_and_without_mark(mark: bytes, encoding: str) -> None:
     assert decode("a", mark + PROSE.encode(encoding)) == PROSE
 
 
-@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(lambda text: text.strip()))
+@given(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(lambda text: text.strip())
+)
 def test_utf8_is_read_as_it_was_written(text: str) -> None:
     raw = text.encode()
     if not raw.startswith(codecs.BOM_UTF8) and text.replace("\ufeff", "").strip():
@@ -202,9 +206,7 @@ def test_private_keys(first_line: bytes) -> None:
 
 
 # The folder's name is the encoding; Python has no codec for EUC-TW, and one "ascii" file holds a NUL.
-LANGUAGES = (
-    "croatian czech hungarian polish slovak slovene bulgarian russian arabic greek turkish romanian hebrew"
-)
+LANGUAGES = "croatian czech hungarian polish slovak slovene bulgarian russian arabic greek turkish romanian hebrew"
 PYTHON_NAMES = {"MacRoman": "mac_roman", "MacCyrillic": "mac_cyrillic"}
 
 

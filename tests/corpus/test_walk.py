@@ -31,7 +31,15 @@ def verdicts(root: Path, **options: object) -> dict[str, str]:
 
 def test_order_is_by_name_bytes_with_folders_in_their_place(tree: Tree) -> None:
     root = tree(
-        {"b/z.txt": "", "b/a.txt": "", "b.txt": "", "B.txt": "", "é.txt": "", "a/x/1.txt": "", "c.txt": ""}
+        {
+            "b/z.txt": "",
+            "b/a.txt": "",
+            "b.txt": "",
+            "B.txt": "",
+            "é.txt": "",
+            "a/x/1.txt": "",
+            "c.txt": "",
+        }
     )
     found = [item.path for item in walk(root)]
     assert found == ["B.txt", "a/x/1.txt", "b/a.txt", "b/z.txt", "b.txt", "c.txt", "é.txt"]

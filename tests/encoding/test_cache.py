@@ -27,7 +27,9 @@ def listed(run: Run) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def whole(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Fingerprint, np.ndarray]:
+def whole(
+    tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Fingerprint, np.ndarray]:
     """A cache with a converted and compiled model, how it encodes, and what."""
     place = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
@@ -123,7 +125,10 @@ def test_what_was_compiled_is_compiled_again(
 
 @pytest.mark.parametrize("failures", [1, 9])
 def test_a_sound_entry_stays_whatever_openvino_says(
-    whole: tuple[Path, Fingerprint, np.ndarray], entry: Path, monkeypatch: pytest.MonkeyPatch, failures: int
+    whole: tuple[Path, Fingerprint, np.ndarray],
+    entry: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failures: int,
 ) -> None:
     """As where another process removes what OpenVINO reads. Nothing is remembered of it."""
     import openvino
@@ -203,8 +208,9 @@ def test_seewhy_models_lists_and_removes_damaged_ones(run: Run, entry: Path) -> 
     cut("encoder.bin", 7)(entry)
     code, out, err = run("lab", "models")
     assert (code, err) == (0, "")
-    assert "Not used: encoder.bin is not what was written; it is made again when it is needed" in " ".join(
-        out.split()
+    assert (
+        "Not used: encoder.bin is not what was written; it is made again when it is needed"
+        in " ".join(out.split())
     )
     assert run("lab", "models", "--remove", entry.name)[0] == 0
     assert not entry.exists()

@@ -84,7 +84,9 @@ def test_real_model_is_the_same_with_both_engines(real: Encoder) -> None:
 
 
 def test_unknown_engine() -> None:
-    with pytest.raises(InputError, match="engine 'onnx' is not known. Choose one of: auto, openvino, torch"):
+    with pytest.raises(
+        InputError, match="engine 'onnx' is not known. Choose one of: auto, openvino, torch"
+    ):
         Encoder(offline=True, engine="onnx")
 
 

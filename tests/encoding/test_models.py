@@ -74,10 +74,15 @@ def test_damaged_configuration(tmp_path: Path) -> None:
 def test_unsupported_module_and_pooling(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     config = folder / "1_Pooling" / "config.json"
-    config.write_text(json.dumps({"embedding_dimension": 32, "pooling_mode": ["median"]}), encoding="utf-8")
+    config.write_text(
+        json.dumps({"embedding_dimension": 32, "pooling_mode": ["median"]}), encoding="utf-8"
+    )
     with pytest.raises(ModelError, match=r"cannot be loaded: Invalid pooling mode: 'median'"):
         Encoder(str(folder))
-    newer = {"embedding_dimension": 32, "pooling_mode": "mean_sqrt_len_tokens"}  # the newer way to write it
+    newer = {
+        "embedding_dimension": 32,
+        "pooling_mode": "mean_sqrt_len_tokens",
+    }  # the newer way to write it
     config.write_text(json.dumps(newer), encoding="utf-8")
     assert Encoder(str(folder)).pooling == "mean_sqrt_len"
     modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
@@ -94,11 +99,15 @@ def test_incomplete_weights(tmp_path: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     del weights["encoder.layer.1.output.dense.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match="incomplete: no weights for encoder.layer.1.output.dense.weight"):
+    with pytest.raises(
+        ModelError, match="incomplete: no weights for encoder.layer.1.output.dense.weight"
+    ):
         Encoder(str(folder)).encode(["water"])
 
 
-def test_fingerprint_follows_weights_not_names(tiny_model: Path, other_model: Path, tmp_path: Path) -> None:
+def test_fingerprint_follows_weights_not_names(
+    tiny_model: Path, other_model: Path, tmp_path: Path
+) -> None:
     mine = Encoder(str(tiny_model)).fingerprint
     copy = Path(shutil.copytree(tiny_model, tmp_path / "copy"))
     mine.require_equal(Encoder(str(copy)).fingerprint)
@@ -180,7 +189,9 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("file", "text"), [(file, text) for file, texts in FILES.items() for text in texts])
+@pytest.mark.parametrize(
+    ("file", "text"), [(file, text) for file, texts in FILES.items() for text in texts]
+)
 def test_a_damaged_file_of_a_model_is_one_plain_error(tmp_path: Path, file: str, text: str) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / file).write_text(text, encoding="utf-8")

@@ -37,7 +37,12 @@ def multilingual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = dict(
         zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), special, strict=True)
     )
-    config = {"tokenizer_class": "PreTrainedTokenizerFast", "cls_token": "<s>", "sep_token": "</s>", **names}
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "cls_token": "<s>",
+        "sep_token": "</s>",
+        **names,
+    }
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     return folder
 
@@ -46,7 +51,9 @@ def test_embeddings_are_those_of_sentence_transformers(multilingual: Path) -> No
     from sentence_transformers import SentenceTransformer
 
     texts = list(TEXTS.values())
-    expected = SentenceTransformer(str(multilingual), device="cpu").encode(texts, normalize_embeddings=True)
+    expected = SentenceTransformer(str(multilingual), device="cpu").encode(
+        texts, normalize_embeddings=True
+    )
     np.testing.assert_allclose(Encoder(str(multilingual)).encode(texts), expected, atol=1e-5)
 
 

@@ -31,7 +31,9 @@ def states(encoder: Encoder, text: str) -> list[np.ndarray]:
     model = AutoModel.from_pretrained(encoder.files.folder).eval()
     ids = torch.tensor([[token.id for token in encoder.tokens([text])[0].tokens]])
     with torch.no_grad():
-        return [layer[0].numpy() for layer in model(input_ids=ids, output_hidden_states=True).hidden_states]
+        return [
+            layer[0].numpy() for layer in model(input_ids=ids, output_hidden_states=True).hidden_states
+        ]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,9 @@ def save_dense(folder: Path, activation: str) -> Path:
 
     base = SentenceTransformer(str(save_tiny_bert(folder / "base")), device="cpu")
     torch.manual_seed(1)
-    function = {"Identity": torch.nn.Identity(), "Tanh": torch.nn.Tanh(), "GELU": torch.nn.GELU()}[activation]
+    function = {"Identity": torch.nn.Identity(), "Tanh": torch.nn.Tanh(), "GELU": torch.nn.GELU()}[
+        activation
+    ]
     dense = Dense(in_features=32, out_features=7, activation_function=function)
     SentenceTransformer(modules=[base[0], base[1], dense, base[2]]).save(str(folder / "model"))
     return folder / "model"
@@ -110,7 +114,9 @@ def test_an_activation_that_sentence_transformers_does_not_trust(tmp_path: Path)
     folder = save_dense(tmp_path, "Identity")
     (config,) = folder.glob("*_Dense/config.json")
     config.write_text(
-        config.read_text(encoding="utf-8").replace("torch.nn.modules.linear.Identity", "my.own.Identities"),
+        config.read_text(encoding="utf-8").replace(
+            "torch.nn.modules.linear.Identity", "my.own.Identities"
+        ),
         encoding="utf-8",
     )
     with pytest.raises(ModelError, match=r"Dense module with my\.own\.Identities"):
@@ -163,7 +169,9 @@ def test_what_only_sentence_transformers_can_do_runs_in_pytorch(tmp_path: Path, 
     why = search.explain(TEXTS[0], TEXTS[1], model=encoder)
     assert why.steps > 0
     assert abs(why.residual) < 0.02
-    with pytest.raises(InputError, match=f"has {re.escape(which)}, so it can pool only as it was made to"):
+    with pytest.raises(
+        InputError, match=f"has {re.escape(which)}, so it can pool only as it was made to"
+    ):
         Encoder(str(folder), pooling="max")
     with pytest.raises(ModelError, match="the engine 'openvino' cannot run"):
         Encoder(str(folder), engine="openvino").encode(TEXTS)
@@ -222,7 +230,9 @@ def test_a_model_with_a_vocabulary_only(tmp_path: Path) -> None:
     entries = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     (folder / "tokenizer.json").unlink()
     (folder / "vocab.txt").write_text("\n".join(entries), encoding="utf-8")
-    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}', encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(
+        '{"tokenizer_class": "BertTokenizer"}', encoding="utf-8"
+    )
     reference = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
     encoder = Encoder(str(folder))
     np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)

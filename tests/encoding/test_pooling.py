@@ -42,7 +42,9 @@ def test_real_model_equals_sentence_transformers(real: Encoder) -> None:
     np.testing.assert_allclose(real.encode(texts), reference(real.files.folder, texts), atol=1e-5)
 
 
-def test_too_long_a_text_is_an_error_and_cut_as_sentence_transformers_cuts_when_asked(real: Encoder) -> None:
+def test_too_long_a_text_is_an_error_and_cut_as_sentence_transformers_cuts_when_asked(
+    real: Encoder,
+) -> None:
     texts = ["short", "long words " * 300]
     with pytest.raises(
         InputError, match=r"text number 2 has 602 tokens and the model reads 256.*truncate=True"

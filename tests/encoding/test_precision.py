@@ -53,9 +53,13 @@ def test_pooling_is_computed_in_float32(tiny: Encoder) -> None:
 
 
 def test_an_unknown_precision_and_one_that_the_engine_lacks(tiny: Encoder) -> None:
-    with pytest.raises(InputError, match="precision 'int8' is not known. Choose one of: fp32, bf16, fp16"):
+    with pytest.raises(
+        InputError, match="precision 'int8' is not known. Choose one of: fp32, bf16, fp16"
+    ):
         Encoder(tiny.model, precision="int8")
-    with pytest.raises(InputError, match="'openvino' computes in fp32 and bf16, not in fp16. Take 'torch'"):
+    with pytest.raises(
+        InputError, match="'openvino' computes in fp32 and bf16, not in fp16. Take 'torch'"
+    ):
         Encoder(tiny.model, engine="openvino", precision="fp16")
 
 
@@ -63,8 +67,13 @@ def test_a_processor_without_units_for_it(tiny: Encoder, monkeypatch: pytest.Mon
     monkeypatch.setattr("search.encoding.engines.computes_in", lambda precision: False)
     monkeypatch.setattr("search.encoding.engines._may_have_gpu", lambda: False)
     encoder = Encoder(tiny.model, precision="bf16")
-    assert encoder.runs_on == "torch on cpu, bf16 (instead of OpenVINO: this processor has no units for bf16)"
-    assert encoder.remarks == ("PyTorch encodes instead of OpenVINO: this processor has no units for bf16",)
+    assert (
+        encoder.runs_on
+        == "torch on cpu, bf16 (instead of OpenVINO: this processor has no units for bf16)"
+    )
+    assert encoder.remarks == (
+        "PyTorch encodes instead of OpenVINO: this processor has no units for bf16",
+    )
     asked = Encoder(tiny.model, precision="bf16", engine="openvino")
     with pytest.raises(ModelError, match="this processor has no units for bf16.*choose 'torch'"):
         asked.encode(TEXTS)
@@ -75,7 +84,9 @@ def test_it_is_part_of_the_fingerprint(tiny: Encoder) -> None:
     mine = encoder.fingerprint
     assert encoder.engine.name == BF16_HERE
     assert (tiny.fingerprint.precision, mine.precision) == ("fp32", "bf16")
-    with pytest.raises(FingerprintMismatch, match="precision: the index has 'fp32', you asked for 'bf16'"):
+    with pytest.raises(
+        FingerprintMismatch, match="precision: the index has 'fp32', you asked for 'bf16'"
+    ):
         tiny.fingerprint.require_equal(mine)
     tiny.encode(TEXTS)  # its model is in the cache, which lacks the weights that PyTorch needs
     again = Encoder.of(mine)
@@ -97,7 +108,9 @@ def test_an_index_keeps_its_precision(notes: Path, tiny: Encoder) -> None:
     assert index.encoder.precision == "bf16"
     (notes / "more.txt").write_text("more water", encoding="utf-8")
     assert Index.build(notes).encoder.precision == "bf16"
-    with pytest.raises(FingerprintMismatch, match="precision: the index has 'bf16', you asked for 'fp32'"):
+    with pytest.raises(
+        FingerprintMismatch, match="precision: the index has 'bf16', you asked for 'fp32'"
+    ):
         Index.build(notes, precision="fp32")
     rebuilt = Index.build(notes, precision="fp32", rebuild=True)
     assert rebuilt.status().fingerprint["precision"] == "fp32"

@@ -15,7 +15,11 @@ from tests.conftest import REFERENCE
 def test_offsets_point_into_text_and_context(tiny: Encoder) -> None:
     (found,) = tiny.tokens(["Rotating keys!"], contexts=["The door"])
     rows = [
-        (t.text, t.part, found.text[t.start : t.end] if t.part == "text" else found.context[t.start : t.end])
+        (
+            t.text,
+            t.part,
+            found.text[t.start : t.end] if t.part == "text" else found.context[t.start : t.end],
+        )
         for t in found.tokens
     ]
     assert rows[0] == ("[CLS]", "special", "")

@@ -55,7 +55,9 @@ def assert_alike(first: Path, second: Path) -> None:
     mine, theirs = content(first), content(second)
     assert [row[:-1] for row in mine] == [row[:-1] for row in theirs]
     for ours, fresh in zip(mine, theirs, strict=True):
-        np.testing.assert_allclose(np.frombuffer(ours[-1], "<f4"), np.frombuffer(fresh[-1], "<f4"), atol=1e-6)
+        np.testing.assert_allclose(
+            np.frombuffer(ours[-1], "<f4"), np.frombuffer(fresh[-1], "<f4"), atol=1e-6
+        )
 
 
 def test_processes_make_the_index_that_one_makes_also_if_they_are_killed(
@@ -141,7 +143,9 @@ def test_no_worker_can_be_started(tiny: Encoder) -> None:
 def test_workers_with_other_arithmetic(tiny: Encoder) -> None:
     probe = workers._probed(tiny)
     for off in (1e-5, 1e-3):
-        worker = workers.ProcessWorker(RemoteEncoder(tiny.fingerprint, "auto", probe + np.float32(off)), 1)
+        worker = workers.ProcessWorker(
+            RemoteEncoder(tiny.fingerprint, "auto", probe + np.float32(off)), 1
+        )
         if off == 1e-3:
             with pytest.raises(
                 ModelError, match="process .* other embeddings than this machine.* by 1.0e-03"

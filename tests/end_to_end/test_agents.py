@@ -25,7 +25,9 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 def blocks(page: str) -> list[tuple[str, str]]:
     """Language and content of the fences of a page, in order."""
-    return [(found[1], found[2]) for found in _BLOCK.finditer((HANDBOOK / page).read_text(encoding="utf-8"))]
+    return [
+        (found[1], found[2]) for found in _BLOCK.finditer((HANDBOOK / page).read_text(encoding="utf-8"))
+    ]
 
 
 @pytest.fixture

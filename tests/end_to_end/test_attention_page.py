@@ -53,7 +53,8 @@ def told(browser: Any) -> dict[int, float]:
     """Number of a token to its weight, as the table beside shows them."""
     rows = browser.find_elements(By.CSS_SELECTOR, ".detail tr")
     cells = [
-        (row.find_element(By.TAG_NAME, "th").text, row.find_element(By.TAG_NAME, "td").text) for row in rows
+        (row.find_element(By.TAG_NAME, "th").text, row.find_element(By.TAG_NAME, "td").text)
+        for row in rows
     ]
     return {int(name.split()[0]): float(value) for name, value in cells}
 

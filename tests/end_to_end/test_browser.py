@@ -52,7 +52,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
     hit = replace(hit, title=HOSTILE, heading=HOSTILE, path=f"/{HOSTILE}")
     written = tmp_path_factory.mktemp("pages")
     first, second = written / "why & 'b'.html", written / "sentences.html"
-    first.write_text(page.document(page.explanation(why, units(why), hit)), encoding="utf-8", newline="\n")
+    first.write_text(
+        page.document(page.explanation(why, units(why), hit)), encoding="utf-8", newline="\n"
+    )
     texts = (HOSTILE, "the key", "the lock")
     cosines = search.similarity(["the door", *texts[1:]], model=str(tiny_model))
     found = Similarities(texts, texts, cosines, True, HOSTILE, "mean")
@@ -97,9 +99,7 @@ def unit(browser: webdriver.Chrome, side: str, text: str) -> Any:
 
 def shades(browser: webdriver.Chrome, side: str) -> list[str]:
     """How each unit of a side is shaded, as the user sees it."""
-    script = (
-        "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e).backgroundColor)"
-    )
+    script = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e).backgroundColor)"
     return browser.execute_script(script, f"[data-side='{side}'] .unit")
 
 
@@ -107,10 +107,14 @@ def detail(browser: webdriver.Chrome) -> str:
     return browser.find_element(By.CLASS_NAME, "detail").text
 
 
-def test_hostile_text_is_shown_and_does_nothing(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
+def test_hostile_text_is_shown_and_does_nothing(
+    browser: webdriver.Chrome, pages: dict[str, Path]
+) -> None:
     opened(browser, pages["why"])
     body = browser.find_element(By.TAG_NAME, "body").text
-    assert "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style>" in body
+    assert (
+        "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style>" in body
+    )
     assert "\\x1b[31mred\\x07 \\u202eevil &lt;b&gt; -->" in body
     assert '<script>alert(4)</script> "a" key 🎉 שלום' in body
     for element in browser.find_elements(By.CSS_SELECTOR, ".panel .unit"):
@@ -203,7 +207,8 @@ def test_light_and_dark(browser: webdriver.Chrome, pages: dict[str, Path]) -> No
     paper = "return getComputedStyle(document.body).backgroundColor"
     for scheme, other in (("light", "dark"), ("dark", "light")):
         browser.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
         )
         opened(browser, pages["why"])
         by_system = browser.execute_script(paper)

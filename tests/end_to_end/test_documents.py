@@ -84,7 +84,9 @@ def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
         "no text": ["scan.pdf (a scan can be read once OCR has added the text)"],
     }
     hits = json.loads(seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20", "--json"))
-    found = {hit["document"]: hit for hit in hits if "rotate" in hit["text"] or hit["document"] != "keys.pdf"}
+    found = {
+        hit["document"]: hit for hit in hits if "rotate" in hit["text"] or hit["document"] != "keys.pdf"
+    }
     assert found["keys.pdf"]["page"] == 2
     assert found["time.docx"]["page"] is None
     assert found["time.docx"]["heading"] == "Time"
@@ -111,7 +113,9 @@ def test_once_the_extra_is_installed_the_files_are_read(
         before = search.Index.build(papers, model=str(tiny_model))
     assert before.report is not None
     assert before.report.documents == 2  # the book needs no package
-    assert ("needs seewhy[documents]", 8) in [(group.reason, group.count) for group in before.report.skipped]
+    assert ("needs seewhy[documents]", 8) in [
+        (group.reason, group.count) for group in before.report.skipped
+    ]
     after = search.Index.build(papers)
     assert after.report is not None
     assert after.report.documents == 6
@@ -123,5 +127,12 @@ def test_the_sample_files(own_home: Path, tiny_model: Path) -> None:
     assert done["documents"] == 6
     assert [(group["reason"], group["count"]) for group in done["skipped"]] == [("document format", 3)]
     hits = json.loads(seewhy(own_home, "query", "Stet clita kasd gubergren", "-k", "40", "--json"))
-    assert {Path(hit["path"]).suffix for hit in hits} == {".docx", ".html", ".pdf", ".pptx", ".txt", ".xlsx"}
+    assert {Path(hit["path"]).suffix for hit in hits} == {
+        ".docx",
+        ".html",
+        ".pdf",
+        ".pptx",
+        ".txt",
+        ".xlsx",
+    }
     assert {hit["page"] for hit in hits if hit["path"].endswith(("pdf", "pptx"))} == {1, 2}

@@ -69,14 +69,16 @@ def test_a_question_finds_its_page(home: Path) -> None:
     assert "02-wordpiece.md" in [Path(hit["path"]).name for hit in hits]
     for hit in hits:
         lines = Path(hit["path"]).read_text(encoding="utf-8").split("\n")
-        before, found, _ = "\n".join(lines[hit["line_start"] - 1 : hit["line_end"]]).partition(hit["text"])
+        before, found, _ = "\n".join(lines[hit["line_start"] - 1 : hit["line_end"]]).partition(
+            hit["text"]
+        )
         assert found and not before.strip()
 
 
 def test_second_run_and_explain(home: Path) -> None:
-    assert "Nothing changed in corpora/handbook." in seewhy(home, "index", "corpora/handbook").stdout.replace(
-        os.sep, "/"
-    )
+    assert "Nothing changed in corpora/handbook." in seewhy(
+        home, "index", "corpora/handbook"
+    ).stdout.replace(os.sep, "/")
     shown = seewhy(home, "explain", QUESTIONS[0], "1").stdout
     assert "(residual)" in shown
     assert "Which word is like which" in shown

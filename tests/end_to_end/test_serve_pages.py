@@ -38,7 +38,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterat
     """Two indexes: of hostile text among harmless one, and of a few words."""
     hostile, few = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("few")
     texts = {
-        f"page{number:02}.md": f"# Page {number}\n\nTurn the key {number} times.\n" for number in range(12)
+        f"page{number:02}.md": f"# Page {number}\n\nTurn the key {number} times.\n"
+        for number in range(12)
     }
     texts["keys.md"] = (
         "# Keys\n\n## Turn\n\nTo turn the key, open the door.\n\n## Find\n\nThe water is cold.\n"
@@ -124,7 +125,9 @@ def passages(browser: webdriver.Chrome) -> list[int]:
 
 def focused(browser: webdriver.Chrome) -> str | None:
     """The passage of the hit that has the focus."""
-    return browser.execute_script("return document.activeElement.closest('.hit')?.dataset.passage ?? null")
+    return browser.execute_script(
+        "return document.activeElement.closest('.hit')?.dataset.passage ?? null"
+    )
 
 
 def state(browser: webdriver.Chrome) -> dict[str, list[str]]:
@@ -145,7 +148,9 @@ def test_words_come_at_once_meaning_after_a_pause_and_then_what_every_token_coun
     assert passages(browser) == [hit.passage_id for hit in served[0].query(QUERY)]
     field = browser.switch_to.active_element
     assert (field.get_attribute("name"), field.get_property("selectionStart")) == ("q", len(QUERY))
-    asked = browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
+    asked = browser.execute_script(
+        "return performance.getEntriesByType('resource').map((one) => one.name)"
+    )
     kinds = [parse_qs(urlsplit(url).query) for url in asked if "/?" in url]
     assert any(one.get("words") == ["1"] for one in kinds[:-2])
     assert "words" not in kinds[-2] and kinds[-1]["shades"] == ["1"]
@@ -212,7 +217,9 @@ def test_the_address_is_the_state_and_back_goes_back(opened: Callable[..., webdr
     assert "The index has changed since this address was made" in stale
 
 
-def test_back_shows_what_stood_there(opened: Callable[..., webdriver.Chrome], served: list[Index]) -> None:
+def test_back_shows_what_stood_there(
+    opened: Callable[..., webdriver.Chrome], served: list[Index]
+) -> None:
     browser = opened(f"/?q={QUERY}&without=key")
     until(lambda: shaded(browser))
     first = passages(browser)
@@ -388,7 +395,9 @@ def test_what_if_ranks_at_once_as_the_server_does(
     until(lambda: "without" not in state(browser) and state(browser)["q"] == ["door"] and shaded(browser))
 
 
-def test_where_the_bound_no_longer_holds_the_server_is_asked(opened: Callable[..., webdriver.Chrome]) -> None:
+def test_where_the_bound_no_longer_holds_the_server_is_asked(
+    opened: Callable[..., webdriver.Chrome],
+) -> None:
     browser = opened(f"/?q={QUERY}&k=5")
     until(lambda: shaded(browser))
     browser.execute_script("""

@@ -74,7 +74,9 @@ class Command:
             out, err = self.process.communicate(timeout=SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            pytest.fail(f"still running {SECONDS_TO_STOP} s after Ctrl-C: {self.process.communicate()[1]}")
+            pytest.fail(
+                f"still running {SECONDS_TO_STOP} s after Ctrl-C: {self.process.communicate()[1]}"
+            )
         return self.process.returncode, out, err
 
 
@@ -116,7 +118,9 @@ def test_stopped_in_the_middle_it_keeps_what_was_done_and_goes_on(
     assert report["encoded"] == report["passages"] - kept
 
 
-def test_stopped_while_a_very_long_document_is_cut(tmp_path: Path, long_work: Path, tiny: Encoder) -> None:
+def test_stopped_while_a_very_long_document_is_cut(
+    tmp_path: Path, long_work: Path, tiny: Encoder
+) -> None:
     """One that takes minutes: nobody waits for the end of it."""
     tiny.encode(["key"])
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(long_work.iterdir())[:50])

@@ -5,9 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.transcripts import PAGES, REPOSITORY, Transcript, differences, remade, terminal, transcripts, write
+from tests.transcripts import (
+    PAGES,
+    REPOSITORY,
+    Transcript,
+    differences,
+    remade,
+    terminal,
+    transcripts,
+    write,
+)
 
-PRINTED = [" 1  0.684  notes/keys.md:1-3  p7", "    Keys", "", "score +0.2027  ████    - 4.5e-08 (residual)"]
+PRINTED = [
+    " 1  0.684  notes/keys.md:1-3  p7",
+    "    Keys",
+    "",
+    "score +0.2027  ████    - 4.5e-08 (residual)",
+]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the pages show paths of other systems")
@@ -50,7 +64,9 @@ def test_digits_and_bars_may_differ_and_nothing_else(
     assert (differences(transcript, remade(transcript, lambda command: PRINTED)) == []) is same
 
 
-def test_what_is_printed_now_is_put_into_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_printed_now_is_put_into_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SEEWHY_CONFIG", str(tmp_path / "config.toml"))
     page = tmp_path / "page.md"
     page.write_text(

@@ -75,7 +75,10 @@ def test_what_if_equals_what_the_server_ranks(browser: webdriver.Chrome, drawn: 
     exact = different = 0
     for (text, options, _, wanted), answer in zip(asked, answers, strict=True):
         hits = drawn.query(text, **(options | wanted))
-        same = (answer["ids"], answer["scores"]) == ([h.passage_id for h in hits], [h.score for h in hits])
+        same = (answer["ids"], answer["scores"]) == (
+            [h.passage_id for h in hits],
+            [h.score for h in hits],
+        )
         assert same or not answer["exact"], (text, options, wanted)
         exact += answer["exact"]
         different += not same
@@ -87,8 +90,14 @@ def test_what_if_equals_what_the_server_ranks(browser: webdriver.Chrome, drawn: 
     assert different  # so it would be wrong to say that all are exact
 
 
-def test_a_change_of_nothing_is_what_was_asked_for(browser: webdriver.Chrome, drawn: search.Index) -> None:
+def test_a_change_of_nothing_is_what_was_asked_for(
+    browser: webdriver.Chrome, drawn: search.Index
+) -> None:
     pool = drawn.candidates("turn the key and the lock", 50, weight=0.6, without=["key"])
     answer = browser.execute_script(f"{SCRIPT} return whatIf(arguments[0]);", plain(pool))
     hits = drawn.query("turn the key and the lock", weight=0.6, without=["key"])
-    assert answer == {"ids": [h.passage_id for h in hits], "scores": [h.score for h in hits], "exact": True}
+    assert answer == {
+        "ids": [h.passage_id for h in hits],
+        "scores": [h.score for h in hits],
+        "exact": True,
+    }

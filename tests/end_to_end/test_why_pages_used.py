@@ -46,7 +46,9 @@ def test_a_document_is_found_as_one_types(opened: Opened) -> None:
 
 def test_all_of_it_works_without_scripts(opened: Opened) -> None:
     browser = opened("/similarity", script=False)
-    browser.find_element(By.NAME, "text").send_keys("the key", Keys.ENTER, "the lock", Keys.ENTER, "a door")
+    browser.find_element(By.NAME, "text").send_keys(
+        "the key", Keys.ENTER, "the lock", Keys.ENTER, "a door"
+    )
     browser.find_element(By.CSS_SELECTOR, "form button").click()
     until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".matrix td[data-row]")) == 9)
     assert browser.find_element(By.NAME, "text").get_property("value") == "the key\nthe lock\na door"
@@ -64,5 +66,6 @@ def test_light_or_dark_is_kept_from_page_to_page(opened: Opened) -> None:
     browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
     opened("/inspect", scheme="light")
     assert (
-        browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 29)"
+        browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        == "rgb(20, 23, 29)"
     )

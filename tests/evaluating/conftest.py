@@ -41,7 +41,9 @@ def beir(tmp_path: Path) -> Path:
 def write_qrels(folder: Path, judged: Sequence[tuple[str, str, int]], split: str = "test") -> None:
     (folder / "qrels").mkdir(exist_ok=True)
     rows = "".join("\t".join(map(str, row)) + "\n" for row in judged)
-    (folder / "qrels" / f"{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}", encoding="utf-8")
+    (folder / "qrels" / f"{split}.tsv").write_text(
+        f"query-id\tcorpus-id\tscore\n{rows}", encoding="utf-8"
+    )
 
 
 @pytest.fixture
@@ -55,7 +57,9 @@ def squad(tmp_path: Path) -> Path:
     ]
     data = []
     for number, (title, context, questions) in enumerate(paragraphs):
-        asked = [{"id": f"{number}-{i}", "question": text, "answers": []} for i, text in enumerate(questions)]
+        asked = [
+            {"id": f"{number}-{i}", "question": text, "answers": []} for i, text in enumerate(questions)
+        ]
         data.append({"title": title, "paragraphs": [{"context": context, "qas": asked}]})
     path = tmp_path / "tiny-squad.json"
     path.write_text(json.dumps({"version": "1.1", "data": data}), encoding="utf-8")

@@ -37,7 +37,9 @@ def test_documents_are_ranked_by_their_best_passage(beir: Path, model: str, tiny
         for number in range(12)
     ]
     write_lines(beir / "corpus.jsonl", documents)
-    write_qrels(beir, [(query, f"d{number % 12}", 1) for number, query in enumerate(["q1", "q2", "q4"] * 5)])
+    write_qrels(
+        beir, [(query, f"d{number % 12}", 1) for number, query in enumerate(["q1", "q2", "q4"] * 5)]
+    )
     found = search.evaluate(beir, settings=DENSE, model=model, k=3)
     assert found.documents == 12
     assert found.passages > 24
@@ -94,7 +96,9 @@ def test_a_rerank_is_judged_by_the_hits_that_a_user_sees(beir: Path, model: str)
     before, after = found.settings
     index = search.Index.open(found.index)
     for plain, again in zip(before.queries, after.queries, strict=True):
-        seen = [hit.metadata["_id"] for hit in index.query(again.text, k=2, rerank="late", per_document=1)]
+        seen = [
+            hit.metadata["_id"] for hit in index.query(again.text, k=2, rerank="late", per_document=1)
+        ]
         assert list(again.found) == seen
         assert again.values["recall@100"] == plain.values["recall@100"]  # nothing is lost behind them
 
@@ -145,7 +149,9 @@ def test_documents_that_are_missing_or_empty_are_said(beir: Path, model: str) ->
     write_lines(beir / "corpus.jsonl", [*documents, {"_id": "d6", "title": "", "text": " "}])
     write_qrels(beir, [*QRELS, ("q2", "d8", 1), ("q4", "d6", 1), ("q4", "d7", 0)])
     found = search.evaluate(beir, settings=DENSE, model=model)
-    assert "2 of 6 relevant documents are not in the index, and count as not found: d6, d8" in notes_of(found)
+    assert "2 of 6 relevant documents are not in the index, and count as not found: d6, d8" in notes_of(
+        found
+    )
     values = {query.id: query.values for query in found.queries}
     assert values["q2"]["recall@100"] == values["q4"]["recall@100"] == 0.5
     write_qrels(beir, [("q1", "d8", 1)])
@@ -340,7 +346,11 @@ def test_sentences(tmp_path: Path, tiny: Encoder, model: str) -> None:
         ("the water", "the long sound", 1.0),
         ("a door", "door", 4.5),
     ]
-    pairs += [("time", "time", 5.0), ("people say", "many people say", 3.0), ("the key", "not the key", 3.0)]
+    pairs += [
+        ("time", "time", 5.0),
+        ("people say", "many people say", 3.0),
+        ("the key", "not the key", 3.0),
+    ]
     path = tmp_path / "sts.tsv"
     path.write_text(
         "sentence1\tsentence2\tscore\n" + "".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs),

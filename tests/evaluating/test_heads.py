@@ -50,7 +50,9 @@ def test_what_the_command_prints_is_what_seqeval_says(tagger: Path, tmp_path: Pa
     assert figure["low"] < figure["mean"] < figure["high"]
     for kind in ("PER", "LOC"):
         for name, there in (("f1", "f1-score"), ("precision", "precision"), ("recall", "recall")):
-            assert found["metrics"][f"{name} {kind}"]["mean"] == pytest.approx(report[kind][there], abs=1e-12)
+            assert found["metrics"][f"{name} {kind}"]["mean"] == pytest.approx(
+                report[kind][there], abs=1e-12
+            )
     _, out, _ = run(*args)
     expected = f"f1 PER {report['PER']['f1-score']:.4f}"
     assert "50 sentences, " in out and expected in " ".join(out.split())

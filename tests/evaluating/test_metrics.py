@@ -185,7 +185,8 @@ def test_the_paired_test_is_exact_for_few_queries() -> None:
     other = np.array([0.4, 0.6, 0.2, 1.0, 0.7, 0.5, 0.9, 0.3])
     gaps = other - baseline
     sums = [
-        sum(sign * gap for sign, gap in zip(signs, gaps, strict=True)) for signs in product((1, -1), repeat=8)
+        sum(sign * gap for sign, gap in zip(signs, gaps, strict=True))
+        for signs in product((1, -1), repeat=8)
     ]
     p = np.mean([abs(one) >= gaps.sum() - 1e-12 for one in sums])
     found = compared("ndcg@10", ("a", "b"), baseline, other)
@@ -208,7 +209,8 @@ def test_the_paired_test_for_many_queries() -> None:
 def test_chance_is_found_significant_as_seldom_as_it_should() -> None:
     chance = np.random.default_rng(5)
     found = [
-        compared("m", ("a", "b"), chance.random(40), chance.random(40), resamples=199, seed=number).p <= 0.05
+        compared("m", ("a", "b"), chance.random(40), chance.random(40), resamples=199, seed=number).p
+        <= 0.05
         for number in range(150)
     ]
     assert 1 <= sum(found) <= 16

@@ -47,7 +47,9 @@ def test_of_two_equal_words_the_one_in_like_surroundings_is_chosen() -> None:
     # 0.80 + 0.15 * 0.1 = 0.815 against 0.78 + 0.15 * 0.9 = 0.915
     why = explanation("the key", "the door the key", [[0.80, 0.1, 0.78, 0.1], [0.1, 0.1, 0.1, 0.9]])
     assert pairs(why) == [(0, 9), (4, 13)]
-    assert [pair.similarity for pair in why.alignment()] == pytest.approx([0.78, 0.9])  # the cosines alone
+    assert [pair.similarity for pair in why.alignment()] == pytest.approx(
+        [0.78, 0.9]
+    )  # the cosines alone
 
 
 def test_the_word_before_counts_as_the_word_behind_does() -> None:

@@ -36,7 +36,10 @@ def test_a_score_of_two_parts_adds_up() -> None:
     assert why.addends == pytest.approx(0.8 + 0.425)
     assert why.residual == pytest.approx(0.025)
     assert sum(share.contribution for share in why.shares()) == pytest.approx(why.addends)
-    assert [(share.text, share.kind) for share in why.shares()][-2:] == [("keys", "term"), ("door", "term")]
+    assert [(share.text, share.kind) for share in why.shares()][-2:] == [
+        ("keys", "term"),
+        ("door", "term"),
+    ]
 
 
 def test_shares_by_hand() -> None:
@@ -118,7 +121,9 @@ def test_a_term_is_dealt_out_to_the_places_where_it_stands(index: search.Index) 
     hit = next(h for h in index.query("keys find a lock") if h.heading == "Keys > Find")
     why = index.explain("keys find a lock", hit)
     places = {
-        term.term: [(hit.text if at.part == "text" else hit.context)[at.start : at.end] for at in term.places]
+        term.term: [
+            (hit.text if at.part == "text" else hit.context)[at.start : at.end] for at in term.places
+        ]
         for term in why.terms
     }
     assert places["keys"] == ["key", "Keys"]  # one in the text, one in the title that was encoded with it

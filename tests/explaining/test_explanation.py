@@ -55,8 +55,22 @@ def test_words_are_merged_from_tokens() -> None:
         ("Key", "word"),
         ("[SEP]", "special"),
     ]
-    assert (words.contributions[1] * 276).round().tolist() == [18, 20, 22, 24, 26, 28]  # sums of rows 1 and 2
-    assert (words.similarity[1] * 24).round().tolist() == [12, 13, 14, 15, 16, 17]  # the larger of the two
+    assert (words.contributions[1] * 276).round().tolist() == [
+        18,
+        20,
+        22,
+        24,
+        26,
+        28,
+    ]  # sums of rows 1 and 2
+    assert (words.similarity[1] * 24).round().tolist() == [
+        12,
+        13,
+        14,
+        15,
+        16,
+        17,
+    ]  # the larger of the two
     assert words.contributions.sum() == pytest.approx(1.0)
 
 
@@ -88,7 +102,11 @@ def test_addends_sum_to_the_cosine(tiny: Encoder, pooling: str) -> None:
     assert why.cosine == pytest.approx(float(first @ second), abs=1e-6)
     assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-6)
     assert abs(why.residual) < 1e-6
-    assert why.contributions.shape == (len(why.query_tokens), len(why.passage_tokens)) == why.similarity.shape
+    assert (
+        why.contributions.shape
+        == (len(why.query_tokens), len(why.passage_tokens))
+        == why.similarity.shape
+    )
 
 
 def test_two_texts_with_the_real_model(real: Encoder) -> None:

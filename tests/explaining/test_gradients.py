@@ -49,7 +49,9 @@ def whole_jacobian(encoder: Encoder, text: str, steps: int = 400) -> tuple[np.nd
 def test_cells_equal_products_of_all_derivatives(tiny: Encoder) -> None:
     encoder = Encoder(tiny.model, pooling="cls")
     why = search.explain(QUERY, PASSAGE, model=encoder)
-    (of_query, base), (of_passage, other_base) = (whole_jacobian(encoder, text) for text in (QUERY, PASSAGE))
+    (of_query, base), (of_passage, other_base) = (
+        whole_jacobian(encoder, text) for text in (QUERY, PASSAGE)
+    )
     of_query[0] += base  # what the baseline says by itself counts as [CLS]'s
     of_passage[0] += other_base
     assert np.abs(of_query[1:-1]).max() > 0.01
@@ -78,7 +80,9 @@ def test_special_tokens_say_what_the_baseline_says(tiny: Encoder) -> None:
     assert np.abs(contributions[-1]).max() == 0  # [SEP] is in the baseline as it is in the text
     assert np.abs(contributions[:, -1]).max() == 0
     model = differentiable(encoder)
-    bases = [model._at(model.path(text, None), np.zeros(1))[0] for text in encoder.tokens([QUERY, PASSAGE])]
+    bases = [
+        model._at(model.path(text, None), np.zeros(1))[0] for text in encoder.tokens([QUERY, PASSAGE])
+    ]
     assert contributions[0, 0] == pytest.approx(float(bases[0] @ bases[1]), abs=1e-6)
 
 

@@ -102,7 +102,9 @@ def test_a_text_with_marks_is_explained_as_the_one_without(
     assert total == pytest.approx(sum(one.weight for one in bare.highlights()), abs=1e-6)
 
 
-def assert_highlights_lie_on_words(why: Explanation, text: str, places: list[int], start: int = 0) -> None:
+def assert_highlights_lie_on_words(
+    why: Explanation, text: str, places: list[int], start: int = 0
+) -> None:
     """Of a passage that begins at `start` of a text, of which the `places` are read."""
     inside = set(places)
     words = [word for word in why.words().passage if word.kind in ("word", "punctuation")]
@@ -254,6 +256,8 @@ def test_the_tokens_of_real_texts_are_what_they_lie_on(tiny: Encoder) -> None:
                     place = range(passage.start + word.start, passage.start + word.end)
                     assert "".join(document.text[at] for at in place if at in inside) == word.text
                     assert {place[0], place[-1]} <= inside
-                assert "".join("".join(word.text for word in own).split()) == "".join(passage.shown.split())
+                assert "".join("".join(word.text for word in own).split()) == "".join(
+                    passage.shown.split()
+                )
                 marked += len(passage.hidden)
     assert marked

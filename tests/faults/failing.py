@@ -43,7 +43,9 @@ def every_failure(place: Path, *, seed: int, most: int | None = None) -> Outcome
         for at, error in some(faults, most, Random(seed)):
             made.restore()
             found, where = _fail(made, at, error, outcome)
-            outcome.failures += [f"{title}, {errno.errorcode[error]} at {where}: {what}" for what in found]
+            outcome.failures += [
+                f"{title}, {errno.errorcode[error]} at {where}: {what}" for what in found
+            ]
             if len(outcome.failures) >= ENOUGH:
                 return outcome
     return outcome

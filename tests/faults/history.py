@@ -86,7 +86,9 @@ class History:
     def wrong(self, index: Path) -> list[str]:
         """Documents that were lost after their commit was reported, and documents that no file had."""
         have = stored(index)
-        found = [f"phantom: no file was ever called '{name}'" for name in have.keys() - self.versions.keys()]
+        found = [
+            f"phantom: no file was ever called '{name}'" for name in have.keys() - self.versions.keys()
+        ]
         for name, versions in self.versions.items():
             may = [expected(name, raw) if raw else {} for raw in versions[self.committed[name] :]]
             if not _is_one_of(have.get(name, {}), may):
@@ -106,5 +108,6 @@ def _is_one_of(have: Documents, may: list[Documents]) -> bool:
     records = {record for version in may for record in version}
     many = len(records) > 1
     return many and all(
-        any(have.get(record) == version.get(record) for version in may) for record in records | have.keys()
+        any(have.get(record) == version.get(record) for version in may)
+        for record in records | have.keys()
     )

@@ -50,7 +50,9 @@ def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2) -> Out
             by_itself = worker.ended
             worker.kill()
             if by_itself:
-                outcome.failures.append(f"kill {number}: the writer ended by itself: {worker.last_words()}")
+                outcome.failures.append(
+                    f"kill {number}: the writer ended by itself: {worker.last_words()}"
+                )
             outcome.runs += 1
             outcome.count("left a journal", (index / "index.db-journal").exists())
             history.read()
@@ -93,7 +95,9 @@ def finished(folder: Path, index: Path) -> list[str]:
     try:
         oracle.run(folder, index)
         found = (
-            oracle.different(index, oracle.on_disk(folder)) + oracle.problems(index) + oracle.leftovers(index)
+            oracle.different(index, oracle.on_disk(folder))
+            + oracle.problems(index)
+            + oracle.leftovers(index)
         )
         again = oracle.run(folder, index)
     except Exception as error:

@@ -200,7 +200,10 @@ def _read(folder: Path) -> Finding:
             for passage in oracle.CUTTER.cut(item):
                 n_passages += 1
                 if item.text[passage.start : passage.end] != passage.text or not passage.text.strip():
-                    return "wrong", f"passage {passage.start}:{passage.end} is not what the text says there"
+                    return (
+                        "wrong",
+                        f"passage {passage.start}:{passage.end} is not what the text says there",
+                    )
                 if passage.n_tokens > oracle.CUTTER.max_tokens:
                     return "wrong", f"passage {passage.start}:{passage.end} has {passage.n_tokens} tokens"
                 if not 1 <= passage.line_start <= passage.line_end:

@@ -33,11 +33,18 @@ from search.store import opening
 from search.store.settings import PassageSettings, Source
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
 
-faiss.omp_set_num_threads(1)  # threads that wait for each other make small searches slow on a busy machine
+faiss.omp_set_num_threads(
+    1
+)  # threads that wait for each other make small searches slow on a busy machine
 SETTINGS = PassageSettings(passage_tokens=24, context_tokens=16)
 ENCODER = WordEncoder()
 CUTTER = Cutter(ENCODER.tokenizer, max_tokens=MAX_TOKENS, passage_tokens=24, context_tokens=16)
-QUERIES = ("the time of the river", "silver key copper lock", "garden in winter", "village market evening")
+QUERIES = (
+    "the time of the river",
+    "silver key copper lock",
+    "garden in winter",
+    "village market evening",
+)
 
 Row = tuple[
     Any, ...
@@ -217,7 +224,9 @@ def inconsistent(hits: Iterable[Any], query: str) -> str:
     vectors = ENCODER.encode([with_context(hit.context, shown(hit.text, hit.hidden)) for hit in hits])
     for rank, (hit, cosine) in enumerate(zip(hits, vectors @ vector, strict=True), start=1):
         if hit.rank != rank or abs(hit.cosine - float(cosine)) > 1e-5:
-            return f"hit {rank} of '{query}' has cosine {hit.cosine:.6f}, its text has {float(cosine):.6f}"
+            return (
+                f"hit {rank} of '{query}' has cosine {hit.cosine:.6f}, its text has {float(cosine):.6f}"
+            )
         if abs(hit.score - WEIGHT * hit.cosine - (1 - WEIGHT) * hit.lexical) > 1e-9:
             return f"hit {rank} of '{query}' has score {hit.score:.6f}, which is not the sum of its parts"
     if [hit.score for hit in hits] != sorted((hit.score for hit in hits), reverse=True):

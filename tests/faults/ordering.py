@@ -48,7 +48,9 @@ def losses_of_power(
         most: so many losses in each scenario only, spread over the run; None for all.
     """
     numbers = (str(seed), str(most or 0), str(states))
-    child = Child("ordering", str(library), str(place), *numbers, environment={"LD_PRELOAD": str(library)})
+    child = Child(
+        "ordering", str(library), str(place), *numbers, environment={"LD_PRELOAD": str(library)}
+    )
     said = child.hear(patience=7200)
     child.wait()
     if said is None:

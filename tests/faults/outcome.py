@@ -31,4 +31,6 @@ class Outcome:
     def require_clean(self) -> None:
         """Fail a test with all that was found."""
         listed = "\n".join(f"- {failure}" for failure in self.failures[:20])
-        assert not self.failures, f"{self.name}, seed {self.seed}: {len(self.failures)} failures\n{listed}"
+        assert not self.failures, (
+            f"{self.name}, seed {self.seed}: {len(self.failures)} failures\n{listed}"
+        )

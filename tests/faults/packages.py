@@ -55,7 +55,10 @@ def damaged_package(name: str, rng: Random) -> tuple[str, bytes]:
     if name.endswith(".pdf") or rng.random() < 0.3:
         return damaged(raw, rng, ANYTHING)
     stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(raw)) as old,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
         members = [info.filename for info in old.infolist()]
         chosen = rng.choice([m for m in members if m.endswith((".xml", ".rels", ".opf", ".xhtml"))])
         for member in members:
@@ -70,7 +73,11 @@ def _epub() -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("mimetype", "application/epub+zip")
-        for name, text in (("META-INF/container.xml", _CONTAINER), ("c.opf", _OPF), ("c.xhtml", _CHAPTER)):
+        for name, text in (
+            ("META-INF/container.xml", _CONTAINER),
+            ("c.opf", _OPF),
+            ("c.xhtml", _CHAPTER),
+        ):
             archive.writestr(name, text)
     return stream.getvalue()
 
@@ -90,5 +97,8 @@ def _pdf() -> bytes:
         found += b"%d 0 obj\n%s\nendobj\n" % (number, content)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(found))
+    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
+        len(objects) + 1,
+        len(found),
+    )
     return found + head + table + trailer

@@ -36,7 +36,9 @@ def _wait_for_the_end(stop: threading.Event) -> None:
     stop.set()
 
 
-def ask(index: Path, rng: Random, pause: float, versions: int, stop: threading.Event) -> dict[str, object]:
+def ask(
+    index: Path, rng: Random, pause: float, versions: int, stop: threading.Event
+) -> dict[str, object]:
     errors: list[str] = []
     mixed, notes = 0, 0
     times: list[float] = []

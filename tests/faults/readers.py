@@ -22,7 +22,9 @@ _FILES = 40
 _REBUILD_EVERY, _REPAIR_EVERY = 7, 5
 
 
-def against_a_writer(place: Path, *, seed: int, readers: int, seconds: float, pause: float = 0.0) -> Outcome:
+def against_a_writer(
+    place: Path, *, seed: int, readers: int, seconds: float, pause: float = 0.0
+) -> Outcome:
     """Let `readers` processes ask for so many seconds.
 
     Args:
@@ -33,7 +35,9 @@ def against_a_writer(place: Path, *, seed: int, readers: int, seconds: float, pa
     names = sorted(fill(folder, Random(seed), _FILES))
     _write_version(folder, names, seed, 0)
     n_passages = oracle.run(folder, index, batch=10_000).passages
-    asking = [Child("reader", str(index), str(seed + i), str(pause), str(n_passages)) for i in range(readers)]
+    asking = [
+        Child("reader", str(index), str(seed + i), str(pause), str(n_passages)) for i in range(readers)
+    ]
     for reader in asking:
         reader.hear()
     try:

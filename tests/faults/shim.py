@@ -34,7 +34,9 @@ class Shim:
         self._library.shim_disarm.restype = ctypes.c_long
         self._library.shim_failed.restype = ctypes.c_char_p
 
-    def arm(self, folder: Path, at: int = 0, errno: int = 0, *, again: bool = False, log: int = -1) -> None:
+    def arm(
+        self, folder: Path, at: int = 0, errno: int = 0, *, again: bool = False, log: int = -1
+    ) -> None:
         """Let the `at`-th call that changes something below a folder fail; 0 lets none fail.
 
         Args:

@@ -64,7 +64,9 @@ class Steps:
         class Counted(sqlite3.Connection):
             def execute(self, sql: str, *args: Any) -> Any:
                 if steps._counted(sql):
-                    return steps._step(f"SQL {' '.join(sql.split())[:40]}", "", super().execute, sql, *args)
+                    return steps._step(
+                        f"SQL {' '.join(sql.split())[:40]}", "", super().execute, sql, *args
+                    )
                 return super().execute(sql, *args)
 
             def executemany(self, sql: str, *args: Any) -> Any:

@@ -19,7 +19,9 @@ from search import Index
 from search.cli.app import main
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX names, pipes or links")
-linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs a file system that takes any bytes")
+linux_only = pytest.mark.skipif(
+    sys.platform != "linux", reason="needs a file system that takes any bytes"
+)
 
 GOOD = "The key is in the water."
 OLD_NS = 10**18  # a time stamp long enough ago to be trusted
@@ -62,7 +64,11 @@ class Folder:
         code, out, err = self.command("status", "-i", self.path, "--json")
         assert (code, err) == (0, "")
         assert json.loads(out)["skipped"] == report["skipped"]
-        for command in (["status", "-i", self.path], ["index", self.path], ["query", "key", "-i", self.path]):
+        for command in (
+            ["status", "-i", self.path],
+            ["index", self.path],
+            ["query", "key", "-i", self.path],
+        ):
             code, out, err = self.command(*command)
             assert code == 0
         assert str(self.path / "good.md") in self.found(GOOD)
@@ -123,7 +129,9 @@ def test_a_single_long_line(folder: Folder) -> None:
 def test_records_that_are_none(folder: Folder) -> None:
     long_name = "k" * 100_000
     folder.write("half.jsonl", '{"\\ud800": "the key \\udfff"}\n{"\\ud800": ""}\n')
-    folder.write("long.jsonl", json.dumps({long_name: "water"}) + f"\n{json.dumps({long_name: 1.5})}\n[]\n{{")
+    folder.write(
+        "long.jsonl", json.dumps({long_name: "water"}) + f"\n{json.dumps({long_name: 1.5})}\n[]\n{{"
+    )
     folder.write("deep.jsonl", "[" * 200_000)
     folder.write(
         "number.jsonl", '{"text": "sound", "n": ' + "1" * 10_000 + "}\n" + '{"text": "sound", "n": NaN}'
@@ -149,7 +157,9 @@ def stored(folder: Folder, name: str) -> list[str]:
 
 @posix_only
 @pytest.mark.timeout(60)
-def test_pipes_sockets_and_devices_are_never_opened(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipes_sockets_and_devices_are_never_opened(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [".gitignore", "pipe.txt", "socket.txt"]
     for name in names[:2]:
         os.mkfifo(folder.path / name)

@@ -48,7 +48,8 @@ def asked_at_every_step(made: Scenario) -> list[str]:
             empty = not reader.status().passages
             wrong = "" if empty else oracle.wrong_answer(reader, made.index, oracle.QUERIES[0], 3)
             found.append(
-                wrong or ("answered" if hits and not empty else "begun" if empty and not hits else "no hit")
+                wrong
+                or ("answered" if hits and not empty else "begun" if empty and not hits else "no hit")
             )
         except IndexNotFound:
             found.append("nothing is there")

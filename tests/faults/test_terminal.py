@@ -55,7 +55,9 @@ def test_a_terminal_sees_no_control_code_of_a_document(tmp_path: Path, tiny_mode
     import pty
 
     evil_notes(tmp_path / "notes")
-    commands = [[str(tiny_model) if word == "MODEL" else word for word in command] for command in COMMANDS]
+    commands = [
+        [str(tiny_model) if word == "MODEL" else word for word in command] for command in COMMANDS
+    ]
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1"}
     child = subprocess.Popen(

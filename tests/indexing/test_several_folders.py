@@ -51,7 +51,9 @@ def test_documents_are_named_from_what_the_folders_have_in_common(
     assert built.report.folders == held.folders
 
 
-def test_each_is_its_own_root_for_ignore_files_and_patterns(two: tuple[Path, Path], tiny_model: Path) -> None:
+def test_each_is_its_own_root_for_ignore_files_and_patterns(
+    two: tuple[Path, Path], tiny_model: Path
+) -> None:
     notes, papers = two
     (notes / ".gitignore").write_text("time.md\n/doors.md\n", encoding="utf-8")
     folder(papers / "more", doors="a door")
@@ -117,7 +119,11 @@ def test_what_cannot_be_one_index(built: Index, two: tuple[Path, Path], tmp_path
 
 
 def test_which_index_a_folder_means(
-    built: Index, two: tuple[Path, Path], tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: Index,
+    two: tuple[Path, Path],
+    tiny_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     notes, papers = two
     other = Index.build(tmp_path / "between", model=str(tiny_model)).path

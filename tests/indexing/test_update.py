@@ -40,7 +40,9 @@ def assert_same_as_rebuilt(folder: Path, model: Path, index: Path, other: Path) 
     mine, fresh = content(index), content(other)
     assert [row[:-1] for row in mine] == [row[:-1] for row in fresh]
     for one, two in zip(mine, fresh, strict=True):
-        np.testing.assert_allclose(np.frombuffer(one[-1], "<f4"), np.frombuffer(two[-1], "<f4"), atol=1e-6)
+        np.testing.assert_allclose(
+            np.frombuffer(one[-1], "<f4"), np.frombuffer(two[-1], "<f4"), atol=1e-6
+        )
 
 
 def test_first_run_and_second_run(notes: Path, tiny_model: Path) -> None:
@@ -123,7 +125,9 @@ def test_an_index_inside_its_folder_does_not_index_itself(notes: Path, tiny_mode
     assert report.skipped == again.skipped == ()
 
 
-def test_an_index_of_another_folder_is_not_taken_over(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+def test_an_index_of_another_folder_is_not_taken_over(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
     build(notes, tiny_model, index="mine")
     other = tmp_path / "other"
     other.mkdir()
@@ -137,7 +141,9 @@ def test_progress_goes_from_nothing_to_all(notes: Path, tiny_model: Path) -> Non
     build(notes, tiny_model, progress=seen.append)
     assert [state.done for state in seen] == sorted(state.done for state in seen)
     assert seen[-1].stage == "saving"
-    assert seen[-1].done == seen[-1].total == sum(p.stat().st_size for p in notes.rglob("*") if p.is_file())
+    assert (
+        seen[-1].done == seen[-1].total == sum(p.stat().st_size for p in notes.rglob("*") if p.is_file())
+    )
     assert seen[-1].passages == 5
 
 

@@ -67,7 +67,11 @@ def test_documents_are_the_hits_of_the_query(index: Index) -> None:
     for document, hit in zip(found, hits, strict=True):
         said = json.loads(json.dumps(document.metadata))
         assert document.page_content == hit.text
-        assert (said["path"], said["line_start"], said["heading"]) == (hit.path, hit.line_start, hit.heading)
+        assert (said["path"], said["line_start"], said["heading"]) == (
+            hit.path,
+            hit.line_start,
+            hit.heading,
+        )
         assert said["score"] == hit.score
         assert sum(said["addends"].values()) == pytest.approx(hit.score, abs=1e-6)
 

@@ -74,11 +74,16 @@ def test_passages_of_several_indexes_are_told_apart(notes: Path, tiny: Encoder) 
 def test_a_passage_that_two_retrievers_find_is_fused(index: Index) -> None:
     dense, lexical = (SeewhyRetriever(index, k=100, mode=mode) for mode in ("dense", "lexical"))
     fusion = QueryFusionRetriever(
-        [dense, lexical], llm=MockLLM(), mode=FUSION_MODES.RECIPROCAL_RANK, num_queries=1, similarity_top_k=1
+        [dense, lexical],
+        llm=MockLLM(),
+        mode=FUSION_MODES.RECIPROCAL_RANK,
+        num_queries=1,
+        similarity_top_k=1,
     )
     (best,) = fusion.retrieve(QUESTION)
     ranks = [
-        [node.node_id for node in each.retrieve(QUESTION)].index(best.node_id) for each in (dense, lexical)
+        [node.node_id for node in each.retrieve(QUESTION)].index(best.node_id)
+        for each in (dense, lexical)
     ]
     assert best.score == pytest.approx(sum(1 / (60 + rank) for rank in ranks))
 

@@ -7,9 +7,7 @@ import pytest
 
 import search
 
-WORDS = (
-    "key lock door water time people sound search find text token vector model turn open rotate long".split()
-)
+WORDS = "key lock door water time people sound search find text token vector model turn open rotate long".split()
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,9 @@ def put(connection: sqlite3.Connection, table: str, *values: Any) -> None:
 def count(connection: sqlite3.Connection) -> None:
     """Write down how many passages there are, as the writer does with every change."""
     (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-    rows = "SELECT coalesce(max(id), 0) FROM (SELECT id FROM passages UNION SELECT passage FROM tombstones)"
+    rows = (
+        "SELECT coalesce(max(id), 0) FROM (SELECT id FROM passages UNION SELECT passage FROM tombstones)"
+    )
     Writer(connection).put(
         generation=time.time_ns(), passages=passages, last_passage=connection.execute(rows).fetchone()[0]
     )

@@ -17,7 +17,11 @@ def test_parts_are_those_of_scores_and_the_bound_holds(index: search.Index) -> N
         weight, n = rng.choice([0.0, 0.3, 0.75, 1.0]), rng.choice([1, 10, 100, 1000])
         every = index.candidates(query).terms
         without = rng.sample(every, rng.randint(0, len(every)))
-        asked: dict[str, Any] = {"weight": weight, "where": f"id>={rng.choice([0, 299])}", "without": without}
+        asked: dict[str, Any] = {
+            "weight": weight,
+            "where": f"id>={rng.choice([0, 299])}",
+            "without": without,
+        }
         found = index.candidates(query, n, **asked)
         assert sorted(found.without) == sorted(without)
         pool = {one.passage_id: one for one in found.pool}
@@ -40,12 +44,21 @@ def test_parts_are_those_of_scores_and_the_bound_holds(index: search.Index) -> N
 def test_other_modes_and_what_is_exhausted(index: search.Index) -> None:
     words = index.candidates("open the door", 400, mode="lexical")
     assert {one.cosine for one in words.pool} == {None}
-    assert (words.weight, words.bound.cosine, words.bound.lexical, words.bound.score) == (0.0, 1.0, 0.0, 0.0)
+    assert (words.weight, words.bound.cosine, words.bound.lexical, words.bound.score) == (
+        0.0,
+        1.0,
+        0.0,
+        0.0,
+    )
     meaning = index.candidates("open the door", 5, mode="dense")
     assert (meaning.weight, meaning.terms, meaning.bound.lexical, len(meaning.pool)) == (1.0, (), 0.0, 5)
     assert meaning.bound.cosine == meaning.bound.score == min(one.cosine or 0 for one in meaning.pool)
     whole = index.candidates("open the door", 1000)
-    assert whole.whole and (whole.bound.cosine, whole.bound.lexical, whole.bound.score) == (-1.0, 0.0, -1.0)
+    assert whole.whole and (whole.bound.cosine, whole.bound.lexical, whole.bound.score) == (
+        -1.0,
+        0.0,
+        -1.0,
+    )
     none = index.candidates("open the door", where="id<0")
     assert none.whole and none.pool == ()
     assert none.generation == index.generation

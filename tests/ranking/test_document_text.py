@@ -83,7 +83,11 @@ def test_a_document_is_what_was_indexed_but_for_blank_space_and_marks(index: Ind
 def test_gaps_are_known_as_far_as_they_can_be(index: Index) -> None:
     found = {one.document: one for one in map(index.document, numbers(index))}
     assert all(gap.blank for gap in found["door.py"].gaps)
-    assert {(gap.breaks, gap.blank) for gap in found["win.txt"].gaps} == {(0, False), (2, True), (3, True)}
+    assert {(gap.breaks, gap.blank) for gap in found["win.txt"].gaps} == {
+        (0, False),
+        (2, True),
+        (3, True),
+    }
     front, *others = found["keys.md"].gaps
     assert (front.start, front.breaks, front.blank) == (0, 3, False)
     assert all(gap.breaks is not None and not gap.blank for gap in others)

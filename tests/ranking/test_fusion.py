@@ -29,10 +29,13 @@ def everything(index: search.Index, query: str) -> dict[int, tuple[float, float]
     n = {word: len(own.execute(ask, (word,)).fetchall()) for word in typed}
     telling = [word for word in typed if 0 < n[word] <= len(rows) / 2] or [w for w in typed if n[w]]
     bm25 = dict(own.execute(ask, (" OR ".join(telling),)).fetchall()) if telling else {}
-    weights = sorted(max(1e-6, math.log((len(rows) - n[word] + 0.5) / (n[word] + 0.5))) for word in telling)
+    weights = sorted(
+        max(1e-6, math.log((len(rows) - n[word] + 0.5) / (n[word] + 0.5))) for word in telling
+    )
     whole = max([2.2 * sum(weights[-3:]), *bm25.values()]) if telling else 1.0
     return {
-        id_: (float(np.frombuffer(blob, "<f4") @ vector), bm25.get(id_, 0) / whole) for id_, _, blob in rows
+        id_: (float(np.frombuffer(blob, "<f4") @ vector), bm25.get(id_, 0) / whole)
+        for id_, _, blob in rows
     }
 
 
@@ -52,7 +55,9 @@ def test_hybrid_is_exact(index: search.Index, more: int) -> None:
             for hit in hits:
                 cosine, word = parts[hit.passage_id]
                 assert (hit.cosine, hit.lexical) == pytest.approx((cosine, word), abs=1e-6)
-                assert hit.score == pytest.approx(weight * hit.cosine + (1 - weight) * hit.lexical, abs=1e-12)
+                assert hit.score == pytest.approx(
+                    weight * hit.cosine + (1 - weight) * hit.lexical, abs=1e-12
+                )
             order = [(-hit.score, hit.passage_id) for hit in hits]
             assert order == sorted(order)
 
@@ -63,7 +68,9 @@ def test_lexical_finds_only_what_has_a_word(index: search.Index) -> None:
     assert {hit.passage_id for hit in hits} == {id_ for id_, (_, word) in parts.items() if word}
     assert {hit.cosine for hit in hits} == {None}
     assert (
-        hits[0].lexical == hits[0].score == pytest.approx(max(word for _, word in parts.values()), abs=1e-6)
+        hits[0].lexical
+        == hits[0].score
+        == pytest.approx(max(word for _, word in parts.values()), abs=1e-6)
     )
     assert 0.5 < hits[0].score < 1.0  # it says more than the one word that there is
     assert index.query("zebra", mode="lexical") == []
@@ -81,7 +88,9 @@ def test_lexical_finds_only_what_has_a_word(index: search.Index) -> None:
         ({"mode": "dense", "weight": 0.5}, "belongs to the mode 'hybrid'"),
     ],
 )
-def test_rankings_that_there_are_not(index: search.Index, options: dict[str, object], message: str) -> None:
+def test_rankings_that_there_are_not(
+    index: search.Index, options: dict[str, object], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         index.query("open", **options)  # type: ignore[arg-type]
 

@@ -66,7 +66,9 @@ def test_the_score_is_half_the_old_one_and_half_the_weighted_mean(
         assert hit.ranking.rerank == "late"
         assert hit.rank_before == old.rank
         assert hit.reranked == pytest.approx(by_hand(index, tiny, hit), abs=1e-5)
-        assert hit.score == pytest.approx((1 - LATE_SHARE) * old.score + LATE_SHARE * hit.reranked, abs=1e-6)
+        assert hit.score == pytest.approx(
+            (1 - LATE_SHARE) * old.score + LATE_SHARE * hit.reranked, abs=1e-6
+        )
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
@@ -79,7 +81,9 @@ def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: b
         assert abs(why.residual) < 1e-6
         assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
-        assert why.late is not None and why.late.sum() == pytest.approx(LATE_SHARE * hit.reranked, abs=1e-9)
+        assert why.late is not None and why.late.sum() == pytest.approx(
+            LATE_SHARE * hit.reranked, abs=1e-9
+        )
         assert np.count_nonzero(why.late, axis=1).max() == 1  # each token has one partner
         assert not why.late[[token.special for token in why.query_tokens]].any()
         assert why.passage_added(why.words()).sum() == pytest.approx(hit.score, abs=1e-6)
@@ -92,7 +96,8 @@ def test_stored_vectors_give_nearly_the_same(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh = {
-        h.passage_id: h for h in search.Index.build(notes, model=str(tiny_model)).query(QUERY, rerank="late")
+        h.passage_id: h
+        for h in search.Index.build(notes, model=str(tiny_model)).query(QUERY, rerank="late")
     }
     index = search.Index.build(notes, model=str(tiny_model), token_vectors=True)
     index.encoder.tokens(["a"])
@@ -113,7 +118,8 @@ def test_stored_vectors_give_nearly_the_same(
 def count(index: search.Index) -> tuple[int, int]:
     connection = sqlite3.connect(index.path / "index.db")
     return tuple(
-        connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ("token_vectors", "passages")
+        connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0]
+        for t in ("token_vectors", "passages")
     )  # type: ignore[return-value]
 
 

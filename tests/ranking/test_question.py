@@ -13,7 +13,9 @@ from tests.conftest import LONG
 def index(notes: Path, tiny_model: Path) -> Index:
     (notes / "long.md").write_text(
         "# Long\n\n"
-        + "\n\n".join(f"## Part {i}\n\nThe word {i} turns the key {i * 7} times{LONG}." for i in range(6)),
+        + "\n\n".join(
+            f"## Part {i}\n\nThe word {i} turns the key {i * 7} times{LONG}." for i in range(6)
+        ),
         encoding="utf-8",
     )
     return Index.build(notes, model=str(tiny_model))
@@ -36,7 +38,9 @@ def test_words_are_those_of_the_texts_that_are_wanted(index: Index) -> None:
     question = Question.of(("water", 0.1), ("sound", -1), ("door", 0.5))
     hits = index.query(question, mode="lexical")
     expected = index.query("water\ndoor", mode="lexical")
-    assert [(hit.passage_id, hit.score) for hit in hits] == [(hit.passage_id, hit.score) for hit in expected]
+    assert [(hit.passage_id, hit.score) for hit in hits] == [
+        (hit.passage_id, hit.score) for hit in expected
+    ]
     why = index.explain(question, hits[0])
     assert abs(why.residual) < 1e-6
     assert not any(term.kind == "like" for term in why.terms)
@@ -82,7 +86,9 @@ def test_documents_are_similar_by_the_mean_of_their_passages(index: Index) -> No
         assert abs(why.residual) < 1e-5
         assert len(why.terms) == len(mine) - 1
         assert {term.kind for term in why.terms} == {"like"}
-        assert index.explain_similar("long.md", hit.passage_id).score == pytest.approx(hit.score, abs=1e-6)
+        assert index.explain_similar("long.md", hit.passage_id).score == pytest.approx(
+            hit.score, abs=1e-6
+        )
 
 
 def test_lines_around(index: Index, notes: Path) -> None:

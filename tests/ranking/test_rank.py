@@ -21,7 +21,8 @@ def test_hits_carry_place_title_heading_and_metadata(notes: Path, tiny_model: Pa
 
 
 @pytest.mark.parametrize(
-    ("text", "k", "message"), [("", 1, "query is empty"), (" \n", 1, "query is empty"), ("a", 0, "k is 0")]
+    ("text", "k", "message"),
+    [("", 1, "query is empty"), (" \n", 1, "query is empty"), ("a", 0, "k is 0")],
 )
 def test_questions_that_cannot_be_asked(
     notes: Path, tiny_model: Path, text: str, k: int, message: str
@@ -60,7 +61,9 @@ def test_threads_share_an_index(notes: Path, tiny_model: Path) -> None:
     assert len(found) == 20
     for hits in found:
         assert [hit.passage_id for hit in hits] == [hit.passage_id for hit in expected]
-        np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=1e-6)
+        np.testing.assert_allclose(
+            [hit.score for hit in hits], [hit.score for hit in expected], atol=1e-6
+        )
 
 
 def test_an_open_index_sees_updates(notes: Path, tiny_model: Path) -> None:

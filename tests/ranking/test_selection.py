@@ -15,7 +15,9 @@ def crowded(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Index
     """Four documents of 60, 40, 3 and 1 passages."""
     folder = tmp_path_factory.mktemp("crowded")
     for name, n in (("a", 60), ("b", 40), ("c", 3), ("d", 1)):
-        sections = [f"# Part {i}\n\nThe word number {i} of {name}, and more {i * i}{LONG}." for i in range(n)]
+        sections = [
+            f"# Part {i}\n\nThe word number {i} of {name}, and more {i * i}{LONG}." for i in range(n)
+        ]
         (folder / f"{name}.md").write_text("\n\n".join(sections), encoding="utf-8")
     return Index.build(folder, model=str(tiny_model), index=str(folder.parent / f"{folder.name}-index"))
 
@@ -26,7 +28,9 @@ def ids(hits: list[Hit]) -> list[int]:
 
 @pytest.mark.parametrize("mode", ["hybrid", "lexical"])
 @pytest.mark.parametrize("rerank", [None, "late"])
-def test_a_rank_means_the_same_passage_on_every_page(crowded: Index, mode: str, rerank: str | None) -> None:
+def test_a_rank_means_the_same_passage_on_every_page(
+    crowded: Index, mode: str, rerank: str | None
+) -> None:
     """Also where the limit of a document gives way: seven passages are within it."""
     options = {"mode": mode, "rerank": rerank, "per_document": 2}
     whole = ids(crowded.query(TEXT, k=30, **options))  # type: ignore[arg-type]

@@ -105,7 +105,9 @@ def test_the_command(aged: Index, run: Run) -> None:
     assert "rank 2" in run("explain", "key", "2", "--since", "7d")[1]
     assert run("explain", "key", "3", "--since", "7d")[0] == 1
     assert "no passage passes --since" in run("query", "key", "--since", "2100-01-01")[1]
-    assert run("similar", "old.txt", "--since", "2d", "-f", "paths", "--index", "aged")[1].count("\n") == 1
+    assert (
+        run("similar", "old.txt", "--since", "2d", "-f", "paths", "--index", "aged")[1].count("\n") == 1
+    )
 
 
 TAGGED = """---

@@ -88,7 +88,9 @@ def test_a_query_without_words_has_found_none(index: Index) -> None:
 @pytest.mark.parametrize(
     ("probability", "says"), [(0.9, "answers likely"), (0.4, "perhaps"), (0.05, "nothing")]
 )
-def test_what_it_says(index: Index, monkeypatch: pytest.MonkeyPatch, probability: float, says: str) -> None:
+def test_what_it_says(
+    index: Index, monkeypatch: pytest.MonkeyPatch, probability: float, says: str
+) -> None:
     constants = {"CONSTANT": math.log(probability / (1 - probability)), "SCORE": 0, "FOUND": 0}
     for name, value in constants.items():
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)

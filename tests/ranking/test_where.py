@@ -36,7 +36,9 @@ PASSAGES = {"guide": (("", None), ("Keys > Rotation", 3), ("Keys > Loss of keys"
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[sqlite3.Connection, dict[int, str]]]:
+def stored(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[sqlite3.Connection, dict[int, str]]]:
     """An index of DOCUMENTS, and the name of each passage: "guide", and "guide 2" for a second one."""
     with closing(empty(tmp_path_factory.mktemp("where"))) as connection:
         names = {}
@@ -44,7 +46,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[sqlite3.C
             passages = PASSAGES.get(name, (("", None),))
             title = "How to rotate keys" if name == "guide" else name
             ids = add_document(
-                connection, path, metadata, kind=KIND.get(name, "markdown"), title=title, passages=passages
+                connection,
+                path,
+                metadata,
+                kind=KIND.get(name, "markdown"),
+                title=title,
+                passages=passages,
             )
             names |= {id_: f"{name} {at}" if at > 1 else name for at, id_ in enumerate(ids, 1)}
         yield connection, names

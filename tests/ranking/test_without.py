@@ -14,7 +14,12 @@ WHOLE = {"k": 1000, "all_copies": True, "per_document": 0}
 
 def test_no_percentile_and_no_verdict_is_told(index: search.Index) -> None:
     hit = index.query("open the water door", k=1, without=["open"])[0]
-    assert (hit.ranking.without, hit.percentile, hit.random_pairs, hit.verdict) == (("open",), None, 0, None)
+    assert (hit.ranking.without, hit.percentile, hit.random_pairs, hit.verdict) == (
+        ("open",),
+        None,
+        0,
+        None,
+    )
 
 
 def test_a_word_is_named_in_any_of_its_forms(index: search.Index) -> None:

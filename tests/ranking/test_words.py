@@ -31,7 +31,9 @@ def test_what_the_words_of_a_hit_add_is_what_its_explanation_says(notes: Path, t
         "key",
     ]
     whole = [term.contribution for term in index.explain(query, marked).terms if term.term == "water"]
-    assert sum(m.weight for m in marks if "ter" in marked.text[m.start : m.end]) == pytest.approx(whole[0])
+    assert sum(m.weight for m in marks if "ter" in marked.text[m.start : m.end]) == pytest.approx(
+        whole[0]
+    )
 
 
 def test_phrases_several_parts_and_rankings_without_words(notes: Path, tiny_model: Path) -> None:

@@ -103,7 +103,9 @@ def test_tables_have_names_that_are_unique(tiny_model: Path) -> None:
     assert list(table.index) == ["0:[CLS]", "1:key", "2:##s", "3:[SEP]"]
     assert table.loc["2:##s", "4:key"] == why.similarity[2, 4]
     assert why.to_pandas("contributions", by="word").shape == (2, 5)
-    with pytest.raises(InputError, match="matrix is 'cosines'. Choose one of: 'similarity', 'contributions'"):
+    with pytest.raises(
+        InputError, match="matrix is 'cosines'. Choose one of: 'similarity', 'contributions'"
+    ):
         why.to_pandas("cosines")  # type: ignore[arg-type]
     assert list(sentences().to_pandas().columns) == ["sentence 0", "sentence 1", "sentence 2"]
     hits = Hits([HIT, replace(HIT, rank=2, explanation=why)]).to_pandas()

@@ -158,7 +158,9 @@ def marked(one: StoredPassage, rank: int, *marks: Highlight) -> Marked:
 
 
 EVIL_HIT = replace(HIT, path=f"/{EVIL}", document=EVIL, title=EVIL, heading=EVIL, text=EVIL)
-EVIL_WHY = replace(by_hand(), query=EVIL, passage=EVIL, context=EVIL, terms=(Term(EVIL, 0.1),), pooling=EVIL)
+EVIL_WHY = replace(
+    by_hand(), query=EVIL, passage=EVIL, context=EVIL, terms=(Term(EVIL, 0.1),), pooling=EVIL
+)
 
 
 def evil_pages() -> list[page.Page]:
@@ -198,7 +200,9 @@ def evil_pages() -> list[page.Page]:
         laboratory.of_text([EVIL, EVIL], EVIL, inspection(looked), "", EVIL),
         reading(state, document, 1, [Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))]),
         search(
-            state, (EVIL, "b"), Found(1, marked=[Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))], words=(EVIL,))
+            state,
+            (EVIL, "b"),
+            Found(1, marked=[Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))], words=(EVIL,)),
         ),
     ]
 
@@ -238,7 +242,9 @@ def test_the_policy_allows_this_page_and_nothing_else() -> None:
 def test_the_server_links_to_what_a_file_holds() -> None:
     found, assets = page.sentences(sentences()), page.assets()
     source = page.document(found, page.Site("/similarity", "my <notes>"))
-    assert page.fragment(found).split("<p")[1] in source and data_of(source) == data_of(page.document(found))
+    assert page.fragment(found).split("<p")[1] in source and data_of(source) == data_of(
+        page.document(found)
+    )
     linked = re.findall(r'(?:src|href)="/static/([\w.]+)\?v=(\w+)"', source)
     assert [name for name, _ in linked] == ["page.css", "site.css", "page.js", "sentences.js"]
     for name, digest in linked:
@@ -250,7 +256,9 @@ def test_the_server_links_to_what_a_file_holds() -> None:
     assert all(
         "src" in one or one["type"] == "application/json" for one in scripts
     )  # none runs that is not linked
-    assert parsed.count("style") == 0 and "Content-Security-Policy" not in source  # the server sends its own
+    assert (
+        parsed.count("style") == 0 and "Content-Security-Policy" not in source
+    )  # the server sends its own
     assert '<a href="/similarity?index=my+%3Cnotes%3E" aria-current="page">Similarity</a>' in source
     assert "Index <bdi>my &lt;notes&gt;</bdi>" in source
 
@@ -282,7 +290,8 @@ def test_a_gap_is_split_by_word_with_both_signs() -> None:
     said = seen(found)
     assert "+0.2500 gap of the scores, A less B = +0.2500 all lines below + 0.0e+00 residual" in said
     assert (
-        "key +0.3750 +0.3750 with key +0.0000 the \u22120.1250 +0.0000 +0.1250 with lock sum +0.2500" in said
+        "key +0.3750 +0.3750 with key +0.0000 the \u22120.1250 +0.0000 +0.1250 with lock sum +0.2500"
+        in said
     )
     bars = re.findall(r'<rect class="(\w+)" width="([\d.]+)"', page.fragment(found))
     assert bars == [("plus", "100.0"), ("minus", "33.3")]
@@ -338,7 +347,9 @@ def test_a_passage_is_shown_without_markup_in_lines_as_wide_as_the_page() -> Non
     def shown(text: str) -> str:
         return read(hidden(text, r"^## |\*|\[|\]\(a\.md\)"))
 
-    assert shown("## Turn\n\nThe *lock*\nturns. See [doors](a.md).") == "Turn\n\nThe lock turns. See doors."
+    assert (
+        shown("## Turn\n\nThe *lock*\nturns. See [doors](a.md).") == "Turn\n\nThe lock turns. See doors."
+    )
     assert shown("Do:\n\n- one\nmore\n- two") == "Do:\n\n- one more\n- two"
     assert "turn\nthe key" in shown("```\nturn\nthe key\n```")
 

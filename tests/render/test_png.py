@@ -52,7 +52,8 @@ def large(rows: int, columns: int) -> Explanation:
     """An explanation of words w0, w1, ... whose last ones add most."""
     cells = np.outer(np.arange(1, rows + 1), np.arange(1, columns + 1)).astype(float)
     query, passage = (
-        tuple(Token(f"w{i}", i, 0, 0, False, i, "context") for i in range(count)) for count in (rows, columns)
+        tuple(Token(f"w{i}", i, 0, 0, False, i, "context") for i in range(count))
+        for count in (rows, columns)
     )
     return replace(
         by_hand(),
@@ -95,7 +96,9 @@ def test_sentences(n: int, written: list[str]) -> None:
 @pytest.mark.parametrize("text", [LONG, EVIL])
 def test_texts_that_fonts_and_mathematics_could_trip_over(written: list[str], text: str) -> None:
     three = (text, "b", text)
-    size(picture.sentences(Similarities(three, (text, text), np.zeros((3, 2), "f4"), False, text, "mean")))
+    size(
+        picture.sentences(Similarities(three, (text, text), np.zeros((3, 2), "f4"), False, text, "mean"))
+    )
     why = replace(by_hand(), query=text, passage=text, context=text)
     size(picture.explanation(why, units(why), replace(HIT, title=text, path=f"/{text}")))
     assert not {"\x1b", "\u202e"} & set("".join(written))

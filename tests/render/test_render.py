@@ -47,7 +47,14 @@ HIT = Hit(
 
 
 OTHER = replace(
-    HIT, rank=2, passage_id=13, document="a b.pdf", path="/notes/a b.pdf", page=3, title="A [b]*", heading=""
+    HIT,
+    rank=2,
+    passage_id=13,
+    document="a b.pdf",
+    path="/notes/a b.pdf",
+    page=3,
+    title="A [b]*",
+    heading="",
 )
 
 
@@ -134,12 +141,18 @@ def test_a_reason_with_a_way_out_names_it() -> None:
     [
         ("Rotate", "Rotate\n======\n\nTurn the lock.", "Turn the lock."),
         ("Rotate", "Rotate", "Rotate"),
-        ("Keys > Rotate \u00b7 Find", "## Rotate\n\nTurn it.\n\n## Find\n\nLook.", "Turn it. ## Find Look."),
+        (
+            "Keys > Rotate \u00b7 Find",
+            "## Rotate\n\nTurn it.\n\n## Find\n\nLook.",
+            "Turn it. ## Find Look.",
+        ),
         ("Rotate \u00b7 Find", "Rotate \u00b7 Find\n\nTurn it.", "Turn it."),
         ("", "word " * 100, f"{'word ' * 64}…"),
     ],
 )
-def test_a_snippet_has_no_heading_and_says_that_there_is_more(heading: str, text: str, shown: str) -> None:
+def test_a_snippet_has_no_heading_and_says_that_there_is_more(
+    heading: str, text: str, shown: str
+) -> None:
     assert snippet(replace(HIT, heading=heading, text=text)) == shown
 
 
@@ -250,7 +263,13 @@ def test_units_are_words_and_then_what_is_none() -> None:
         ("Keys", "word"),
         ("[CLS] and [SEP]", "special"),
     ]
-    assert [unit.label for unit in drawn.passage] == ["Door", "lock", "Key", "punctuation", "[CLS] and [SEP]"]
+    assert [unit.label for unit in drawn.passage] == [
+        "Door",
+        "lock",
+        "Key",
+        "punctuation",
+        "[CLS] and [SEP]",
+    ]
     # Rows 1 and 2 of the tokens are "Keys"; columns 0 and 5 are the special tokens.
     assert (drawn.contributions[0] * 276).round().tolist() == [20, 22, 26, 24, 18 + 28]
     assert (drawn.contributions[1] * 276).round().tolist() == [20, 22, 26, 24, 0 + 5 + 18 + 23]
@@ -470,7 +489,9 @@ def marks_of(text: str, **weights: float) -> list[Highlight]:
     ]
 
 
-def drawn(shown: Hit, marks: list[Highlight] | None = None, width: int = 60, **options: object) -> list[str]:
+def drawn(
+    shown: Hit, marks: list[Highlight] | None = None, width: int = 60, **options: object
+) -> list[str]:
     """The lines of the passage, without what stands above."""
     lines = hits.hits([shown], marks=[marks or []], width=width, **options).splitlines()  # type: ignore[arg-type]
     return lines[1 + bool(shown.title or shown.heading) :]
@@ -512,7 +533,9 @@ def test_a_long_line_is_wrapped_below_its_first_word_and_cut_around_the_match() 
 
 def test_its_own_heading_is_not_said_twice() -> None:
     text = "## Find\n\nThe key.\n"
-    assert drawn(hit(text, "markdown", heading="Keys > Find", title="Keys", line_end=9)) == ["   9  The key."]
+    assert drawn(hit(text, "markdown", heading="Keys > Find", title="Keys", line_end=9)) == [
+        "   9  The key."
+    ]
     text = "Find\n====\n\nThe key."
     assert drawn(hit(text, "rst", heading="Find", title="")) == ["  10  The key."]
     assert drawn(hit("## Find", "markdown", heading="Find", title="")) == ["   7  ## Find"]

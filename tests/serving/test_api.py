@@ -181,4 +181,8 @@ def test_each_address_and_parameter_is_described(client: TestClient) -> None:
 def test_it_says_that_it_lives_and_when_it_is_ready(client: TestClient) -> None:
     assert client.get("/healthz").text == "ok\n"
     early = client.get("/readyz")
-    assert (early.status_code, early.json()["code"], early.headers["retry-after"]) == (503, "not-ready", "1")
+    assert (early.status_code, early.json()["code"], early.headers["retry-after"]) == (
+        503,
+        "not-ready",
+        "1",
+    )

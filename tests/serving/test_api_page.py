@@ -29,7 +29,9 @@ def blocks() -> list[tuple[int, str]]:
 def test_what_is_asked_is_answered_as_it_is_shown(real: Encoder) -> None:
     if not shutil.which("curl"):
         skip_or_fail("curl is not installed")
-    shown = [Transcript(PAGE, at, text.splitlines()) for at, text in blocks() if text.startswith("$ curl")]
+    shown = [
+        Transcript(PAGE, at, text.splitlines()) for at, text in blocks() if text.startswith("$ curl")
+    ]
     (python,) = (text for _, text in blocks() if text.startswith("import"))
     Index.build(PAGE.parent, include=["2[2-5]*.md"], model=real.model, offline=True)
     with started("--index", "handbook", "--offline") as (url, _):

@@ -96,7 +96,9 @@ def test_pages_that_are_named_may_ask_the_api(made: Made) -> None:
     assert client.get(SEARCH, headers=token | {"origin": "https://other.example"}).status_code == 403
     asks = {"access-control-request-method": "GET", "access-control-request-headers": "authorization"}
     allowed = client.options("/api/v1/search", headers=named | asks)
-    assert allowed.status_code == 200 and "authorization" in allowed.headers["access-control-allow-headers"]
+    assert (
+        allowed.status_code == 200 and "authorization" in allowed.headers["access-control-allow-headers"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,7 @@ def hostile(tmp_path: Path, tiny_model: Path, own_home: Path) -> TestClient:
     """What asks a server over an index of hostile names, headings, fields and texts."""
     folder = tmp_path / "hostile <i> & notes"
     folder.mkdir()
-    front = (
-        f"---\ntitle: {HOSTILE[:60]!r}\ntags: ['<hostile-t>', 'a\" onhostile=4']\nauthor: <hostile-c>\n---\n"
-    )
+    front = f"---\ntitle: {HOSTILE[:60]!r}\ntags: ['<hostile-t>', 'a\" onhostile=4']\nauthor: <hostile-c>\n---\n"
     (folder / "key <hostile-d onhostile=5> 'a' \"b\" hostile.md").write_text(
         f"{front}# <hostile-h onhostile=6> {HOSTILE[:30]}\n\nTurn the key. {HOSTILE[30:200]}\n\n"
         f"## {HOSTILE[:40]}\n\n[key](javascript:hostile) ![key](//hostile.example/x)\n",
@@ -52,7 +50,9 @@ def hostile(tmp_path: Path, tiny_model: Path, own_home: Path) -> TestClient:
     (folder / "hostile.html").write_text(
         f"<title>{HOSTILE}</title><p>Turn the key {HOSTILE}</p>", encoding="utf-8"
     )
-    (folder / "hostile.csv").write_text(f'name,text\n"<hostile-e>","key {HOSTILE[:40]}"\n', encoding="utf-8")
+    (folder / "hostile.csv").write_text(
+        f'name,text\n"<hostile-e>","key {HOSTILE[:40]}"\n', encoding="utf-8"
+    )
     index = Index.build(folder, model=str(tiny_model))
     return TestClient(create_app(index), ADDRESS, raise_server_exceptions=False)
 
@@ -106,6 +106,8 @@ def test_what_is_foreign_is_found() -> None:
     ):
         assert foreign(source), source
     assert (
-        foreign("<a href='/documents/1?q=x'>a</a><a href='#b'>b</a><script src='/static/page.js'></script>")
+        foreign(
+            "<a href='/documents/1?q=x'>a</a><a href='#b'>b</a><script src='/static/page.js'></script>"
+        )
         == []
     )

@@ -59,7 +59,9 @@ def test_tools_stand_in_one_order_and_only_read(client: TestClient) -> None:
     tools = asked(client, "tools/list")["tools"]
     assert [tool["name"] for tool in tools] == ["search", "explain", "why_not", "status", "fetch"]
     assert all(tool["annotations"]["readOnlyHint"] and tool["outputSchema"] for tool in tools)
-    assert all(field["description"] for tool in tools for field in tool["inputSchema"]["properties"].values())
+    assert all(
+        field["description"] for tool in tools for field in tool["inputSchema"]["properties"].values()
+    )
     assert sum(len(json.dumps(tool)) for tool in tools) < 16_000
 
 
@@ -74,7 +76,9 @@ def test_a_hit_is_what_the_library_finds(call: Call, index: Index) -> None:
     for one, hit in zip(found["results"], hits, strict=True):
         assert one["place"] == f"{hit.document}:{hit.line_start}-{hit.line_end}"
         assert one["url"] == hit.uri
-        assert one["score"] == round(hit.score, 4) == pytest.approx(one["meaning"] + one["words"], abs=2e-4)
+        assert (
+            one["score"] == round(hit.score, 4) == pytest.approx(one["meaning"] + one["words"], abs=2e-4)
+        )
         assert one["text"].strip(" …") in hit.text
 
 
@@ -281,7 +285,11 @@ def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
 
 
 def instructions(client: TestClient) -> str:
-    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    about = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "a", "version": "1"},
+    }
     return str(asked(client, "initialize", **about)["instructions"])
 
 

@@ -21,7 +21,9 @@ def links(source: str, pattern: str) -> list[str]:
     return [one.replace("&amp;", "&") for one in re.findall(pattern, source)]
 
 
-def test_the_search_page_has_the_hits_of_the_library_in_their_order(client: TestClient, index: Index) -> None:
+def test_the_search_page_has_the_hits_of_the_library_in_their_order(
+    client: TestClient, index: Index
+) -> None:
     page = client.get("/", params={"q": QUERY, "mode": "dense", "k": 2}).text
     ids = [int(one) for one in re.findall(r'<li class="hit" data-passage="(\d+)"', page)]
     assert ids == [hit.passage_id for hit in index.query(QUERY, 2, mode="dense")]
@@ -156,7 +158,9 @@ def test_sentences_are_compared_by_the_model_of_the_index(client: TestClient, in
     cells = re.findall(r"<td class=\"l[^>]*>([^<]*)</td>", page)
     assert cells == [f"{value:.2f}".replace("-", "\u2212") for value in cosines.ravel()]
     why = search.explain(*sentences[:2], model=index.encoder)
-    assert f"<b>{why.score:.6f}</b> score" in client.get("/similarity", params={"text": sentences[:2]}).text
+    assert (
+        f"<b>{why.score:.6f}</b> score" in client.get("/similarity", params={"text": sentences[:2]}).text
+    )
 
 
 def test_a_look_inside(client: TestClient) -> None:

@@ -117,9 +117,13 @@ def test_the_rest_goes_the_usual_way(options: tuple[str, ...], alone: list[str],
     assert first == run(*QUERY, *options, *ALONE)
 
 
-def test_what_changed_is_seen_and_said_the_same(alone: list[str], run: Run, place: tuple[Path, Path]) -> None:
+def test_what_changed_is_seen_and_said_the_same(
+    alone: list[str], run: Run, place: tuple[Path, Path]
+) -> None:
     folder, _ = place
-    (folder / "k\u202eey.md").write_text("# Über\x1b[31m\n\nA \U0001f511 and \u2028 sun.\n", encoding="utf-8")
+    (folder / "k\u202eey.md").write_text(
+        "# Über\x1b[31m\n\nA \U0001f511 and \u2028 sun.\n", encoding="utf-8"
+    )
     Index.open(folder).update()
     (folder / "time.txt").unlink()
     for options in ((), ("--json",)):

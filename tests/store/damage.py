@@ -38,7 +38,9 @@ def truncate(file: Path) -> None:
 def zero_page_of(index: Path, table: str) -> None:
     """Overwrite the root page of a table, as a bad disk would."""
     with closing(sqlite3.connect(index / "index.db")) as connection:
-        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)
+        ).fetchone()
         (size,) = connection.execute("PRAGMA page_size").fetchone()
     with (index / "index.db").open("r+b") as stream:
         stream.seek((root - 1) * size)

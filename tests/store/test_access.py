@@ -77,7 +77,9 @@ def test_an_index_that_may_only_be_read(indexed: Path, read_only: str) -> None:
         index.chmod(0o700)
     assert code == 1
     assert f"Permission denied. Querying the index in '{index}'" in err
-    assert "changing it takes write access. Ask its owner, or make your own index with: seewhy index" in err
+    assert (
+        "changing it takes write access. Ask its owner, or make your own index with: seewhy index" in err
+    )
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python does not tell how SQLite failed")

@@ -46,7 +46,8 @@ def annotate(index: Path, *, name: str = "ner", most: int = 1000, **options: Any
 def index(notes: Path, tiny_model: Path) -> Index:
     """Five passages: two of keys.md, one of time.txt, two of table.csv."""
     (notes / "table.csv").write_text(
-        "name,text,colour\nfirst,the first side of the door,red\nsecond,a long sound,blue\n", encoding="utf-8"
+        "name,text,colour\nfirst,the first side of the door,red\nsecond,a long sound,blue\n",
+        encoding="utf-8",
     )
     keys = (notes / "keys.md").read_text(encoding="utf-8").replace("people", "water")
     (notes / "keys.md").write_text(keys, encoding="utf-8")
@@ -170,9 +171,9 @@ def test_removing(index: Index) -> None:
     assert remove_annotator(index.path, "ner").annotated == 5
     assert [one.name for one in annotators_of(index.path)] == ["b"]
     with closing(sqlite3.connect(index.path / "index.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM annotations WHERE annotator = 'ner'").fetchone() == (
-            0,
-        )
+        assert connection.execute(
+            "SELECT count(*) FROM annotations WHERE annotator = 'ner'"
+        ).fetchone() == (0,)
 
 
 def test_one_writer_at_a_time(index: Index) -> None:

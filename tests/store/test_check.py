@@ -29,7 +29,9 @@ def index(notes: Path, tiny_model: Path) -> Index:
 def answers(index: Path) -> list[Any]:
     opened = Index.open(index)
     hits = [
-        opened.query(query, k=50, mode=mode) for query in QUERIES for mode in ("hybrid", "dense", "lexical")
+        opened.query(query, k=50, mode=mode)
+        for query in QUERIES
+        for mode in ("hybrid", "dense", "lexical")
     ]
     assert opened.notes == ()
     return hits
@@ -58,7 +60,9 @@ def test_an_intact_index(run: Run, index: Index) -> None:
     assert (code, bad, report["documents"], report["passages"], report["unchecked"]) == (0, {}, 4, 5, [])
     assert "The index is sound and up to date (4 documents, 5 passages" in run("check")[1]
     assert run("check", "-q") == (0, "", "")
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in index.path.rglob("*.*")} == state
+    assert {
+        path: (path.read_bytes(), path.stat().st_mtime_ns) for path in index.path.rglob("*.*")
+    } == state
     assert run("check", "--repair", "-q") == (0, "", "")
     seen: list[Progress] = []
     index.check(progress=seen.append)
@@ -139,7 +143,10 @@ def test_a_damaged_database_is_rebuilt_and_not_repaired(
 def test_an_interrupted_run_is_stale(run: Run, index: Index) -> None:
     damage.execute(index.path, "UPDATE meta SET value = 'false' WHERE key = 'complete'")
     code, bad, _ = checked(run)
-    assert (code, bad) == (0, {"run": ("stale", 1, f"seewhy index {index.status().folder} --index notes")})
+    assert (code, bad) == (
+        0,
+        {"run": ("stale", 1, f"seewhy index {index.status().folder} --index notes")},
+    )
     index.update()
     assert checked(run)[:2] == (0, {})
 
@@ -166,7 +173,9 @@ def test_a_folder_that_is_gone_is_no_damage(run: Run, index: Index, notes: Path)
 
 def test_a_damaged_vector_file_is_mentioned_once(tmp_path: Path, tiny_model: Path) -> None:
     """In the second search of a process, and of enough passages, the codes are looked at."""
-    lines = (json.dumps({"text": f"{choice} number {n}"}) for n, choice in enumerate(["key", "door"] * 300))
+    lines = (
+        json.dumps({"text": f"{choice} number {n}"}) for n, choice in enumerate(["key", "door"] * 300)
+    )
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
     built = Index.build(tmp_path / "notes", model=str(tiny_model))

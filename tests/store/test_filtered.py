@@ -147,7 +147,9 @@ class Corpus:
         """By one sum in float64 for each passage: equal vectors have equal cosines."""
         scored = [
             (
-                -float(np.float32(sum(float(a) * float(b) for a, b in zip(row.vector, query, strict=True)))),
+                -float(
+                    np.float32(sum(float(a) * float(b) for a, b in zip(row.vector, query, strict=True)))
+                ),
                 row.id,
             )
             for row in self.rows

@@ -83,13 +83,17 @@ def test_an_index_of_ones_own_names_its_model(index: Path, own_cache: Path, tmp_
     link.symlink_to(tmp_path / "elsewhere")
     shutil.copytree(index, tmp_path / "elsewhere")
     own_cache.rename(tmp_path / "emptied")
-    with pytest.raises(ModelError, match="names the model 'somebody/model', which you have not used here"):
+    with pytest.raises(
+        ModelError, match="names the model 'somebody/model', which you have not used here"
+    ):
         Index.open(link).query("the key")
 
 
 def test_a_path_that_leads_out_of_the_folder_is_no_hit(index: Path) -> None:
     for path in ("../../x", "/etc/passwd", "a/../../x"):
-        damage.execute(index, f"UPDATE files SET path = CAST('{path}' || substr('////////', 1, id) AS BLOB)")
+        damage.execute(
+            index, f"UPDATE files SET path = CAST('{path}' || substr('////////', 1, id) AS BLOB)"
+        )
         with pytest.raises(IndexDamaged, match="outside of the indexed folder"):
             Index.open(index).query("the key")
 
@@ -111,7 +115,12 @@ def test_no_control_code_of_an_index_reaches_the_terminal(index: Path, run: Run)
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps rights in another way")
 @pytest.mark.parametrize("umask", [0])
 def test_nobody_else_can_read_what_an_index_or_the_cache_holds(
-    notes: Path, tiny_model: Path, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch, umask: int
+    notes: Path,
+    tiny_model: Path,
+    tmp_path: Path,
+    own_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    umask: int,
 ) -> None:
     monkeypatch.setenv("SEEWHY_HOME", str(tmp_path / "data" / "seewhy"))
     monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "made" / "seewhy"))

@@ -82,7 +82,9 @@ def test_an_index_of_another_format_is_refused_with_the_command_that_makes_it_ag
             command()
     again = Index.build(notes, model=str(tiny_model), rebuild=True).query("a word")
     assert [hit.score for hit in again] == [hit.score for hit in before]
-    assert not {hit.passage_id for hit in again} & {hit.passage_id for hit in before}, "an id is used twice"
+    assert not {hit.passage_id for hit in again} & {hit.passage_id for hit in before}, (
+        "an id is used twice"
+    )
 
 
 def test_databases_of_other_programs(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return call
 
     for name in KINDS:
-        monkeypatch.setattr(pymilvus.MilvusClient, name, counting(name, getattr(pymilvus.MilvusClient, name)))
+        monkeypatch.setattr(
+            pymilvus.MilvusClient, name, counting(name, getattr(pymilvus.MilvusClient, name))
+        )
     return made
 
 
@@ -132,7 +134,12 @@ def test_a_query_takes_at_most_six_requests(both: tuple[Index, Index], requests:
     _, far = both
     far.query("warm")
     for query in QUERIES:
-        for options in ({}, {"where": "lang=en"}, {"group": True, "where": "lang=en"}, {"mode": "lexical"}):
+        for options in (
+            {},
+            {"where": "lang=en"},
+            {"group": True, "where": "lang=en"},
+            {"mode": "lexical"},
+        ):
             requests.clear()
             far.query(query, **options)  # type: ignore[arg-type]
             assert sum(requests.values()) <= 6, requests

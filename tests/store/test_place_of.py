@@ -24,7 +24,11 @@ def place_of(store: Store, what: str | Path) -> Place:
 
 def test_a_path_from_anywhere(store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = place_of(store, notes / "deep" / "time.txt")
-    assert (expected.name, expected.document, len(expected.passages)) == ("deep/time.txt", "deep/time.txt", 1)
+    assert (expected.name, expected.document, len(expected.passages)) == (
+        "deep/time.txt",
+        "deep/time.txt",
+        1,
+    )
     assert place_of(store, "deep/time.txt") == expected  # from the indexed folder
     monkeypatch.chdir(notes / "deep")
     assert place_of(store, "time.txt") == expected  # from the current one

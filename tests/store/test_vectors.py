@@ -68,10 +68,16 @@ def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors:
     return store
 
 
-def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
+def test_with_a_file_a_tail_and_deleted_passages(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray],
+) -> None:
     folder, connection, vectors = filled
     segments.seal(Writer(connection), folder, D)
-    assert [(one.first, one.last) for one in read_segments(connection)] == [(1, 144), (145, 288), (289, 300)]
+    assert [(one.first, one.last) for one in read_segments(connection)] == [
+        (1, 144),
+        (145, 288),
+        (289, 300),
+    ]
     store = check(folder, connection, list(range(1, 301)), vectors)
     assert store.problem == ""
 

@@ -31,7 +31,12 @@ HEAD: dict[str, Any] = {"lr": 3e-3, "epochs": 4, "batch_size": 8}
 KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Path], str, dict[str, Any]]] = {
     "encoder": (bert.train, write_graded, "tsv", {**QUICK, "epochs": 2}),
     "classify": (bert.train_classifier, write_texts, "csv", HEAD),
-    "tag": (bert.train_tagger, write_sentences, "conll", {**HEAD, "lr": 5e-3, "epochs": 16, "batch_size": 4}),
+    "tag": (
+        bert.train_tagger,
+        write_sentences,
+        "conll",
+        {**HEAD, "lr": 5e-3, "epochs": 16, "batch_size": 4},
+    ),
     "read": (bert.train_reader, write_questions, "json", HEAD),
 }
 
@@ -93,7 +98,11 @@ def test_heads_have_the_figures_of_eval(made: dict[str, Any], run: Run) -> None:
         for name, figure in report.after.items():
             assert json.loads(out)["metrics"][name]["mean"] == pytest.approx(figure.mean)
         assert report.after["f1"].mean > report.before["f1"].mean
-    assert bert.tag("turn xyzq sound time 9", model=made["tag"][0].out).labels == ("O", "B-name", "I-name")
+    assert bert.tag("turn xyzq sound time 9", model=made["tag"][0].out).labels == (
+        "O",
+        "B-name",
+        "I-name",
+    )
     report, dev = made["classify"]
     rows = [line.split(",") for line in dev.read_text(encoding="utf-8").splitlines()[1:]]
     said = bert.label([text for text, _ in rows], model=report.out)
@@ -115,7 +124,9 @@ def test_every_report_is_whole(made: dict[str, Any], bases: dict[str, Path]) -> 
             assert gap.mean == pytest.approx(report.after[name].mean - report.before[name].mean)
             assert gap.low <= gap.mean + 1e-9 and gap.mean <= gap.high + 1e-9
         best = max(report.scores[1:], key=lambda point: point.value)
-        assert next(one for one in report.scores if one.step == report.kept and one.step).value == best.value
+        assert (
+            next(one for one in report.scores if one.step == report.kept and one.step).value == best.value
+        )
         counts = report.counts
         assert counts["train"] + counts["chosen_by"] + counts["duplicates"] == counts["read"], what
         assert report.losses and report.steps <= 16 * counts["train"]
@@ -204,7 +215,9 @@ def test_pairs_and_triplets(tiny_model: Path, tmp_path: Path, capfd: pytest.Capt
         for i in range(20)
     ]
     rows[0]["passage"] = "long " * 100
-    dev = write_lines(tmp_path / "dev.jsonl", *({**row, "query": f"lock {i}"} for i, row in enumerate(rows)))
+    dev = write_lines(
+        tmp_path / "dev.jsonl", *({**row, "query": f"lock {i}"} for i, row in enumerate(rows))
+    )
     data = write_lines(tmp_path / "a.jsonl", *rows, rows[1])
     found = bert.train(data, tmp_path / "triplets", dev=dev, **given)
     assert (found.objective, found.counts["duplicates"]) == ("triplets", 1)

@@ -127,7 +127,8 @@ def _said(given: Mapping[str, Any]) -> dict[str, Any]:
 def hidden(**fields: str | float | Sequence[str] | None) -> str:
     """What a form sends besides what its user chooses, as `link` does."""
     given = {
-        name: value if isinstance(value, (list, tuple)) else [value] for name, value in _said(fields).items()
+        name: value if isinstance(value, (list, tuple)) else [value]
+        for name, value in _said(fields).items()
     }
     return "".join(
         f'<input type="hidden" name="{name}" value="{kept(str(one))}">'
@@ -162,7 +163,8 @@ def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
     lines = [f'<link rel="stylesheet" href="{address[name]}">' for name in styles]
     # The first is there before anything is drawn, as it knows whether that is dark or light.
     lines += [
-        f'<script src="{address[name]}"{" defer" if i else ""}></script>' for i, name in enumerate(scripts)
+        f'<script src="{address[name]}"{" defer" if i else ""}></script>'
+        for i, name in enumerate(scripts)
     ]
     return "\n".join(lines)
 

@@ -13,7 +13,14 @@ from typing import Any
 
 from search.records.explanations import Highlight
 from search.records.hits import Hit
-from search.records.options import CountOptions, FilterOptions, ListOptions, RankOptions, declared, defaults
+from search.records.options import (
+    CountOptions,
+    FilterOptions,
+    ListOptions,
+    RankOptions,
+    declared,
+    defaults,
+)
 from search.render.format import (
     copies_of,
     fixed,
@@ -118,9 +125,7 @@ def _place(hit: Hit) -> str:
     place = where(hit)
     since = f' <strong class="warn">{text(since_indexed(hit))}</strong>' if hit.changed else ""
     unseen = f'<span class="unseen"> {isolated(place)}</span>'
-    copy = (
-        f'<button type="button" class="quiet copy" data-copied="{text(place)}" hidden>Copy{unseen}</button>'
-    )
+    copy = f'<button type="button" class="quiet copy" data-copied="{text(place)}" hidden>Copy{unseen}</button>'
     return f'<p class="place">{isolated(place)}{since} {copy}</p>'
 
 

@@ -120,7 +120,9 @@ def attention(attention: Attention, layer: int | None = None, head: int | None =
         )
     )
     title = f"Attention: {attention.texts[0]}"
-    return Page(title, "Which token reads which", _about(attention), body, ("attention.js", "attention.css"))
+    return Page(
+        title, "Which token reads which", _about(attention), body, ("attention.js", "attention.css")
+    )
 
 
 def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
@@ -143,7 +145,9 @@ def _layer(attention: Attention, layer: int) -> list[list[int]]:
 
 def _about(attention: Attention) -> str:
     names = ("Text",) if len(attention.texts) == 1 else ("First", "Second")
-    texts = [(name, f"<b>{isolated(given)}</b>") for name, given in zip(names, attention.texts, strict=True)]
+    texts = [
+        (name, f"<b>{isolated(given)}</b>") for name, given in zip(names, attention.texts, strict=True)
+    ]
     return about((*texts, ("Model", isolated(attention.model))))
 
 

@@ -112,7 +112,11 @@ def _about(read: _Reading) -> str:
     here = document.passages[read.here]
     path = escaped_name(document.path)
     place = f"{path}:{here.line_start}" if document.kind in _LINES else _of_page(document, here, path)
-    facts = {"Document": isolated(document.document), "Place": isolated(place), "Kind": text(document.kind)}
+    facts = {
+        "Document": isolated(document.document),
+        "Place": isolated(place),
+        "Kind": text(document.kind),
+    }
     fields = [
         (text(name), isolated(", ".join(map(str, value)) if isinstance(value, list) else str(value)))
         for name, value in document.metadata.items()
@@ -136,14 +140,14 @@ def _steps(read: _Reading, best: int) -> str:
     if not read.asked.q:
         return ""
     ranked = sum(one.hit.rank > 0 for one in read.found.values())
-    said = (
-        f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.asked.q)}</q> in this document"
-    )
+    said = f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.asked.q)}</q> in this document"
     back = f'<a class="back" href="{read.asked.link("/")}">All hits</a>'
     links = " ".join(
         f'<a href="{read.to(id_)}">{_place(read.document, one)}</a>' for id_, one in read.found.items()
     )
-    return f'<nav class="ways" aria-label="Hits in this document"><span>{said}</span> {links} {back}</nav>'
+    return (
+        f'<nav class="ways" aria-label="Hits in this document"><span>{said}</span> {links} {back}</nav>'
+    )
 
 
 def _place(document: DocumentText, one: Marked) -> str:
@@ -168,7 +172,9 @@ def _rest(read: _Reading, *, before: bool) -> str:
         ways = {"The beginning": 0, "Earlier": _reach(sizes, read.first, AFTER, -1)}
     else:
         ways = {"Later": _reach(sizes, read.last - 1, BEFORE, 1), "The end": len(passages) - 1}
-    links = " ".join(f'<a href="{read.to(passages[at].passage_id)}">{name}</a>' for name, at in ways.items())
+    links = " ".join(
+        f'<a href="{read.to(passages[at].passage_id)}">{name}</a>' for name, at in ways.items()
+    )
     said = f"Passages {read.first + 1:,} to {read.last:,} of {len(passages):,} are shown."
     name = "Before this part" if before else "Behind this part"
     return f'<nav class="ways" aria-label="{name}"><span class="faint">{said}</span> {links}</nav>'
@@ -184,7 +190,9 @@ def _passages(read: _Reading) -> Iterator[str]:
         gap = gaps.get(passage.start)
         if gap and gap.start and gap.breaks != 1 and passage is not read.shown[0]:
             yield '<span class="line"></span>'
-        indent = re.split(r"[\r\n]", read.document.text[gap.start : gap.end])[-1] if gap and gap.blank else ""
+        indent = (
+            re.split(r"[\r\n]", read.document.text[gap.start : gap.end])[-1] if gap and gap.blank else ""
+        )
         yield _passage(read, passage, indent, end)
 
 

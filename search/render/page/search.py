@@ -259,7 +259,9 @@ def _notes(found: Found) -> str:
 
 
 def _keys() -> str:
-    rows = "".join(f"<div><dt><kbd>{text(key)}</kbd></dt><dd>{text(does)}</dd></div>" for key, does in _KEYS)
+    rows = "".join(
+        f"<div><dt><kbd>{text(key)}</kbd></dt><dd>{text(does)}</dd></div>" for key, does in _KEYS
+    )
     return f"""<footer class="foot" hidden><button type="button" class="quiet keys">Keys and settings</button></footer>
 <dialog aria-labelledby="keys"><h2 id="keys">Keys</h2><dl>{rows}</dl>
 <form class="settings"><h2>Settings</h2>

@@ -241,10 +241,14 @@ def _flow(side: _Side, source: str, kinds: tuple[str, ...]) -> str:
 
 def _unit(side: _Side, number: int, shown: str) -> str:
     classes = f"unit {shade(float(side.added[number]), side.end)}"
-    return f'<span class="{classes}" data-unit="{number}" role="button" tabindex="-1">{text(shown)}</span>'
+    return (
+        f'<span class="{classes}" data-unit="{number}" role="button" tabindex="-1">{text(shown)}</span>'
+    )
 
 
-def why(explained: Explanation, hit: Hit | StoredPassage, asked: Mapping[str, Any], by: By = "word") -> Page:
+def why(
+    explained: Explanation, hit: Hit | StoredPassage, asked: Mapping[str, Any], by: By = "word"
+) -> Page:
     """The page of a hit's explanation.
 
     Args:
@@ -264,7 +268,10 @@ def _ways(hit: Hit | StoredPassage, asked: Mapping[str, Any], by: By) -> str:
     ways |= {
         "Read it in its document": link(f"/documents/{hit.document_id}", **asked, passage=hit.passage_id),
         "More like this": link(
-            "/similar", index=asked.get("index"), passage=hit.passage_id, generation=asked.get("generation")
+            "/similar",
+            index=asked.get("index"),
+            passage=hit.passage_id,
+            generation=asked.get("generation"),
         ),
     }
     if isinstance(hit, Hit):
@@ -299,7 +306,9 @@ def why_not(standing: WhyNot, asked: _Asked) -> Page:
         last = _hit("The last hit", standing.last, asked) if standing.contrast and standing.last else ""
         parts.append(f'<div class="two">{last}{_hit("Its best passage", standing.hit, asked)}</div>')
     if standing.contrast is not None:
-        parts.append(f"<h2>What it lacks against the last hit</h2>{_gap(standing.contrast, 'last', 'it')}")
+        parts.append(
+            f"<h2>What it lacks against the last hit</h2>{_gap(standing.contrast, 'last', 'it')}"
+        )
     parts.append(f'<p><a href="{link("/why-not", **asked)}">Ask about another document</a></p>')
     found = standing.cause == "found"
     heading = "It is among the hits" if found else "Why it is not among the hits"

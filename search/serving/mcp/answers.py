@@ -38,7 +38,9 @@ class PassageId:
         return cls(found["index"], int(found["generation"]), int(found["passage"]))
 
 
-_CHARACTERS = 4  # of English and of JSON; to count by a tokenizer takes longer, and each model has its own
+_CHARACTERS = (
+    4  # of English and of JSON; to count by a tokenizer takes longer, and each model has its own
+)
 _SNIPPETS = (1_200, 800, 500, 300, 200, 100)  # characters
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -94,7 +96,9 @@ class Hit(BaseModel):
     score: Annotated[float, Field(description="meaning + words.")]
     meaning: Annotated[float | None, Field(description="What meaning adds to the score.")] = None
     words: Annotated[float | None, Field(description="What words of the query add to it.")] = None
-    percentile: Annotated[float | None, Field(description="Of random pairs, those that score less.")] = None
+    percentile: Annotated[float | None, Field(description="Of random pairs, those that score less.")] = (
+        None
+    )
     changed: Annotated[Changed | None, Field(description="What became of the file.")] = None
 
 

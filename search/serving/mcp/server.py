@@ -56,7 +56,9 @@ def server(served: Served, run: Run = run_sync) -> MCPServer[Any]:
 
 def answer(served: Served) -> None:
     """Answer a client that started this process, until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the SDK would wait for a line that it has begun to read
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # the SDK would wait for a line that it has begun to read
     server(served).run()
 
 

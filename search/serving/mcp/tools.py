@@ -239,7 +239,9 @@ def _standing(served: Served, document: str, name: str | None, stand: Stand) -> 
                 problem = problem or error
         if problem and not standings:
             raise problem from None
-        return min(standings, key=lambda one: (one[2].cause == "not indexed", one[2].reason == "not there"))
+        return min(
+            standings, key=lambda one: (one[2].cause == "not indexed", one[2].reason == "not there")
+        )
     return stand(id_.index, index, id_.passage)
 
 
@@ -285,7 +287,9 @@ def _status(name: str, index: library.Index) -> answers.Index:
 def fetch(
     served: Served,
     id: Id,
-    around: Annotated[int, Field(ge=0, le=10_000, description="How many lines before and after it.")] = 20,
+    around: Annotated[
+        int, Field(ge=0, le=10_000, description="How many lines before and after it.")
+    ] = 20,
     lines: Annotated[
         str | None,
         Field(pattern=LINES, description="Instead, these lines: 120-180"),
@@ -321,7 +325,8 @@ def fetch(
     begin, stop = start + offset, min(end, start + offset + 4 * max_tokens)
     same = f"lines={lines}" if lines else f"around={around}"
     while (
-        tokens(answer := made(begin, stop, rest if stop == end else _CUT)) > max_tokens and stop > begin + 1
+        tokens(answer := made(begin, stop, rest if stop == end else _CUT)) > max_tokens
+        and stop > begin + 1
     ):
         stop = begin + (stop - begin) * 9 // 10
     if stop < end:
@@ -333,7 +338,9 @@ def fetch(
 _CUT = f"All of it is longer than max_tokens: {'':60}"
 
 
-def _span(document: DocumentText, passage: StoredPassage, lines: str | None, around: int) -> tuple[int, int]:
+def _span(
+    document: DocumentText, passage: StoredPassage, lines: str | None, around: int
+) -> tuple[int, int]:
     """The span of lines, or of a passage with lines around it.
 
     Raises:
@@ -376,7 +383,10 @@ def _readable(document: DocumentText, start: int, end: int) -> str:
     pieces, at = [], start
     for gap in document.gaps:
         if not gap.blank and at < gap.end and gap.start < end:
-            pieces += [document.text[at : gap.start], document.text[max(at, gap.start) : gap.end].rstrip(" ")]
+            pieces += [
+                document.text[at : gap.start],
+                document.text[max(at, gap.start) : gap.end].rstrip(" "),
+            ]
             at = gap.end
     return "".join((*pieces, document.text[at:end]))
 

@@ -87,7 +87,9 @@ def create(client: Client, server: Server, dimension: int) -> None:
     """Create the collections as far as they are missing."""
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
-    def make(name: str, fields: dict[str, tuple[DataType, dict[str, Any]]], *indexes: dict[str, Any]) -> None:
+    def make(
+        name: str, fields: dict[str, tuple[DataType, dict[str, Any]]], *indexes: dict[str, Any]
+    ) -> None:
         if client.call("has_collection", name):
             return
         schema, params = MilvusClient.create_schema(), MilvusClient.prepare_index_params()
@@ -97,9 +99,15 @@ def create(client: Client, server: Server, dimension: int) -> None:
             schema.add_function(Function("bm25", FunctionType.BM25, ["stems"], ["sparse"]))
         for index in indexes:
             params.add_index(**index)
-        client.call("create_collection", name, schema=schema, index_params=params, consistency_level="Strong")
+        client.call(
+            "create_collection", name, schema=schema, index_params=params, consistency_level="Strong"
+        )
 
-    text, number, vector = {"max_length": LONGEST}, (DataType.INT64, dict[str, Any]()), DataType.FLOAT_VECTOR
+    text, number, vector = (
+        {"max_length": LONGEST},
+        (DataType.INT64, dict[str, Any]()),
+        DataType.FLOAT_VECTOR,
+    )
     words = {"enable_analyzer": True, "enable_match": True, "analyzer_params": {"tokenizer": "standard"}}
     passages = {
         "passage": number, "document": number, "embedding": (vector, {"dim": dimension}),

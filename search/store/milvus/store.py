@@ -138,7 +138,9 @@ class MilvusSnapshot(Snapshot):
 
     @property
     def _status(self) -> dict[str, Any]:
-        return {key: value for key, value in self.about["status"].items() if key in Status.__annotations__}
+        return {
+            key: value for key, value in self.about["status"].items() if key in Status.__annotations__
+        }
 
     def status(self) -> Status:
         groups = tuple(SkippedGroup(**group) for group in self._status["skipped"])
@@ -184,7 +186,9 @@ class MilvusSnapshot(Snapshot):
         searched, ids = self._searches.get((text, where), (0, []))
         if searched < limit:
             field, vector = ("sparse", text) if text else ("embedding", wanted.tolist())
-            ids = self._keep(self._client.search(self._collection, field, vector, limit, where, OF_PASSAGE))
+            ids = self._keep(
+                self._client.search(self._collection, field, vector, limit, where, OF_PASSAGE)
+            )
             self._searches[text, where] = limit, ids
         return ids
 
@@ -210,7 +214,9 @@ class MilvusSnapshot(Snapshot):
         for facts in (json.loads(row["facts"]) for row in rows if row["key"] == ABOUT):
             self._about, before, self._store.known = facts, self._store.known, _facts(facts)
             if before and before.fingerprint != self._store.known.fingerprint:
-                raise ChangedMeanwhile(f"{self._store.address} was rebuilt with other settings. Ask again.")
+                raise ChangedMeanwhile(
+                    f"{self._store.address} was rebuilt with other settings. Ask again."
+                )
 
     # Passages and documents
 
@@ -307,7 +313,9 @@ def _facts(about: dict[str, Any]) -> Facts:
 class MilvusMatches(Matches):
     """The candidates that have any of some terms."""
 
-    def __init__(self, snapshot: MilvusSnapshot, terms: Sequence[Term], without: Collection[Term]) -> None:
+    def __init__(
+        self, snapshot: MilvusSnapshot, terms: Sequence[Term], without: Collection[Term]
+    ) -> None:
         self._snapshot, self._every = snapshot, list(terms)
         self._counted = [term for term in terms if term not in without]
         self._weights = {
@@ -331,7 +339,9 @@ class MilvusMatches(Matches):
         first = np.lexsort((ids, -parts))[:n]
         return ids[first], parts[first]
 
-    def at_least(self, part: float, among: Ids | None = None, n: int = 1) -> tuple[Ids, NDArray[np.float64]]:
+    def at_least(
+        self, part: float, among: Ids | None = None, n: int = 1
+    ) -> tuple[Ids, NDArray[np.float64]]:
         ids = np.array(sorted(self._snapshot.candidates(self._counted, n, among)), dtype=np.int64)
         parts = self.parts(ids)
         enough = (parts >= part) & (parts > 0)

@@ -36,7 +36,9 @@ class MilvusWriter(Writer):
 
     streams = True
 
-    def __init__(self, connection: sqlite3.Connection, index: Path, server: Server, dimension: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, index: Path, server: Server, dimension: int
+    ) -> None:
         """
         Args:
             index: the folder of what is kept here.
