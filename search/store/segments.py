@@ -110,7 +110,8 @@ class Segment:
         return Block(content)
 
 
-SELECT_SEGMENTS = f"""SELECT {", ".join(f'"{field.name}"' for field in fields(Segment))} FROM segments ORDER BY "first" """
+_COLUMNS = ", ".join(f'"{field.name}"' for field in fields(Segment))
+SELECT_SEGMENTS = f'SELECT {_COLUMNS} FROM segments ORDER BY "first"'
 
 
 def read_segments(connection: sqlite3.Connection) -> list[Segment]:

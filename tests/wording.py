@@ -1,0 +1,109 @@
+"""How plain are the names and docstrings?
+
+    python tests/wording.py [FOLDER]
+
+Lists what a reader stumbles over under search/ (or FOLDER): docstrings whose first word is relative ("What an index
+holds") instead of a noun or a verb, names of classes that are used twice, names of modules that are used more than
+twice, and names of variables, parameters, functions and classes that are a participle ("found") or a pronoun ("one").
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SEARCH = Path(__file__).resolve().parent.parent / "search"
+RELATIVE = {"What", "Whether", "How", "Where", "As", "Of", "Those", "That", "Which"}
+PARTICIPLES = {
+    "asked",
+    "found",
+    "given",
+    "held",
+    "known",
+    "made",
+    "placed",
+    "said",
+    "shown",
+    "told",
+    "wanted",
+}
+PRONOUNS = {"meant", "one", "there", "what", "which"}
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Wording:
+    """Findings in a folder of modules.
+
+    Attributes:
+        docstrings: number of docstrings.
+        relative: first line of each docstring that begins with a relative word, with its place.
+        names: each name that is a participle or a pronoun, with its place.
+        classes, modules: number of classes and modules by name.
+    """
+
+    docstrings: int = 0
+    relative: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    classes: Counter[str] = field(default_factory=Counter)
+    modules: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def repeated_classes(self) -> list[str]:
+        return sorted(name for name, count in self.classes.items() if count > 1)
+
+    @property
+    def repeated_modules(self) -> list[str]:
+        return sorted(
+            name for name, count in self.modules.items() if count > 2 and not name.startswith("__")
+        )
+
+
+def measured(root: Path = SEARCH) -> Wording:
+    """Read all modules of a folder."""
+    wording = Wording()
+    for path in sorted(root.rglob("*.py")):
+        wording.modules[path.stem] += 1
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            place = f"{path.relative_to(root).as_posix()}:{getattr(node, 'lineno', 1)}"
+            if isinstance(node, Documented) and (text := ast.get_docstring(node)):
+                wording.docstrings += 1
+                if text.split()[0].strip(",.:;") in RELATIVE:
+                    wording.relative.append(f"{place}  {text.splitlines()[0]}")
+            if isinstance(node, ast.ClassDef):
+                wording.classes[node.name] += 1
+            names = [name for name in bound(node) if name.strip("_").lower() in PARTICIPLES | PRONOUNS]
+            wording.names += [f"{place}  {name}" for name in names]
+    return wording
+
+
+def bound(node: ast.AST) -> Iterator[str]:
+    """Names that a statement or an expression binds."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        yield node.name
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.attr
+
+
+def main() -> None:
+    wording = measured(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SEARCH)
+    print(*wording.relative, *wording.names, sep="\n")
+    share = len(wording.relative) / max(wording.docstrings, 1)
+    print(
+        f"\n{len(wording.relative):,} of {wording.docstrings:,} docstrings ({share:.1%}) begin with a relative word"
+    )
+    print(f"{len(wording.names):,} names are participles or pronouns")
+    print(f"classes that share a name: {', '.join(wording.repeated_classes) or 'none'}")
+    print(f"modules of which more than two share a name: {', '.join(wording.repeated_modules) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()
