@@ -1,4 +1,4 @@
-"""The commands, the way out for errors, exit codes.
+"""The commands, error handling, exit codes.
 
 Exit codes: 0 success, also with no hit; 1 a failure, with one line that says what to do; 2 wrong usage;
 130 stopped by Ctrl-C.
@@ -107,7 +107,7 @@ class _Quick:
         for param in params:
             param._runtime_param = _Value
             if getattr(param, "is_flag", False):
-                param.metavar = ""  # in place of <bool>, which leaves no room for names at 80 columns
+                param.metavar = ""  # instead of <bool>, which leaves no room for names at 80 columns
         return params
 
 
@@ -146,7 +146,7 @@ class Commands(_Quick, TyperGroup):
 
 @cache
 def commands() -> TyperGroup:
-    """The whole command line; what a command takes is loaded when it is called."""
+    """The whole command line; a command's parameters are loaded when it is called."""
     app = typer.Typer(cls=Commands, no_args_is_help=True, context_settings=_SETTINGS)
     app.callback(help="Semantic search over a folder of text that shows its working.")(_root)
     groups = {"": cast("TyperGroup", typer.main.get_command(app))}
@@ -158,7 +158,7 @@ def commands() -> TyperGroup:
 
 
 def _group(groups: dict[str, TyperGroup], path: str) -> TyperGroup:
-    """The group of this path, added to the one above where it is new."""
+    """The group at this path; a new one is added to its parent."""
     if path not in groups:
         above, _, name = path.rpartition(" ")
         groups[path] = Commands(
@@ -172,8 +172,8 @@ def _group(groups: dict[str, TyperGroup], path: str) -> TyperGroup:
     return groups[path]
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         typer.echo(f"seewhy {__version__}")
         raise typer.Exit
 
@@ -211,7 +211,7 @@ def main() -> None:
 
 
 def _of_the_system(error: Exception) -> str | None:
-    """What to say of an error that the system gave, whoever asked it; None for any other error, which is a bug."""
+    """Message for an error of the operating system; None for any other error, which is a bug."""
     if is_of_memory(error):
         return "there is not enough memory. Close other programs, or allow this one more (ulimit -v)."
     if isinstance(error, OSError):

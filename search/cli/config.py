@@ -18,7 +18,7 @@ _CHOICES = {"mode": MODES, "color": COLORS}
 _LEAST = {name: int(option.ge or 0) for name, (_, option) in declared(ListOptions).items()}
 _SWITCHES = ("update", "offline")
 SETTINGS = (*_LEAST, "mode", "update", "color", "offline", "model")
-# The commands for which all of it counts, but for the model. To others k is something else.
+# Commands that take every setting but the model. In other commands k means something else.
 _ASKING = (
     "query", "search", "similar", "duplicates", "explain", "contrast", "why-not", "status", "check",
 )  # fmt: skip
@@ -26,7 +26,7 @@ _EVERYWHERE = ("color", "offline")
 
 
 def place() -> Path:
-    """The file: `$SEEWHY_CONFIG`, or the platform's place."""
+    """Path of the file: `$SEEWHY_CONFIG`, or the platform's default."""
     if chosen := os.environ.get("SEEWHY_CONFIG"):
         return Path(chosen).expanduser()
     from platformdirs import user_config_path
@@ -79,7 +79,7 @@ def config(
         raise typer.BadParameter("name a key and its value, or --unset and a key.")
     else:
         note(f"{file}{'' if file.is_file() else '  (not there yet)'}")
-        echo("\n".join(f"{name} = {json.dumps(one)}" for name, one in settings().items()))
+        echo("\n".join(f"{name} = {json.dumps(setting)}" for name, setting in settings().items()))
 
 
 def _text(file: Path) -> str:
@@ -102,7 +102,7 @@ def _read(key: str, typed: str) -> Any:
 def _require(key: str, value: Any, where: str, remedy: str) -> None:
     """
     Raises:
-        InputError: there is no such setting, or its value is invalid.
+        InputError: the setting is unknown, or its value is invalid.
     """
     if key not in SETTINGS:
         raise InputError(f"{where} has an unknown setting '{key}'. Choose from: {', '.join(SETTINGS)}.")

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from search.cli.options import EncoderOptions, index_option, panel
+from search.cli.options import EncoderChoice, index_option, panel
 from search.cli.output import Output, progress_bar, stopped_gently
 
 _retrieval = panel("--task retrieval")
 
 
 @dataclass(frozen=True)
-class DataOptions(EncoderOptions):
-    """Which data is asked about, and how it is indexed; the keywords of `search.evaluate`."""
+class DataOptions(EncoderChoice):
+    """The data to evaluate on, and its index; the keywords of `search.evaluate`."""
 
     k: Annotated[
         int, _retrieval("--top-k", "-k", metavar="N", min=1, help="Depth of metrics such as nDCG@10.")
@@ -83,9 +83,9 @@ def evaluate(
         from search.render import evaluation as draw
 
         if task == "retrieval":
-            found = retrieval.evaluate(dataset, settings=mode or (), progress=progress, **vars(data))
+            evaluated = retrieval.evaluate(dataset, settings=mode or (), progress=progress, **vars(data))
         elif task == "answers":
-            found = readers.evaluate_answers(dataset, progress=progress, **heads)
+            evaluated = readers.evaluate_answers(dataset, progress=progress, **heads)
         else:
-            found = readers.evaluate_entities(dataset, progress=progress, **heads)
-    output.show(found, draw.evaluation, data=lambda: draw.as_json(found, per_query=per_query))
+            evaluated = readers.evaluate_entities(dataset, progress=progress, **heads)
+    output.show(evaluated, draw.evaluation, data=lambda: draw.as_json(evaluated, per_query=per_query))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.options import (
-    EncoderOptions,
+    EncoderChoice,
     IndexOptions,
     LayerOption,
     QueryArgument,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MatrixOptions:
-    """How a matrix is shown."""
+class MatrixView:
+    """Layer and units of the matrices to show."""
 
     layer: LayerOption = None
     words: Annotated[bool, matrix_option("--words", help="By whole words, WordPieces merged.")] = False
@@ -47,11 +47,11 @@ class MatrixOptions:
         text: Callable[..., str] | None = None,
         hit: Hit | None = None,
     ) -> None:
-        """Print an explanation's matrices, or draw them into the files that were asked for.
+        """Print an explanation's matrices, or draw them into the requested files.
 
         Args:
             data: as JSON.
-            text: what is printed in place of the matrices.
+            text: what is printed instead of the matrices.
         """
         from search.render import heatmap, page, picture
         from search.render.heatmap import units
@@ -66,16 +66,16 @@ class MatrixOptions:
         )
 
 
-_WHICH = "A rank (3), a passage (p812), or a path, whose best passage is meant."
+_HIT_HELP = "A rank (3), a passage (p812), or a path, whose best passage is meant."
 
 
 def explain(
     text: QueryArgument,
     chosen: options.HitOptions,
     index: IndexOptions,
-    shown: MatrixOptions,
+    view: MatrixView,
     output: DrawnOutput,
-    which: Annotated[str, typer.Argument(metavar="HIT", help=_WHICH)] = "1",
+    typed: Annotated[str, typer.Argument(metavar="HIT", help=_HIT_HELP)] = "1",
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Print both matrices, token by token; or --words, by words.")
     ] = False,
@@ -88,16 +88,16 @@ def explain(
     from search.render import json, why
 
     opened = index.open()
-    hit = _hit_at(opened, text, which, chosen)
+    hit = _hit_at(opened, text, typed, chosen)
     if not isinstance(hit, Hit):
         hit = opened.hit(text, hit, **options.part_of(chosen, options.RerankOptions))
-    explanation = opened.explain(text, hit, layer=layer_of(shown.layer))
-    shown.show(
+    explanation = opened.explain(text, hit, layer=layer_of(view.layer))
+    view.show(
         explanation,
-        "token" if matrix and not shown.words else "word",
+        "token" if matrix and not view.words else "word",
         output,
         lambda: json.explanation(explanation, hit),
-        text=None if matrix or shown.words else partial(why.explanation, hit=hit),
+        text=None if matrix or view.words else partial(why.explanation, hit=hit),
         hit=hit,
     )
     output.remarks(opened.notes)
@@ -105,7 +105,7 @@ def explain(
 
 def contrast(
     text: QueryArgument,
-    a: Annotated[str, typer.Argument(metavar="A", help=_WHICH)],
+    a: Annotated[str, typer.Argument(metavar="A", help=_HIT_HELP)],
     b: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
     chosen: options.HitOptions,
     index: IndexOptions,
@@ -118,7 +118,7 @@ def contrast(
     from search.render import why
 
     opened = index.open()
-    first, second = (_hit_at(opened, text, which, chosen) for which in (a, b))
+    first, second = (_hit_at(opened, text, typed, chosen) for typed in (a, b))
     compared = opened.contrast(text, first, second, **options.part_of(chosen, options.RankingOptions))
     output.show(compared, why.contrast)
     output.remarks(opened.notes)
@@ -126,7 +126,7 @@ def contrast(
 
 def why_not(
     text: QueryArgument,
-    wanted: Annotated[
+    document: Annotated[
         str,
         typer.Argument(
             metavar="PATH",
@@ -145,29 +145,29 @@ def why_not(
     from search.render import why
 
     opened = index.open()
-    standing = opened.why_not(text, passage_or_path(wanted), **count, **chosen)
+    standing = opened.why_not(text, passage_or_path(document), **count, **chosen)
     output.show(standing, why.why_not)
     output.remarks(opened.notes)
 
 
-def _hit_at(opened: Index, text: str, which: str, chosen: options.HitOptions) -> Hit | int | str:
-    """The hit at a rank of a query, asked for as `seewhy query` asks; else a passage ID or a path.
+def _hit_at(opened: Index, text: str, typed: str, chosen: options.HitOptions) -> Hit | int | str:
+    """The hit at a rank of a query, ranked as by `seewhy query`; else a passage ID or a path.
 
     Raises:
-        InputError: there is no such rank.
+        InputError: no hit has this rank.
     """
-    if not which.isdecimal():
-        return passage_or_path(which)
-    chosen["k"] = max(chosen["k"], int(which))
+    if not typed.isdecimal():
+        return passage_or_path(typed)
+    chosen["k"] = max(chosen["k"], int(typed))
     hits = opened.query(text, **chosen)
-    if not 1 <= int(which) <= len(hits):
-        raise InputError(f"there is no rank {which}: the query has {len(hits)} hits.")
-    return hits[int(which) - 1]
+    if not 1 <= int(typed) <= len(hits):
+        raise InputError(f"there is no rank {typed}: the query has {len(hits)} hits.")
+    return hits[int(typed) - 1]
 
 
 def similarity(
-    encoder: EncoderOptions,
-    shown: MatrixOptions,
+    encoder: EncoderChoice,
+    view: MatrixView,
     output: DrawnOutput,
     texts: Annotated[
         list[str] | None,
@@ -192,8 +192,8 @@ def similarity(
     columns = lines_of(against) if against else None
     if not all(text.strip() for text in rows):
         raise InputError("a sentence is empty. Leave it out.")
-    if tokens or shown.words or shown.layer:
-        _show_pair([*rows, *(columns or [])], encoder, shown, output)
+    if tokens or view.words or view.layer:
+        _show_pair([*rows, *(columns or [])], encoder, view, output)
     elif not rows or (columns is None and len(rows) < 2):
         raise InputError("give at least two sentences, or - for one a line on standard input.")
     else:
@@ -219,16 +219,14 @@ def _show_sentences(
     output.remarks(encoder.notes)
 
 
-def _show_pair(
-    texts: list[str], encoder: EncoderOptions, shown: MatrixOptions, output: DrawnOutput
-) -> None:
+def _show_pair(texts: list[str], encoder: EncoderChoice, view: MatrixView, output: DrawnOutput) -> None:
     from search.render import json
     from search.texts import explain
 
-    by: By = "word" if shown.words else "token"
+    by: By = "word" if view.words else "token"
     if len(texts) != 2:
         raise InputError(f"a matrix of {by}s compares two texts, and there are {len(texts)}.")
     loaded = encoder.load()
-    why = explain(*texts, layer=layer_of(shown.layer), model=loaded)
-    shown.show(why, by, output, lambda: json.explanation(why))
+    why = explain(*texts, layer=layer_of(view.layer), model=loaded)
+    view.show(why, by, output, lambda: json.explanation(why))
     output.remarks(loaded.notes)

@@ -1,4 +1,4 @@
-"""How hits are printed, and where they lead: formats, the lines around them, the editor."""
+"""Output of hits: formats, the lines around them, the editor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from search.cli.output import Output, echo, output_option
 from search.errors import InputError
 
 if TYPE_CHECKING:
-    from search.cli.options import Asked
+    from search.cli.options import Searchable
     from search.ranking.question import Query
     from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
@@ -27,7 +27,7 @@ Format = Literal["paths"]
 
 @dataclass(frozen=True)
 class HitsOutput(Output):
-    """How hits are printed, and what stands around them."""
+    """Format of hits, and how many lines around them are printed."""
 
     form: Annotated[
         Format | None,
@@ -47,28 +47,28 @@ class HitsOutput(Output):
 
     @property
     def format(self) -> str:
-        """The format that is asked for."""
+        """The requested format."""
         return "json" if self.as_json else "jsonl" if self.as_jsonl else self.form or "text"
 
     @property
     def lines_needed(self) -> int | None:
-        """How many lines of its file around a hit; None where nothing around it is shown or needed."""
+        """Number of lines of its file around a hit; None if they are neither shown nor needed."""
         return self.lines or None
 
     @property
     def marked(self) -> bool:
-        """Whether the format has room for what counts in a text."""
+        """True if the format shows highlights."""
         return self.form != "paths"
 
-    def around(self, opened: Asked, hits: Sequence[Hit]) -> list[Surroundings] | None:
-        """What stands around each hit; None where that is not shown or needed."""
+    def around(self, opened: Searchable, hits: Sequence[Hit]) -> list[Surroundings] | None:
+        """The lines around each hit; None if they are neither shown nor needed."""
         lines = self.lines_needed
         return None if lines is None else [opened.surroundings(hit, lines=lines) for hit in hits]
 
     def marks(
-        self, opened: Asked, question: Query, hits: Sequence[Hit]
+        self, opened: Searchable, question: Query, hits: Sequence[Hit]
     ) -> list[tuple[Highlight, ...]] | None:
-        """What counts in the text of each hit; None where the format has no room for it."""
+        """The highlights of each hit; None if the format does not show them."""
         return opened.highlights(question, hits) if self.marked else None
 
     def print(
@@ -80,7 +80,7 @@ class HitsOutput(Output):
         no_hits: str,
         grouped: bool,
     ) -> None:
-        """Hits in any format; `no_hits` is said in text where there are none."""
+        """Print hits in any format; `no_hits` is the text if the list is empty."""
         marks = marks or [()] * len(hits)
         from search.render import hits as draw
         from search.render import json
@@ -146,7 +146,7 @@ def open_at(path: str, line: int) -> None:
     """Open a file at a line, from 1, and wait for the editor; an unknown one gets the file alone.
 
     Raises:
-        InputError: the editor cannot be started, or there is none.
+        InputError: the editor cannot be started, or none is set.
     """
     words, path = editor(), os.path.abspath(path)  # noqa: PTH100 (no option of an editor begins so)
     name = Path(words[0]).name.lower().removesuffix(".exe").removesuffix(".cmd").removesuffix("64")
@@ -161,7 +161,7 @@ def open_at(path: str, line: int) -> None:
 
 
 def about_age(hits: Sequence[Hit]) -> list[str]:
-    """How many files of the hits changed or are gone since they were indexed, and what to do."""
+    """A note that counts the files of hits that changed or are gone since they were indexed, with the remedy."""
     stale = {hit.path for hit in hits if hit.changed}
-    said = f"files of these hits changed or gone since they were indexed: {len(stale)}. To update: seewhy index FOLDER"
-    return [said] if stale else []
+    hint = f"files of these hits changed or gone since they were indexed: {len(stale)}. To update: seewhy index FOLDER"
+    return [hint] if stale else []

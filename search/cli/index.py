@@ -113,7 +113,7 @@ def index(
 
 
 def folders_of_index(named: str | None) -> Folders:
-    """What an index in the user's own data folder is of.
+    """The folders of an index in the user's own data folder.
 
     Raises:
         typer.BadParameter: no index is named.
@@ -129,7 +129,7 @@ def folders_of_index(named: str | None) -> Folders:
 
 
 def watch_on(built: Index, output: Output) -> None:
-    """Keep an index up to date until Ctrl-C, a line for every update."""
+    """Keep an index up to date until Ctrl-C; print a line for every update."""
     from search.render import json, reports
 
     output.note("Watching for changes. Stop with Ctrl-C.")
@@ -217,8 +217,8 @@ def models(
         output.show(rows, reports.model_list)
         return
     if remove != "all" and remove not in {row.name for row in rows}:
-        known = ", ".join(sorted({row.name for row in rows})) or "none"
-        raise InputError(f"no converted model is called '{remove}'. There are: {known}.")
+        names = ", ".join(sorted({row.name for row in rows})) or "none"
+        raise InputError(f"no converted model is called '{remove}'. There are: {names}.")
     for row in rows:
         if remove in ("all", row.name):
             cache.remove(row)
@@ -267,23 +267,23 @@ def remove(
         note(f"Deleted {index}.", quiet)
         return
     place = existing_place(index)
-    held = f"the index in '{place}'"
+    target = f"the index in '{place}'"
     server = {}
     with suppress(SearchError):  # an index is deleted also where it is damaged
         server = streamed(place)
-    held += f" and {server['address']}" if server else ""
-    _confirm(held, index, yes)
+    target += f" and {server['address']}" if server else ""
+    _confirm(target, index, yes)
     if server:
         store_at(place).remove()
     else:
         remove_index(place)
-    note(f"Deleted {held}.", quiet)
+    note(f"Deleted {target}.", quiet)
 
 
-def _confirm(held: str, named: str, yes: bool) -> None:
-    """Ask whether to delete something, where that was not said."""
+def _confirm(target: str, named: str, yes: bool) -> None:
+    """Ask whether to delete something, unless --yes was given."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InputError(f"{held} is not deleted without a yes: seewhy remove {quoted(named)} --yes")
-    typer.confirm(f"Delete {held}?", abort=True, err=True)
+        raise InputError(f"{target} is not deleted without a yes: seewhy remove {quoted(named)} --yes")
+    typer.confirm(f"Delete {target}?", abort=True, err=True)

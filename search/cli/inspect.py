@@ -89,48 +89,48 @@ def inspect(
     from search.encoding.models import DEFAULT_MODEL
     from search.render import inspection as draw
 
-    which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
+    keywords: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
     if mode == "--parameters":
-        tensors = bert.parameters(**which)
-        shown = _Shown(tensors, draw.parameters, lambda: draw.parameters_json(tensors))
+        tensors = bert.parameters(**keywords)
+        view = _View(tensors, draw.parameters, lambda: draw.parameters_json(tensors))
     elif mode == "--modules":
-        shown = _Shown(bert.modules(**which), draw.modules)
+        view = _View(bert.modules(**keywords), draw.modules)
     elif mode == "--word":
-        shown = _contexts(
-            word or [], [one for one in (text, text2) if one is not None], against or [], which
+        view = _contexts(
+            word or [], [part for part in (text, text2) if part is not None], against or [], keywords
         )
     elif mode == "--equal-rows":
-        shown = _Shown(bert.equal_rows(str(text), str(text2), **which), draw.equal_rows)
+        view = _View(bert.equal_rows(str(text), str(text2), **keywords), draw.equal_rows)
     elif mode == "--token":
         number: Any = int(str(token)) if str(token).isdecimal() else token
         work = bert.work_through(
-            str(text), text2, layer=layer or 1, head=head or 1, token=number, **which
+            str(text), text2, layer=layer or 1, head=head or 1, token=number, **keywords
         )
-        shown = _Shown(work, draw.head_at_work)
+        view = _View(work, draw.head_at_work)
     elif mode:
-        shown = _attended(str(text), text2, layer, head, which)
+        view = _attended(str(text), text2, layer, head, keywords)
     else:
-        looked = bert.inspect(str(text), text2, **which)
+        looked = bert.inspect(str(text), text2, **keywords)
         drawn = partial(draw.inspection, values=values)
-        shown = _Shown(looked, drawn, lambda: draw.as_json(looked, vectors=vectors))
-    output.result(shown.record, shown.text, data=shown.data, png=shown.png, html=shown.html)
+        view = _View(looked, drawn, lambda: draw.as_json(looked, vectors=vectors))
+    output.result(view.record, view.text, data=view.data, png=view.png, html=view.html)
 
 
-def _the_only(given: dict[str, bool]) -> str:
+def _the_only(options: dict[str, bool]) -> str:
     """The option that is given; "" for none.
 
     Raises:
-        typer.BadParameter: there are two.
+        typer.BadParameter: more than one is given.
     """
-    named = [name for name, is_given in given.items() if is_given]
+    named = [name for name, is_given in options.items() if is_given]
     if len(named) > 1:
         raise typer.BadParameter(f"{named[0]} and {named[1]} exclude each other")
     return named[0] if named else ""
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """A record, and how it is printed and drawn."""
+class _View:
+    """A record with the functions that print and draw it."""
 
     record: Any
     text: Callable[..., str]
@@ -139,23 +139,23 @@ class _Shown:
     html: Callable[[], str] | None = None
 
 
-def _contexts(words: list[str], texts: list[str], against: list[str], which: dict[str, Any]) -> _Shown:
+def _contexts(words: list[str], texts: list[str], against: list[str], keywords: dict[str, Any]) -> _View:
     from search.bert import in_contexts
     from search.render import inspection as draw
 
-    found = in_contexts(words[0] if len(words) == 1 else words, texts, against, **which)
-    return _Shown(found, draw.contexts, lambda: draw.contexts_json(found))
+    cosines = in_contexts(words[0] if len(words) == 1 else words, texts, against, **keywords)
+    return _View(cosines, draw.contexts, lambda: draw.contexts_json(cosines))
 
 
 def _attended(
-    text: str, text2: str | None, layer: int | None, head: int | None, which: dict[str, Any]
-) -> _Shown:
+    text: str, text2: str | None, layer: int | None, head: int | None, keywords: dict[str, Any]
+) -> _View:
     from search.bert import inspect
     from search.render import heatmap, page, picture
 
-    attention = inspect(text, text2, **which).attention
+    attention = inspect(text, text2, **keywords).attention
     drawn = layer or attention.layers
-    return _Shown(
+    return _View(
         attention,
         partial(heatmap.attention, layer=drawn, head=head),
         lambda: heatmap.attention_json(attention, layer, head),
@@ -189,23 +189,23 @@ def vocabulary(
     from search.encoding.models import DEFAULT_MODEL
     from search.render import inspection as draw
 
-    which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
-    given = {"TEXT": text, "--ids": ids, "--token": token}
-    _the_only({name: value is not None for name, value in given.items()})
+    keywords: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
+    questions = {"TEXT": text, "--ids": ids, "--token": token}
+    _the_only({name: value is not None for name, value in questions.items()})
     if text is not None:
-        numbers = [one.id for one in bert.tokenize(text, **which).tokens]
-        output.show(bert.decode(numbers, **which), draw.decoded)
+        numbers = [entry.id for entry in bert.tokenize(text, **keywords).tokens]
+        output.show(bert.decode(numbers, **keywords), draw.decoded)
     elif ids is not None or token:
-        numbers = list(bert.ids_of(token, **which)) if token else _numbers(ids or "")
-        output.show(bert.decode(numbers, **which), draw.decoded)
+        numbers = list(bert.ids_of(token, **keywords)) if token else _numbers(ids or "")
+        output.show(bert.decode(numbers, **keywords), draw.decoded)
     else:
-        output.show(bert.vocabulary(**which), draw.vocabulary)
+        output.show(bert.vocabulary(**keywords), draw.vocabulary)
 
 
 def _numbers(typed: str) -> list[int]:
     """
     Raises:
-        typer.BadParameter: one of them is no number.
+        typer.BadParameter: one of them is not an integer.
     """
     try:
         return [int(number) for number in typed.replace(",", " ").split()]

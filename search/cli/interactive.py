@@ -1,4 +1,4 @@
-"""A search that stays open in the terminal: type and see hits, the document around one of them, and why it is there."""
+"""Interactive search in the terminal: type and see hits, the document around one of them, and its explanation."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.records.explanations import Highlight
 
-PAUSE = 0.05  # seconds without a key after which meaning is asked for
+PAUSE = 0.05  # seconds without a key before the search by meaning
 _AROUND = 40  # lines of the file before and behind the passage
-_ABOVE = 3  # rows of the document that are in sight above the passage
+_ABOVE = 3  # visible rows of the document above the passage
 _LONGEST = 1000  # characters of a line around a passage: one of megabytes took seconds
 _NARROWEST = 20
 _BY = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One search.
+class LiveQuery:
+    """One search of the typed text.
 
     Attributes:
         turn: the state of the input that it belongs to; a late answer is not shown.
@@ -57,7 +57,7 @@ class Asked:
 
 
 class Done(Message):
-    """A thread has its result, and what to do with it."""
+    """Message from a thread: its result is ready; `then` applies it."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Done(Message):
 
 
 class SearchScreen(Screen[None]):
-    """The input, the hits, the document around one of them, the verdict, and what is going on."""
+    """The input, the hits, the document around one of them, the verdict, and the status line."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[Any]] = [
@@ -84,8 +84,8 @@ class SearchScreen(Screen[None]):
         self._index, self._first, self._mode, self._options = index, text, mode, options
         self.hits: Sequence[Hit] = ()
         self._marks: Sequence[Sequence[Highlight]] = ()
-        self._asked = Asked(0, "", mode)  # what was asked for last
-        self._answered = self._asked  # what the hits answer
+        self._query = LiveQuery(0, "", mode)  # the last one
+        self._answered = self._query  # what the hits answer
         self._pause: Timer | None = None
         self._notes = {"model": "by words alone until the model is loaded", "search": ""}
 
@@ -110,10 +110,10 @@ class SearchScreen(Screen[None]):
         message.then()
 
     def _in_thread(self, group: str, work: Callable[[], Callable[[], None]]) -> None:
-        """Do work in a thread, then what it returns in the app."""
+        """Do work in a thread, then call the function that it returns in the app."""
         self.run_worker(lambda: self.post_message(Done(work())), thread=True, group=group)
 
-    # What is asked, and what comes back.
+    # Queries and answers.
 
     def _load(self) -> Callable[[], None]:
         try:
@@ -123,64 +123,64 @@ class SearchScreen(Screen[None]):
         return self._loaded
 
     def _loaded(self, error: str = "") -> None:
-        """Ask by meaning; without a model, by words for good."""
+        """Search by meaning; without a model, only by words."""
         self._notes["model"] = f"by words alone: {error}" if error else ""
         self._say()
         self._set_mode("lexical" if error else self._mode)
 
     @on(Input.Changed)
     def _ask(self) -> None:
-        """Ask by words at once, and by meaning after a pause, where that is wanted and the model loaded."""
+        """Search by words at once, and after a pause by meaning, if the mode includes it and the model is loaded."""
         if self._pause:
             self._pause.stop()
         text = self.query_one(Input).value.strip()
-        self._asked = Asked(self._asked.turn + 1, text, self._mode)
+        self._query = LiveQuery(self._query.turn + 1, text, self._mode)
         loaded = self._notes["model"] == ""
         if not text:
-            self._answer(self._asked, (), (), "type to search" if loaded else "")
+            self._answer(self._query, (), (), "type to search" if loaded else "")
             return
         if self._mode != "dense" or not loaded:
-            self._start(replace(self._asked, mode="lexical", last=self._mode == "lexical"))
+            self._start(replace(self._query, mode="lexical", last=self._mode == "lexical"))
         if loaded and self._mode != "lexical":
-            self._pause = self.set_timer(PAUSE, partial(self._start, self._asked))
+            self._pause = self.set_timer(PAUSE, partial(self._start, self._query))
 
-    def _start(self, asked: Asked) -> None:
-        self._in_thread("search", partial(self._search, asked))
+    def _start(self, query: LiveQuery) -> None:
+        self._in_thread("search", partial(self._search, query))
 
-    def _search(self, asked: Asked) -> Callable[[], None]:
-        if asked.turn != self._asked.turn:  # other text was typed in the meantime
+    def _search(self, query: LiveQuery) -> Callable[[], None]:
+        if query.turn != self._query.turn:  # other text was typed in the meantime
             return lambda: None
         started = time.perf_counter()
         try:
-            hits = self._index.query(asked.text, mode=asked.mode, **self._options)
-            marks = self._index.highlights(asked.text, hits)
+            hits = self._index.query(query.text, mode=query.mode, **self._options)
+            marks = self._index.highlights(query.text, hits)
         except (SearchError, OSError) as error:
-            return partial(self._answer, asked, (), (), str(error))
+            return partial(self._answer, query, (), (), str(error))
         seconds = time.perf_counter() - started
-        found = f"{counted(len(hits), 'hit')} by {_BY[asked.mode]} in {seconds * 1000:.0f} ms"
-        said = "; ".join((found, *self._index.notes))
-        return partial(self._answer, asked, hits, marks, said)
+        summary = f"{counted(len(hits), 'hit')} by {_BY[query.mode]} in {seconds * 1000:.0f} ms"
+        status = "; ".join((summary, *self._index.notes))
+        return partial(self._answer, query, hits, marks, status)
 
     def _answer(
-        self, asked: Asked, hits: Sequence[Hit], marks: Sequence[Sequence[Highlight]], said: str
+        self, query: LiveQuery, hits: Sequence[Hit], marks: Sequence[Sequence[Highlight]], status: str
     ) -> None:
         """Show hits, unless they are late; an empty answer by words waits for that by meaning."""
-        late = asked.turn != self._asked.turn or (self._answered == self._asked and not asked.last)
-        if late or not (hits or asked.last):
+        late = query.turn != self._query.turn or (self._answered == self._query and not query.last)
+        if late or not (hits or query.last):
             return
-        moved = self._answered.turn == asked.turn and self.query_one(OptionList).highlighted
+        moved = self._answered.turn == query.turn and self.query_one(OptionList).highlighted
         chosen = self.chosen if moved else None
-        self.hits, self._marks, self._answered = hits, marks, asked
+        self.hits, self._marks, self._answered = hits, marks, query
         passages = [(hit.index, hit.passage_id) for hit in hits]
-        known = (chosen.index, chosen.passage_id) if chosen else None
-        self._draw(passages.index(known) if known in passages else 0)
-        self._say(said)
-        verdict = hits[0].verdict if hits and asked.last else None
+        passage = (chosen.index, chosen.passage_id) if chosen else None
+        self._draw(passages.index(passage) if passage in passages else 0)
+        self._say(status)
+        verdict = hits[0].verdict if hits and query.last else None
         style = f"ansi_{VERDICT_STYLES[verdict.says]}" if verdict else ""
         line = verdict_line(verdict) if verdict else ""
         self.query_one("#verdict", Static).update(Content.styled(line, style))
 
-    # What is shown.
+    # Display.
 
     @property
     def chosen(self) -> Hit | None:
@@ -231,12 +231,12 @@ class SearchScreen(Screen[None]):
         self._ask()
 
     def _say(self, text: str = "") -> None:
-        """Say what is going on, in the last line."""
+        """Show the state of the search in the last line."""
         self._notes["search"] = text
-        said = "; ".join(filter(None, self._notes.values()))
-        self.query_one("#status", Static).update(Content.styled(escape(said), "dim"))
+        status = "; ".join(filter(None, self._notes.values()))
+        self.query_one("#status", Static).update(Content.styled(escape(status), "dim"))
 
-    # What keys do.
+    # Actions of keys.
 
     def action_move(self, by: int) -> None:
         listed = self.query_one(OptionList)
@@ -254,20 +254,20 @@ class SearchScreen(Screen[None]):
         if hit := self.chosen:
             self._in_thread("why", partial(self._explain, self._answered, hit))
 
-    def _explain(self, asked: Asked, hit: Hit) -> Callable[[], None]:
+    def _explain(self, query: LiveQuery, hit: Hit) -> Callable[[], None]:
         from search.render.why import explanation
 
         try:
-            why = self._index.explain(asked.text, hit)
+            why = self._index.explain(query.text, hit)
         except (SearchError, OSError) as error:
             return partial(self._say, str(error))
         return lambda: self._show_why(partial(explanation, why, hit, colour=True))
 
     def _show_why(self, draw: Callable[..., str]) -> None:
-        self.app.push_screen(Why(lambda width: draw(width=width)))
+        self.app.push_screen(ExplanationScreen(lambda width: draw(width=width)))
 
     def action_open(self) -> None:
-        """Open the hit in the editor, which has the terminal to itself until it is left."""
+        """Open the hit in the editor, which takes over the terminal until it exits."""
         if (hit := self.chosen) is None:
             return
         try:
@@ -280,11 +280,11 @@ class SearchScreen(Screen[None]):
         self.refresh()
 
 
-class Why(ModalScreen[None]):
+class ExplanationScreen(ModalScreen[None]):
     """An explanation above everything else.
 
     Args:
-        draw: draws it, so many characters wide.
+        draw: draws it at a width in characters.
     """
 
     BINDINGS: ClassVar[list[Any]] = [
@@ -310,10 +310,10 @@ class Why(ModalScreen[None]):
 
 
 class SearchApp(App[None]):
-    """The search that stays open.
+    """The app for interactive search.
 
     Args:
-        text: what is typed at first.
+        text: initial content of the input.
         options: keywords of `Index.query`.
     """
 
@@ -344,9 +344,9 @@ class SearchApp(App[None]):
 def document(
     hit: Hit, marks: Sequence[Highlight], around: Surroundings, width: int
 ) -> tuple[list[str], int]:
-    """A passage among the lines of its document, and how many rows stand before it.
+    """A passage among the lines of its document, and the number of rows before it.
 
-    Without these lines the passage alone, and why.
+    Without these lines the passage alone, and the reason.
     """
     before, after = (
         tuple((number, text[:_LONGEST]) for number, text in lines)

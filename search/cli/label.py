@@ -20,8 +20,8 @@ from search.cli.output import Output, progress_bar, stopped_gently
 
 
 @dataclass(frozen=True)
-class TagOptions:
-    """What is tagged, and what becomes of it; keywords of `Index.tag`."""
+class TaggerOptions:
+    """Tagging task, and treatment of earlier annotations; keywords of `Index.tag`."""
 
     task: Annotated[Literal["ner", "pos"], typer.Option(help="ner: entities. pos: parts of speech.")] = (
         "ner"
@@ -33,7 +33,7 @@ class TagOptions:
 
 
 def tag(
-    tags: TagOptions,
+    tags: TaggerOptions,
     output: Output,
     model: Annotated[
         str, checkpoint("A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER.")
@@ -75,7 +75,7 @@ head_option = typer.Option(
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How a head is trained and judged; keywords of `train_labels`."""
+    """Training and cross-validation of a head; keywords of `train_labels`."""
 
     name: Annotated[str, typer.Option(help="What is labelled, and the field of filters.")] = "label"
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
@@ -171,8 +171,8 @@ def label_apply(
         from search.bert.labelling import label as labels_of
 
         with progress_bar(output.quiet) as progress:
-            given = labels_of(text, model=model, head=head, offline=offline, progress=progress)
-        output.show(given, draw.labelling)
+            labelling = labels_of(text, model=model, head=head, offline=offline, progress=progress)
+        output.show(labelling, draw.labelling)
         return
     from search.index import Index
 
@@ -212,7 +212,7 @@ def label_remove(
 
 
 def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | None:
-    """The index that examples are of: the one that is named, else the one that is meant where they name passages."""
+    """Index that the examples refer to: the named one; else the default one, if they name passages."""
     if index or encoder or not needed:
         return index
     from search.store.layout import find_index

@@ -1,7 +1,7 @@
-"""How a function becomes a command, and options that several commands share, each declared once.
+"""Conversion of functions to commands, and options that several commands share, each declared once.
 
-An option stands alone, or in a group that a command takes as one: a kind of `search.records.options`, or a frozen
-dataclass. `flattened` makes an option of each of its fields.
+An option is a parameter of its own, or part of a group: a kind of `search.records.options`, or a frozen dataclass.
+ `flattened` makes an option of each of its fields.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from search.errors import SearchError
 from search.records import options
 
 if TYPE_CHECKING:
-    from search.cli.running import Answered
+    from search.cli.running import ServerAnswer
     from search.encoding import Encoder
     from search.index import Index
     from search.records.tokens import Layer
     from search.several import Indexes
 
-    Asked: TypeAlias = Index | Indexes | Answered
+    Searchable: TypeAlias = Index | Indexes | ServerAnswer
 
 
 def flattened(function: Callable[..., None]) -> Callable[..., None]:
@@ -44,12 +44,12 @@ def flattened(function: Callable[..., None]) -> Callable[..., None]:
         parameters += groups[name][1] if name in groups else [plain]
 
     @wraps(function)
-    def command(**given: Any) -> None:
-        made = {
-            name: group(**{option.name: given.pop(option.name) for option in of_group})
+    def command(**values: Any) -> None:
+        arguments = {
+            name: group(**{option.name: values.pop(option.name) for option in of_group})
             for name, (group, of_group) in groups.items()
         }
-        function(**given, **made)
+        function(**values, **arguments)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -85,14 +85,14 @@ def declared_option(kind: type, name: str) -> Any:
 
 
 def _typed(type_: Any) -> Any:
-    """What is typed for an option of a type: words for a sequence, a text where it may be a number or a text."""
+    """Type of an option on the command line: a list for a sequence, a text for a number or a text."""
     if type_ == Sequence[str] | None:
         return list[str] | None
     return str | None if type_ == int | str | None else type_
 
 
 def panel(name: str) -> Callable[..., Any]:
-    """An option that a long help lists in a panel of that name."""
+    """Options that the help lists in a panel of that name."""
     return partial(typer.Option, rich_help_panel=name)
 
 
@@ -108,7 +108,7 @@ QueryArgument = Annotated[
     str,
     typer.Argument(metavar="TEXT", help="The query."),
 ]
-# Of a command that takes nothing else, so that no quotes are needed; the words are joined.
+# For a command without other arguments, so that no quotes are needed; the words are joined.
 WordsArgument = Annotated[
     list[str],
     typer.Argument(metavar="TEXT", help="What to look for, in your own words."),
@@ -145,15 +145,15 @@ LayerOption = Annotated[str | None, declared_option(options.MatrixOptions, "laye
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What an encoder runs on."""
+    """Engine of an encoder, and access to the hub."""
 
     offline: OfflineOption = False
     engine: Annotated[str, model_option(help="auto, openvino or torch.")] = "auto"
 
 
 @dataclass(frozen=True)
-class EncoderOptions(EngineOptions):
-    """Which encoder, and what it runs on; the keywords of `Encoder`."""
+class EncoderChoice(EngineOptions):
+    """An encoder and its engine; the keywords of `Encoder`."""
 
     model: ModelOption = None
     pooling: PoolingOption = None
@@ -167,7 +167,7 @@ class EncoderOptions(EngineOptions):
 
 @dataclass(frozen=True)
 class IndexOptions(EngineOptions):
-    """Which index, and what its encoder runs on."""
+    """An index, and the engine of its encoder."""
 
     index: IndexOption = None
 
@@ -179,7 +179,7 @@ class IndexOptions(EngineOptions):
 
 @dataclass(frozen=True)
 class AnyIndexOptions(EngineOptions):
-    """Which index, or several that are asked as one, and whether they are brought up to date before."""
+    """One index or several searched as one, updated first on request."""
 
     index: Annotated[
         list[str] | None,
@@ -201,12 +201,12 @@ class AnyIndexOptions(EngineOptions):
 
     @property
     def may_be_served(self) -> bool:
-        """Whether one index is meant, and it is asked as it is, by the usual engine."""
+        """True for one index without an update and with the default engine."""
         several = self.all_indexes or len(self.index or ()) > 1
         return not several and not self.update and self.engine == "auto"
 
     def open(self, quiet: bool = False) -> Index | Indexes:
-        """The index, or several asked as one; up to date if that was asked for."""
+        """Open the index, or several as one; update them on request."""
         from search.index import Index
         from search.several import Indexes
 
@@ -223,7 +223,7 @@ class AnyIndexOptions(EngineOptions):
 
 
 def _update(opened: Index, quiet: bool) -> None:
-    """Bring an index up to date, and say what changed; or why it is not, as it answers all the same."""
+    """Bring an index up to date and report the changes; if that fails, note the reason: it can still be searched."""
     from search.render.reports import update_line
 
     try:

@@ -1,4 +1,4 @@
-"""What a command prints, draws, writes and reads.
+"""Input and output of commands: text, JSON, pictures, files, progress.
 
 Results go to stdout, everything else to stderr, where progress is a bar on a terminal.
 """
@@ -34,7 +34,7 @@ PngOption = Annotated[
 
 @dataclass(frozen=True)
 class Output:
-    """What is printed, and how."""
+    """Options of printed output."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = (
         False
@@ -46,7 +46,7 @@ class Output:
 
     @property
     def style(self) -> dict[str, Any]:
-        """How text is drawn: characters a line, the terminal's within reason, and whether in colour."""
+        """Keywords of drawing functions: width in characters, from the terminal within limits, and colour."""
         width = shutil.get_terminal_size((80, 24)).columns
         return {"width": max(NARROWEST, min(WIDEST, width)), "colour": self.in_colour}
 
@@ -57,11 +57,11 @@ class Output:
         return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
     def show(self, record: Any, text: Callable[..., str], data: Callable[[], str] | None = None) -> None:
-        """Print a result as text, or as JSON with --json. Only one of them is made.
+        """Print a result as text, or as JSON with --json. Only one of them is computed.
 
         Args:
             text: draws the record.
-            data: its JSON, where that is not simply the record's.
+            data: its JSON, if it differs from the record's.
         """
         if not self.as_json:
             echo(text(record, **self.style))
@@ -73,7 +73,7 @@ class Output:
             echo(json.document(record))
 
     def note(self, text: str) -> None:
-        """Print anything that is no result to stderr."""
+        """Print anything but a result to stderr."""
         note(text, self.quiet)
 
     def remarks(self, sentences: Iterable[str]) -> None:
@@ -84,10 +84,10 @@ class Output:
 
 @dataclass(frozen=True)
 class DrawnOutput(Output):
-    """What is printed or drawn, and how.
+    """Options of printed or drawn output.
 
     Raises:
-        OptionalDependency: a PNG is asked for, and what draws it is not installed.
+        OptionalDependency: a PNG is requested, and matplotlib is not installed.
     """
 
     png: PngOption = None
@@ -101,7 +101,7 @@ class DrawnOutput(Output):
 
     @property
     def files(self) -> bool:
-        """Whether a file was asked for. Then text is not printed."""
+        """True if a file is requested. Then text is not printed."""
         return bool(self.png or self.html)
 
     def result(
@@ -113,11 +113,11 @@ class DrawnOutput(Output):
         html: Callable[[], str] | None = None,
         data: Callable[[], str] | None = None,
     ) -> None:
-        """Write the files that were asked for; then print.
+        """Write the requested files; then print.
 
         Args:
             record, text, data: what is printed; see `show`.
-            png, html: what is written; each is made if its file was asked for.
+            png, html: content of the files; each is computed only if its file is requested.
         """
         for path, draw in ((self.png, png), (self.html, html)):
             if path and draw:
@@ -134,7 +134,7 @@ def echo(text: str) -> None:
 
 
 def note(text: str, quiet: bool = False) -> None:
-    """Print anything that is no result to stderr, escaped; it is lost where that takes nothing more."""
+    """Print anything but a result to stderr, escaped; it is lost if stderr is closed."""
     if not quiet:
         from search.render.format import escape
 
@@ -154,7 +154,7 @@ def make_streams_usable() -> None:
 
 
 def flushed() -> bool:
-    """Whether all that was printed has been taken; the rest is dropped, so that Python's own end is quiet."""
+    """True if all output was written; the rest is dropped, so that Python exits quietly."""
     whole = True
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
@@ -167,7 +167,7 @@ def flushed() -> bool:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a whole file or leave what is there; a file of that name is replaced.
+    """Write a whole file, replacing one of that name; on failure the old one stays.
 
     Raises:
         InputError: it cannot be written.
@@ -189,7 +189,7 @@ def text_of(name: str, remedy: str) -> str:
     """The text of a file, or of standard input for "-".
 
     Args:
-        remedy: what to do where it is no text.
+        remedy: advice if it is not text.
 
     Raises:
         InputError: it cannot be read.

@@ -1,4 +1,4 @@
-"""seewhy lab fill, seewhy lab next, seewhy lab ask: what task heads say of a text"""
+"""seewhy lab fill, seewhy lab next, seewhy lab ask: predictions of task heads"""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def follows(
     from search.render import predictions as draw
 
     follows = None if label is None else label == 0
-    found = next_sentence(first, second, model=model, follows=follows, offline=offline)
-    output.show(found, draw.next_sentence)
+    prediction = next_sentence(first, second, model=model, follows=follows, offline=offline)
+    output.show(prediction, draw.next_sentence)
 
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """Who reads, and what is an answer; the keywords of `search.bert.answer`."""
+    """The reader, and the number of answers; keywords of `search.bert.answer`."""
 
     model: Annotated[
         str | None,

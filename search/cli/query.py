@@ -40,15 +40,15 @@ def query(
 ) -> None:
     """Rank the passages of an index by how well they answer TEXT."""
     text = " ".join(words)
-    asked = {**selection, **ranking, **filters}
-    opened: Any = None  # an index, several, or what a server found in one
+    keywords = {**selection, **ranking, **filters}
+    opened: Any = None  # an index, several, or a server's answer
     if index.may_be_served and ranking["rerank"] in (None, "late"):
         from search.cli.running import ask
 
-        opened = ask(index.index, text, asked, output.marked, output.lines_needed)
+        opened = ask(index.index, text, keywords, output.marked, output.lines_needed)
     if opened is None:
         opened = index.open(output.quiet)
-    hits = opened.query(text, **asked)
+    hits = opened.query(text, **keywords)
     around, marks = output.around(opened, hits), output.marks(opened, text, hits)
     output.print(hits, around, marks, no_hits=_why_none(selection, filters), grouped=selection["group"])
     if output.format == "text" and hits:
@@ -64,14 +64,14 @@ def query(
 
 
 def _why_none(selection: options.HitsOptions, filters: options.FilterOptions) -> str:
-    """What to say where there is no hit; "" where the reason is the index alone."""
+    """Message for a query without hits; "" if no option narrows it."""
     narrowed = [f"--{name}" for name, value in filters.items() if value]
     narrowed += [f"--{name.replace('_', '-')}" for name in ("min_score", "offset") if selection[name]]
     return f"no passage passes {' and '.join(narrowed)}." if narrowed else ""
 
 
 def similar(
-    what: Annotated[
+    typed: Annotated[
         str,
         typer.Argument(
             metavar="PATH|ID",
@@ -94,15 +94,15 @@ def similar(
 ) -> None:
     """List the passages that are most like a passage or a document."""
     opened = index.open()
-    meant = passage_or_path(what)
-    hits = opened.similar(meant, same_document=same_document, **filters, **selection)
+    example = passage_or_path(typed)
+    hits = opened.similar(example, same_document=same_document, **filters, **selection)
     if explain:
         from search.render import json
         from search.render.why import explanation
 
         hit = _hit_of(explain, hits)
-        why, known = opened.explain_similar(meant, hit), None if isinstance(hit, int) else hit
-        output.show(why, partial(explanation, hit=known), lambda: json.explanation(why, known))
+        why, record = opened.explain_similar(example, hit), None if isinstance(hit, int) else hit
+        output.show(why, partial(explanation, hit=record), lambda: json.explanation(why, record))
     else:
         none = "nothing else is there to compare with, or nothing scores enough."
         marks = [()] * len(hits)
@@ -111,10 +111,10 @@ def similar(
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:
-    """The hit of a rank, or a passage id.
+    """The hit of a rank, or a passage ID.
 
     Raises:
-        InputError: it is neither.
+        InputError: the text is neither.
     """
     id_ = passage_id(typed)
     if id_ is not None:

@@ -1,7 +1,7 @@
-"""A query that a running server of the same user answers, which has loaded all that it takes.
+"""Client of a running server of the same user, which has already loaded index and model.
 
-What comes back is drawn here as if the index had been asked, to the same bytes; so neither the library nor the model
-is loaded. Whatever a server does not answer at once, or would answer otherwise, is asked in the usual way.
+The answer is drawn here as if the index had been searched, to the same bytes, without loading the library or the
+model. Queries that a server does not answer at once, or would answer otherwise, are searched in the usual way.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _SECONDS = 2.0  # a query without a server does not take much longer
 
 
 @dataclass(frozen=True)
-class Answered:
-    """What a server found, in place of the index that it found it in.
+class ServerAnswer:
+    """Answer of a server, used instead of the index.
 
     Attributes:
-        name: what opens the index, a path or an address.
-        hits: with what counts in the text of each, and what stands around it, where that was asked for.
-        notes: none, as a server that has some does not answer.
+        name: path or address of the index.
+        hits: with their highlights and the lines around them, if requested.
+        notes: none, as a server with notes does not answer.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Answered:
     notes: tuple[str, ...] = ()
 
     def query(self, text: Query, **options: Any) -> Hits:
-        """The hits of the query that the server was asked."""
+        """The hits of the query that the server answered."""
         return self.hits
 
     def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
@@ -58,13 +58,13 @@ class Answered:
 
 def ask(
     named: Sequence[str] | None, text: str, options: dict[str, Any], marks: bool, lines: int | None
-) -> Answered | None:
-    """What a running server finds; None where none answers, as then the index itself is to be asked.
+) -> ServerAnswer | None:
+    """Ask a running server; None if no server answers, and the index itself must be searched.
 
     Args:
-        named: the index as it was typed, if it was.
+        named: the index as typed, if any.
         options: of `Index.query`.
-        marks: whether what counts in the texts is needed.
+        marks: whether highlights are needed.
         lines: of the files to show around the hits; None for none.
     """
     from search.serving.nearby import place
@@ -76,7 +76,7 @@ def ask(
 
     with suppress(SearchError, OSError, ValueError, LookupError, TypeError, RecursionError):
         name = known_as(named[0] if named else None)
-        asked = {
+        request = {
             "version": __version__,
             "index": name,
             "text": text,
@@ -84,18 +84,18 @@ def ask(
             "marks": marks,
             "lines": lines,
         }
-        found = _reply(place(), json.dumps(asked).encode("ascii"))
-        return Answered(
+        reply = _reply(place(), json.dumps(request).encode("ascii"))
+        return ServerAnswer(
             name,
-            Hits(map(_hit, found["hits"])),
-            [tuple(Highlight(**one) for one in of_hit) for of_hit in found["marks"]],
-            [_record(Surroundings, values) for values in found["around"]],
+            Hits(map(_hit, reply["hits"])),
+            [tuple(Highlight(**mark) for mark in of_hit) for of_hit in reply["marks"]],
+            [_record(Surroundings, values) for values in reply["around"]],
         )
     return None
 
 
 def _reply(server: Path, content: bytes) -> Any:
-    """The content of an answer; OSError or ValueError where there is none in time."""
+    """The content of an answer; OSError or ValueError if none comes in time."""
     about = f"Host: localhost\r\nConnection: close\r\nContent-Length: {len(content)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_SECONDS)
@@ -109,15 +109,15 @@ def _reply(server: Path, content: bytes) -> Any:
 
 
 def _hit(values: dict[str, Any]) -> Hit:
-    made = {
+    records = {
         "ranking": Ranking(**values["ranking"]),
         "file": StoredFile(**values["file"]),
         "verdict": values["verdict"] and Verdict(**values["verdict"]),
     }
-    return _record(Hit, values | made)
+    return _record(Hit, values | records)
 
 
 def _record(kind: type[T], values: dict[str, Any]) -> T:
-    """A record of what JSON has of it; lists among its values are of pairs."""
+    """A record from its JSON values; lists among them hold pairs."""
     lists = {name: tuple(map(tuple, value)) for name, value in values.items() if isinstance(value, list)}
     return kind(**values | lists)

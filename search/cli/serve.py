@@ -27,7 +27,7 @@ network_option = panel("Network")
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """Where the server is reached, and by whom."""
+    """Address of the server, and who has access."""
 
     host: Annotated[
         str, network_option(metavar="ADDRESS", help="What to listen on; the others need --token.")
@@ -76,8 +76,8 @@ def serve(
     served = Served.open(index or (), **vars(engine))
     if not served.indexes:
         raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")
-    for said in served.notes:
-        note(f"note: {said}", quiet)
+    for text in served.notes:
+        note(f"note: {text}", quiet)
     listening = _listening(network.host, network.port)
     address = url_of(*listening.getsockname()[:2])
     if token != network.token:
@@ -105,7 +105,7 @@ def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens.
 
     Raises:
-        InputError: the port is taken, or there is no such address.
+        InputError: the port is taken, or the address does not exist.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -136,8 +136,8 @@ def mcp(
         note("Agents speak here, by the Model Context Protocol; Ctrl-D ends it.")
     # Without a name only the user's own: any other may have come with somebody's files.
     served, ends = Served.open(index or (), own=True, **vars(engine)), threading.Event()
-    for said in served.notes:
-        note(f"note: {said}")
+    for text in served.notes:
+        note(f"note: {text}")
     threading.Thread(target=served.warm, args=(ends, note), daemon=True).start()
     try:
         answer(served)

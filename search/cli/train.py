@@ -21,8 +21,8 @@ _TRAINERS = {
 
 
 @dataclass(frozen=True)
-class TrainOptions:
-    """How a model is trained; `search.records.options.TrainOptions`."""
+class TrainerOptions:
+    """Options of training; see `search.records.options.TrainOptions`."""
 
     model: Annotated[str | None, checkpoint("The checkpoint to train. Default: all-MiniLM-L6-v2.")] = None
     freeze: Annotated[
@@ -57,7 +57,7 @@ class TrainOptions:
 
 
 def train(
-    what: Annotated[
+    kind: Annotated[
         Literal["encoder", "classify", "tag", "read"],
         typer.Argument(
             metavar="WHAT",
@@ -75,7 +75,7 @@ def train(
         Path,
         typer.Option("--out", metavar="FOLDER", help="Where the model goes; nothing may be there yet."),
     ],
-    options: TrainOptions,
+    options: TrainerOptions,
     output: Output,
 ) -> None:
     """Train the encoder, or a head on it, on examples, and say what it was worth.
@@ -86,14 +86,14 @@ def train(
     import search.bert as bert
     from search.render import evaluation as draw
 
-    given: dict[str, Any] = dict(vars(options))
-    if (freeze := given["freeze"]) not in (None, "all"):
+    keywords: dict[str, Any] = dict(vars(options))
+    if (freeze := keywords["freeze"]) not in (None, "all"):
         if not freeze.isdecimal():
             raise typer.BadParameter(f"--freeze takes a number of layers, or all, and not '{freeze}'")
-        given["freeze"] = int(freeze)
+        keywords["freeze"] = int(freeze)
     try:
         with progress_bar(output.quiet) as progress:
-            report = getattr(bert, _TRAINERS[what])(data, out, progress=progress, **given)
+            report = getattr(bert, _TRAINERS[kind])(data, out, progress=progress, **keywords)
     except KeyboardInterrupt:
         again = "The same command with --resume goes on from the last checkpoint, if any."
         note(f"seewhy: stopped. {again}", output.quiet)

@@ -20,14 +20,14 @@ from search.render.terminal import Canvas, as_text, grid, number
 def evaluation(canvas: Canvas, evaluated: Evaluation) -> None:
     """All metrics with their intervals, settings compared by the first, notes."""
     _draw_metrics(canvas, evaluated, tuple(evaluated.metrics))
-    compared = [one for one in evaluated.comparisons if one.metric == evaluated.primary]
+    compared = [pair for pair in evaluated.comparisons if pair.metric == evaluated.primary]
     if compared:
         canvas.gap()
-    for one in compared:
-        gap = one.difference
-        p = "p < 0.001" if one.p < 0.001 else f"p = {one.p:.3f}"
+    for pair in compared:
+        gap = pair.difference
+        p = "p < 0.001" if pair.p < 0.001 else f"p = {pair.p:.3f}"
         canvas.line(
-            f"{one_line(one.other)} against {one_line(one.baseline)}, {one.metric}: ",
+            f"{one_line(pair.other)} against {one_line(pair.baseline)}, {pair.metric}: ",
             (f"{gap.mean:+.4f}", "bold"),
             f" ({gap.low:+.3f} to {gap.high:+.3f}), {p}",
         )
@@ -65,11 +65,11 @@ def _draw_metrics(canvas: Canvas, evaluated: Evaluation, metrics: Sequence[str])
     ends = Column("95 % interval", no_wrap=True)
     table = grid(Column("metric", no_wrap=True), *setting, number("mean"), ends)
     for metric in metrics:
-        found = {
-            one.setting.name: one.metrics[metric] for one in evaluated.settings if metric in one.metrics
+        figures = {
+            run.setting.name: run.metrics[metric] for run in evaluated.settings if metric in run.metrics
         }
-        best = max(figure.mean for figure in found.values())
-        for row, (name, figure) in enumerate(found.items()):
+        best = max(figure.mean for figure in figures.values())
+        for row, (name, figure) in enumerate(figures.items()):
             style = "bold green" if several and figure.mean == best else ""
             names = [one_line(metric) if row == 0 else "", *([one_line(name)] if several else [])]
             table.add_row(
@@ -85,7 +85,7 @@ def interval(figure: Estimate) -> str:
 
 def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
     """One JSON document: the figures under "metrics", or with several settings a list under "settings"; single
-    queries only where they are asked for."""
+    queries only with `per_query`."""
     names = ("setting", "metrics", *(["queries"] if per_query else []))
     settings = [{name: getattr(measured, name) for name in names} for measured in evaluated.settings]
     figures: dict[str, Any] = {"settings": settings, "comparisons": evaluated.comparisons}
@@ -101,7 +101,7 @@ def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
 
 @as_text
 def training(canvas: Canvas, done: TrainingReport) -> None:
-    """The figures before and after, what they are of, and where the model is."""
+    """The figures before and after, the data behind them, and the path of the model."""
     canvas.line(
         f"Trained {base_name(done)} into {escape(shown_path(done.out))}", style="bold", whole=True
     )
@@ -134,12 +134,12 @@ def training(canvas: Canvas, done: TrainingReport) -> None:
 
 
 def base_name(done: TrainingReport) -> str:
-    """The base as it is shown: a folder relative to the current one."""
+    """The base for display: a folder relative to the current one."""
     return one_line(shown_path(done.base) if Path(done.base).is_absolute() else done.base)
 
 
 def figures_line(done: TrainingReport) -> str:
-    """What was learned, and what the figures are of."""
+    """Sizes of the training and held-out data."""
     counts = done.counts
     held_out = (
         f"{counts['held_out']:,} to measure with, {counts['chosen_by']:,} to choose a checkpoint by"
@@ -148,7 +148,7 @@ def figures_line(done: TrainingReport) -> str:
 
 
 def steps_line(done: TrainingReport) -> str:
-    """How many steps, and which of them was kept."""
+    """Number of steps, and the one whose weights were kept."""
     return f"{done.steps:,}; the weights of step {done.kept:,} were kept"
 
 
@@ -179,7 +179,7 @@ def _draw_classes(canvas: Canvas, report: ClassReport) -> None:
     canvas.facts((("majority class", majority),))
     canvas.title("By class")
     table = grid("label", *map(number, ("precision", "recall", "F1", "examples")), header="dim")
-    for one in report.by_class:
-        shares = (f"{value:.3f}" for value in (one.precision, one.recall, one.f1))
-        table.add_row(one_line(one.label), *shares, f"{one.support:,.0f}")
+    for scores in report.by_class:
+        shares = (f"{value:.3f}" for value in (scores.precision, scores.recall, scores.f1))
+        table.add_row(one_line(scores.label), *shares, f"{scores.support:,.0f}")
     canvas.table(table)

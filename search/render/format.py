@@ -1,4 +1,4 @@
-"""How places, headings, numbers and scores are written, and text from files made harmless for a terminal.
+"""Formatting of places, headings, numbers and scores; text from files is made harmless for a terminal.
 
 A file may hold escape sequences that recolour, move or fake what a terminal shows, or bidirectional overrides that
 reorder it. They are shown as visible codes instead.
@@ -53,7 +53,7 @@ def _code(match: re.Match[str]) -> str:
 _SNIPPET = 320
 _LONGEST_NAME = 200
 
-# What a page is called, by how the file's suffix begins: .pptx, .potx, .xlsm and so on.
+# Names of pages by the beginning of the file's suffix: .pptx, .potx, .xlsm and so on.
 _PAGES = {".pp": "slide", ".po": "slide", ".xl": "sheet", ".ip": "cell"}
 _WITHOUT_LINES = (".doc", ".dot", ".epub")
 
@@ -61,7 +61,7 @@ _UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
 
 
 def where(hit: Hit | Copy | Answer) -> str:
-    """`path:line` of a hit or an answer, relative to the current folder where that is shorter.
+    """`path:line` of a hit or an answer, relative to the current folder if it is within.
 
     `path page 3` in a format with pages, slides, sheets or cells; the path alone in one that has neither pages nor
     lines that a reader could find.
@@ -104,12 +104,12 @@ _SINCE_INDEXED = {
 
 
 def since_indexed(hit: Hit) -> str:
-    """What has become of a hit's file since it was indexed; "" for nothing."""
+    """File status of a hit, such as "gone"; "" if unchanged since it was indexed."""
     return _SINCE_INDEXED.get(hit.changed, "")
 
 
 def named(hit: Hit) -> str:
-    """`(rank 1, p12)`, or `(p12)` of a passage that is no hit; with what has become of its file."""
+    """`(rank 1, p12)`, or `(p12)` for a passage without a rank; with the status of its file."""
     parts = (
         f"rank {hit.rank}" if hit.rank else "",
         f"p{hit.passage_id}",
@@ -128,7 +128,7 @@ def headings(hit: Hit) -> str:
 
 
 def snippet(hit: Hit) -> str:
-    """The beginning of a passage as it is read, after its own heading; an ellipsis says that there is more."""
+    """The beginning of a passage's visible text, after its own heading; an ellipsis marks a cut."""
     body, trail = shown(hit.text, hit.hidden), hit.heading.split(" > ")
     trail += trail[-1].split(" \u00b7 ")  # of sections that were joined
     while True:
@@ -140,7 +140,7 @@ def snippet(hit: Hit) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters, cut between words; an ellipsis says so."""
+    """A text cut between words to at most so many characters; an ellipsis marks the cut."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
 
 
@@ -156,7 +156,7 @@ def size(n_bytes: float) -> str:
 
 
 def fixed(value: float, places: int, *, signed: bool = False) -> str:
-    """A number with so many decimals; what rounds to zero has no minus sign. Signed: with a plus where it has none."""
+    """A number with so many decimals; no minus sign if it rounds to zero. Signed: with a plus instead of no sign."""
     number = f"{value:.{places}f}"
     if float(number) == 0:
         number = number.removeprefix("-")
@@ -164,13 +164,13 @@ def fixed(value: float, places: int, *, signed: bool = False) -> str:
 
 
 def first_values(vector: NDArray[Any], most: int) -> str:
-    """The first numbers of a vector, and a sign that there are more."""
+    """The first numbers of a vector, and an ellipsis for the others."""
     first = [fixed(float(value), 4) for value in vector[:most]]
     return " ".join([*first, *(["..."] if len(vector) > most else [])])
 
 
 def letters(number: int) -> str:
-    """0 is A, 25 is Z, 26 is AA: how columns and texts are named."""
+    """Name of a column or text: 0 is A, 25 is Z, 26 is AA."""
     name = ""
     while number >= 0:
         name = chr(ord("A") + number % 26) + name
@@ -184,7 +184,7 @@ def counted(number: int, name: str) -> str:
 
 
 def layer_of(why: Explanation) -> str:
-    """Whose token vectors are compared: "layer 3 of 6, the middle one, which is the default"."""
+    """Layer of the compared token vectors: "layer 3 of 6, the middle one, which is the default"."""
     layer, last = why.similarity_layer, why.n_layers
     if last is None:
         return f"layer {layer}"
@@ -197,7 +197,7 @@ def layer_of(why: Explanation) -> str:
 
 
 def percentile_of(hit: Hit) -> str:
-    """Where a score stands: "above 99.8 % of 2,000 random pairs"; "" where there is no sample."""
+    """Percentile of a score: "above 99.8 % of 2,000 random pairs"; "" without a null distribution."""
     if hit.percentile is None:
         return ""
     share = math.floor(hit.percentile * 10 + 1e-9) / 10  # so that only what is above all is 100
@@ -205,5 +205,5 @@ def percentile_of(hit: Hit) -> str:
 
 
 def copies_of(hit: Hit) -> str:
-    """Where else a text stands: "and in 212 other documents"; "" for one that is not copied."""
+    """Number of other documents with the same text: "and in 212 other documents"; "" for none."""
     return f"and in {hit.copies:,} other documents" if hit.copies else ""

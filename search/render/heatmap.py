@@ -1,6 +1,6 @@
-"""Matrices of two texts, sentences and attention: their units, their colours, and how a terminal shows them.
+"""Matrices of two texts, sentences and attention: their units, their colours, and their form in a terminal.
 
-A unit is a word, or several tokens that are shown as one: the special tokens, the punctuation, the model's prompt. What
+A unit is a word, or a group of tokens shown as one: the special tokens, the punctuation, the model's prompt. What
 the tokens add to a score, the units add. Everything that draws an explanation draws units.
 
 In a terminal every cell is a number with a shade before it, so that neither colour nor shade is needed to read it.
@@ -68,7 +68,7 @@ class Units:
     """Both matrices of an explanation by units.
 
     Attributes:
-        words: what the units point into.
+        words: the words or tokens that the units refer to.
         query, passage: U and V units.
         contributions: (U, V) sums of addends, weighted as in the score, so that they and the terms sum to it.
         similarity: (U, V) the highest cosine among the tokens of the two units.
@@ -84,17 +84,17 @@ class Units:
 
     @property
     def total(self) -> float:
-        """What all units added."""
+        """Sum of the contributions of all units."""
         return float(self.contributions.sum())
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:
-        """Of the rows and the columns."""
+        """Labels of the rows and the columns."""
         return [unit.label for unit in self.query], [unit.label for unit in self.passage]
 
 
 def units(why: Explanation, by: By = "word") -> Units:
-    """The lines of an explanation: its words, then what is no word of the text; or every token."""
+    """The units of an explanation: its words, then groups such as special tokens; or every token."""
     words = why.words() if by == "word" else _tokens(why)
     query, passage = _units(words.query, by), _units(words.passage, by)
     return Units(
@@ -132,9 +132,9 @@ def part(whole: Units, rows: int, columns: int) -> Units:
     )
 
 
-def left_out(whole: Units, shown: Units) -> str:
-    """What a picture does not show, in a sentence; empty when it shows all."""
-    counts = [len(whole.query) - len(shown.query), len(whole.passage) - len(shown.passage)]
+def left_out(whole: Units, visible: Units) -> str:
+    """Note on the units that a picture leaves out; empty if it shows all."""
+    counts = [len(whole.query) - len(visible.query), len(whole.passage) - len(visible.passage)]
     if not any(counts):
         return ""
     return f"Left out, as they added least: {counts[0]} {whole.by}s of the query, {counts[1]} of the passage."
@@ -283,20 +283,20 @@ def attention(canvas: Canvas, attention: Attention, layer: int, head: int | None
     numbered = [f"{i} {name}" for i, name in enumerate(names)]
     _draw_cells(canvas, numbered, names, attention.matrix(layer, head))
     canvas.gap()
-    for said in (rows_line(attention), *CAVEATS):
-        canvas.dim(said)
+    for line in (rows_line(attention), *CAVEATS):
+        canvas.dim(line)
 
 
 def attention_json(attention: Attention, layer: int | None = None, head: int | None = None) -> str:
-    """Tokens and weights: of all heads (layers, heads, n, n), or of what is viewed, (n, n)."""
+    """Tokens and weights: of all heads (layers, heads, n, n), or of one layer or head, (n, n)."""
     weights = attention.weights if layer is None else attention.matrix(layer, head)
     return json.document(attention, layer=layer, head=head, weights=weights)
 
 
 def rows_line(attention: Attention) -> str:
-    """How to read a picture."""
-    said = f"{len(attention.tokens)} tokens, {one_line(attention.model)}"
-    return f"A row reads, a column is read. Every row sums to 1; {said}."
+    """Reading instructions for a picture of attention."""
+    size = f"{len(attention.tokens)} tokens, {one_line(attention.model)}"
+    return f"A row reads, a column is read. Every row sums to 1; {size}."
 
 
 def labels(attention: Attention) -> list[str]:

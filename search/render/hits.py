@@ -1,8 +1,7 @@
-"""Ranked hits and passages that say the same, for a terminal; of hits also the paths.
+"""Ranked hits and duplicates for a terminal; for hits also their paths.
 
-A passage is drawn as it stands in its file: its own lines, numbered where the file has them, what counts in them
-marked in colour. It is cut to the rows whose marks add most to its score; where none is marked, to its first rows below
-its own heading.
+A passage is drawn as in its file: its own lines, numbered if the file has lines, with highlights in colour. It is cut
+to the rows whose highlights add most to its score; without highlights, to its first rows below its own heading.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ if TYPE_CHECKING:
     from search.records.explanations import Highlight
 
 _NO_PASSAGES = "the index holds no passages yet."
-_SAID = {
+_VERDICTS = {
     "answers likely": "Answers likely",
     "perhaps": "Perhaps something here answers that",
     "nothing": "Nothing here seems to answer that",
 }
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
-_SHOWN = 160  # characters of a passage that others repeat
+_PREVIEW = 160  # characters of a passage that others repeat
 
 
 @as_text
@@ -62,11 +61,11 @@ def hits(
     """Ranked hits: score, place, headings, the lines that carry the match.
 
     Args:
-        no_hits: why there are none.
+        no_hits: reason for an empty list.
         quiet: leave out percentiles and verdict.
-        grouped: hits of one document stand together, and its name above them.
-        around: what stands around each hit.
-        marks: what counts in the text of each.
+        grouped: hits of one document are consecutive; its name is drawn above them.
+        around: the lines around each hit.
+        marks: the highlights of each hit.
     """
     if not ranked:
         canvas.line(f"No hits: {no_hits or _NO_PASSAGES}", whole=True)
@@ -81,23 +80,23 @@ def hits(
         _draw(canvas, hit, around[place] if around else None, marks[place] if marks else ())
     if quiet:
         return
-    if ranked[0].rank == 1 and (said := percentile_of(ranked[0])):
-        canvas.dim(f"Hit 1 scores {said}.")
-    if found := ranked[0].verdict:
-        canvas.line(verdict_line(found), style=VERDICT_STYLES[found.says])
+    if ranked[0].rank == 1 and (percentile := percentile_of(ranked[0])):
+        canvas.dim(f"Hit 1 scores {percentile}.")
+    if verdict := ranked[0].verdict:
+        canvas.line(verdict_line(verdict), style=VERDICT_STYLES[verdict.says])
 
 
-def verdict_line(found: Verdict) -> str:
-    """Whether anything seems to answer, how likely that is, and why."""
-    known = (
-        f"the first hits of one document have {100 * found.found:.0f} % of the query's words by weight"
+def verdict_line(verdict: Verdict) -> str:
+    """Answerability verdict with its probability and reason, in a sentence."""
+    reason = (
+        f"the first hits of one document have {100 * verdict.found:.0f} % of the query's words by weight"
     )
-    return f"{_SAID[found.says]} ({100 * found.probability:.0f} %): {known}."
+    return f"{_VERDICTS[verdict.says]} ({100 * verdict.probability:.0f} %): {reason}."
 
 
 @as_text
 def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
-    """A hit as it stands among others."""
+    """A hit, drawn as in a list."""
     _draw(canvas, hit, None, marks)
 
 
@@ -147,7 +146,7 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
                 f"    {mark} ", (where(copy), "cyan"), (f"  p{copy.passage_id}", "dim"), whole=True
             )
             if not same:
-                canvas.dim(shortened(one_line(copy.text), _SHOWN), indent=11)
+                canvas.dim(shortened(one_line(copy.text), _PREVIEW), indent=11)
         canvas.gap()
     total = sum(len(cluster.passages) for cluster in clusters)
     canvas.dim(
@@ -157,20 +156,20 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
 
 ROWS = 6  # of a passage
 _MARKED, _STRONGLY = Style(color="green"), Style(color="green", bold=True)
-_STRONG = 0.4  # of what the strongest mark adds
+_STRONG = 0.4  # share of the strongest mark's contribution
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PIECE = re.compile(r".{1,88}(?:\s+|$)|.{1,88}")  # of a line where rows have no width
 _RULER = re.compile(r"([^\w\s])\1{2,}\s*")
 
 
 @dataclass(frozen=True)
-class Row:
+class PassageRow:
     """A line of a passage, or the part of one that fits into the width.
 
     Attributes:
-        number: of the line in the file; None where it has none.
+        number: of the line in the file; None in a file without lines.
         starts: whether a line begins here.
-        adds: what its marks add to the score.
+        adds: sum of its marks' contributions to the score.
     """
 
     text: Text
@@ -181,11 +180,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Cut:
-    """The part of a passage that is shown where rows have no width of their own.
+    """The visible part of a passage if rows have no fixed width.
 
     Attributes:
         start, end: its span in the passage's text.
-        before, after: whether something stands before it, besides the passage's own heading, and behind it.
+        before, after: whether text is cut off before it, besides the passage's own heading, and after it.
     """
 
     start: int
@@ -197,7 +196,7 @@ class Cut:
 def draw_passage(
     canvas: Canvas, hit: Hit, marks: Sequence[Highlight], beside: Surroundings | None = None
 ) -> None:
-    """A passage, cut to a few rows; or all of it, with the lines of its file that stand around it."""
+    """A passage, cut to a few rows; or all of it, with the lines of its file around it."""
     lines, heading = _lines(hit, marks)
     wrapped = [_wrapped(canvas, line) for line in lines]
     own, first = [*chain.from_iterable(wrapped)], sum(map(len, wrapped[:heading]))
@@ -213,26 +212,26 @@ def draw_passage(
         canvas.line((gutter + before, "dim"), row.text, (after, "dim"), whole=True)
 
 
-def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
-    """Lines of the file that stand around a passage."""
-    texts = [Row(Text(_readable(line), style="dim"), number) for number, line in lines]
+def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[PassageRow]:
+    """Rows for the lines of the file around a passage."""
+    texts = [PassageRow(Text(_readable(line), style="dim"), number) for number, line in lines]
     return [row for line in texts for row in _wrapped(canvas, line)]
 
 
 def line_of(hit: Hit, marks: Sequence[Highlight]) -> int:
-    """The line of the file, from 1, of the first word that counts; where none is, that below the passage's heading."""
+    """The line of the file, from 1, of the first highlight; without one, the line below the passage's heading."""
     lines, heading = _lines(hit, marks)
     counting = (row.number for row in lines[heading:] if row.adds and row.number)
     return next(counting, lines[heading].number or hit.line_start)
 
 
 def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
-    """A passage, cut to where its marks add most."""
+    """The part of a passage whose marks add most."""
     spans = _spans(hit.text)
-    lines = [[found.span() for found in _PIECE.finditer(hit.text, *span)] or [span] for span in spans]
+    lines = [[match.span() for match in _PIECE.finditer(hit.text, *span)] or [span] for span in spans]
     pieces = [piece for line in lines for piece in line]
     rows = [
-        Row(
+        PassageRow(
             Text(hit.text[start:end]),
             starts=any(line[0] == (start, end) for line in lines),
             adds=sum(mark.weight for mark in marks if start <= mark.start < end),
@@ -244,8 +243,8 @@ def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
     return Cut(pieces[first][0], pieces[last - 1][1], first > heading, last < len(rows))
 
 
-def window(rows: Sequence[Row], first: int, most: int = ROWS) -> tuple[int, int]:
-    """The rows to show: those whose marks add most, rather from the beginning of a line on, and early."""
+def window(rows: Sequence[PassageRow], first: int, most: int = ROWS) -> tuple[int, int]:
+    """The rows to show: those whose marks add most, preferably early and from the start of a line."""
     if len(rows) - first <= most + 2:
         return first, len(rows)
 
@@ -257,13 +256,13 @@ def window(rows: Sequence[Row], first: int, most: int = ROWS) -> tuple[int, int]
     return start, start + most
 
 
-def _wrapped(canvas: Canvas, line: Row) -> list[Row]:
+def _wrapped(canvas: Canvas, line: PassageRow) -> list[PassageRow]:
     """The rows of a line."""
     room = canvas.width - max(4, len(str(line.number or ""))) - 4  # the gutter, and an ellipsis
     texts = canvas.wrapped(line.text, room) or [Text()]
     for text in texts:
         text.rstrip()
-    return [Row(text, line.number, at == 0, _adds(text)) for at, text in enumerate(texts)]
+    return [PassageRow(text, line.number, at == 0, _adds(text)) for at, text in enumerate(texts)]
 
 
 def _adds(text: Text) -> float:
@@ -274,8 +273,8 @@ def _adds(text: Text) -> float:
     )
 
 
-def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[Row], int]:
-    """The lines of a passage, marked, and how many of them are its own heading."""
+def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[PassageRow], int]:
+    """The lines of a passage, marked, and the number of lines of its own heading."""
     spans = _spans(hit.text)
     lines = [_readable(hit.text[start:end]) for start, end in spans]
     begins = [0, *accumulate(len(line) + 1 for line in lines)]
@@ -291,15 +290,15 @@ def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[Row], int]:
         text.stylize(style + Style(meta={"adds": mark.weight}), place(mark.start), place(mark.end))
     numbered = hit.kind in PLAIN_KINDS and hit.line_end - hit.line_start + 1 == len(lines)
     rows = [
-        Row(line, hit.line_start + at if numbered else None, adds=_adds(line))
+        PassageRow(line, hit.line_start + at if numbered else None, adds=_adds(line))
         for at, line in enumerate(text.split("\n", allow_blank=True))
     ]
     return rows, _heading(hit, spans)
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Where each line stands, without its end; what is empty behind the last end is none."""
-    ends = [found.span() for found in _LINE_END.finditer(text)]
+    """Span of each line, without its line end; no empty line after the last line end."""
+    ends = [match.span() for match in _LINE_END.finditer(text)]
     spans = list(
         zip([0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)], strict=True)
     )
@@ -307,7 +306,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
-    """How many lines at the beginning are the passage's own heading, which is said above it; 0 if there is no other."""
+    """Number of lines at the beginning that repeat the passage's heading; 0 if all lines do."""
     read, trail = Shown(hit.text, hit.hidden), hit.heading.split(" > ")
     names = {"", *trail, *trail[-1].split(" \u00b7 ")}  # of sections that were joined
     for number, (start, end) in enumerate(spans):

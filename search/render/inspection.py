@@ -133,7 +133,7 @@ def embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float
 
 
 def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | None]]:
-    """Of each layer: number, length of [CLS], mean length, mean cosine of a token with itself one layer before."""
+    """Rows by layer: number, length of [CLS], mean length, mean cosine of a token with itself one layer before."""
     lengths = np.linalg.norm(inspected.states.astype(np.float64), axis=2)
     turned = [None, *np.mean(turned_rows(inspected), axis=0).tolist()]
     return [(layer, float(row[0]), float(row.mean()), turned[layer]) for layer, row in enumerate(lengths)]
@@ -239,8 +239,8 @@ def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
 
 def what_was_compared(cosines: ContextualCosines) -> str:
     """The words and the model, in a sentence."""
-    said = " and ".join(f"'{one_line(word)}' in {letters(i)}" for i, word in enumerate(cosines.words))
-    return f"Cosines of {said}, by {one_line(cosines.model)}; of several tokens the mean counts."
+    words = " and ".join(f"'{one_line(word)}' in {letters(i)}" for i, word in enumerate(cosines.words))
+    return f"Cosines of {words}, by {one_line(cosines.model)}; of several tokens the mean counts."
 
 
 def _marked(text: str, start: int, end: int) -> Text:
@@ -250,42 +250,42 @@ def _marked(text: str, start: int, end: int) -> Text:
 
 
 @as_text
-def equal_rows(canvas: Canvas, found: EqualRows) -> None:
+def equal_rows(canvas: Canvas, pair: EqualRows) -> None:
     """A position a line: "=" where the vectors of both texts are equal, else their cosine."""
-    canvas.facts(((letters(i), one_line(text)) for i, text in enumerate(found.texts)), style="bold")
+    canvas.facts(((letters(i), one_line(text)) for i, text in enumerate(pair.texts)), style="bold")
     canvas.gap()
-    last = list(found.cosines)[-1]  # of the layers there is room for the first two and the last
-    shown = [
+    last = list(pair.cosines)[-1]  # of the layers there is room for the first two and the last
+    names = [
         name
-        for name in found.cosines
+        for name in pair.cosines
         if name in ("word", "position", "segment", "layer 0", "layer 1", last)
     ]
-    rows = zip(*found.tokens, zip(*(found.cosines[name] for name in shown), strict=True), strict=False)
-    table = grid(folded("#"), "A", "B", *map(folded, shown), header="dim")
-    for position, (one, two, cosines) in enumerate(rows):
+    rows = zip(*pair.tokens, zip(*(pair.cosines[name] for name in names), strict=True), strict=False)
+    table = grid(folded("#"), "A", "B", *map(folded, names), header="dim")
+    for position, (first, second, cosines) in enumerate(rows):
         cells = ("=" if cosine > _EQUAL else fixed(cosine, 2) for cosine in cosines)
-        table.add_row(str(position), one_line(one.text), one_line(two.text), *cells)
+        table.add_row(str(position), one_line(first.text), one_line(second.text), *cells)
     canvas.table(table)
     canvas.gap()
-    canvas.dim(f"= marks equal vectors, other numbers are cosines, by {one_line(found.model)}.")
+    canvas.dim(f"= marks equal vectors, other numbers are cosines, by {one_line(pair.model)}.")
 
 
 @as_text
-def parameters(canvas: Canvas, found: Mapping[str, Any]) -> None:
+def parameters(canvas: Canvas, tensors: Mapping[str, Any]) -> None:
     """Tensors by name."""
-    numbers = sum(tensor.size for tensor in found.values())
-    canvas.line(f"{len(found)} tensors, {numbers:,} numbers", style="bold")
+    numbers = sum(tensor.size for tensor in tensors.values())
+    canvas.line(f"{len(tensors)} tensors, {numbers:,} numbers", style="bold")
     canvas.gap()
     table = grid("tensor", number("shape"), number("numbers"), header="dim")
-    for name, tensor in found.items():
+    for name, tensor in tensors.items():
         table.add_row(one_line(name), " x ".join(map("{:,}".format, tensor.shape)), f"{tensor.size:,}")
     canvas.table(table)
 
 
-def parameters_json(found: Mapping[str, Any]) -> str:
+def parameters_json(tensors: Mapping[str, Any]) -> str:
     """Shape and type of each tensor by its name."""
     return json.document(
-        {name: {"shape": one.shape, "dtype": str(one.dtype)} for name, one in found.items()}
+        {name: {"shape": tensor.shape, "dtype": str(tensor.dtype)} for name, tensor in tensors.items()}
     )
 
 
@@ -297,28 +297,28 @@ def modules(canvas: Canvas, tree: str) -> None:
 
 
 @as_text
-def vocabulary(canvas: Canvas, found: Vocabulary) -> None:
+def vocabulary(canvas: Canvas, summary: Vocabulary) -> None:
     """Size and kinds of a vocabulary."""
-    special = "  ".join(f"{one_line(entry.piece)} {entry.id}" for entry in found.special)
+    special = "  ".join(f"{one_line(entry.piece)} {entry.id}" for entry in summary.special)
     rows = {
-        "model": one_line(found.model),
-        "kind": found.kind,
-        "entries": f"{found.entries:,}",
+        "model": one_line(summary.model),
+        "kind": summary.kind,
+        "entries": f"{summary.entries:,}",
         "special": special or "none",
         "begin with ##": ""
-        if found.continuing is None
-        else f"{found.continuing:,}, which continue a word",
-        "one character": f"{found.characters:,}",
+        if summary.continuing is None
+        else f"{summary.continuing:,}, which continue a word",
+        "one character": f"{summary.characters:,}",
     }
     canvas.facts((name, value) for name, value in rows.items() if value)
 
 
 @as_text
-def decoded(canvas: Canvas, found: Decoded) -> None:
+def decoded(canvas: Canvas, decoding: Decoded) -> None:
     """Ids, entries, and the text that they make."""
-    canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, found.entries))
+    canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, decoding.entries))
     canvas.gap()
-    canvas.line(("reads as: ", "dim"), one_line(found.text))
+    canvas.line(("reads as: ", "dim"), one_line(decoding.text))
 
 
 def _entry(entry: Entry) -> tuple[str, Text]:

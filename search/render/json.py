@@ -16,7 +16,7 @@ from search.records.explanations import Explanation, Highlight
 from search.records.hits import Hit, Surroundings
 from search.render.format import CONTROL
 
-# What comes after the fields of a record: properties, methods, and fields that have their place there.
+# Keys after the fields of a record: properties, methods, and fields moved to the end.
 _DERIVED: dict[str, tuple[str, ...]] = {
     "Answer": ("score", "margin"),
     "Answers": ("answers", "nearest"),
@@ -32,7 +32,7 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "TrainingReport": ("improved",),
 }  # fmt: skip
 
-# Fields that are said elsewhere in the document, or in a file of their own.
+# Fields that are elsewhere in the document, or in a file of their own.
 _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Answer": ("passage",),
     "Evaluation": ("settings", "comparisons", "notes"),
@@ -46,7 +46,7 @@ _AS_THEY_ARE = {str, int, float, bool, type(None)}
 
 
 def document(value: Any, **more: Any) -> str:
-    """One JSON document; of a record with more keys behind its own."""
+    """One JSON document; `more` are keys after the record's own."""
     return _dump({**_opened(value), **more} if more else value, indent=2)
 
 
@@ -65,7 +65,7 @@ def hits(
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Hits, with what stands around them and what counts in their texts, if that is given, and why, if it is known."""
+    """Hits with the lines around them, highlights and explanations, as far as available."""
     records: list[dict[str, Any]] = [_opened(hit) for hit in ranked]
     for record, beside in zip(records, around or (), strict=False):
         record["surroundings"] = beside
@@ -83,7 +83,7 @@ def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A record as names and values, and so what it holds."""
+    """A record as names and values, recursively."""
     if type(value) in _AS_THEY_ARE:
         return value
     if isinstance(value, list | tuple):
@@ -93,7 +93,7 @@ def plain(value: Any) -> Any:
 
 
 def _opened(value: Any) -> Any:
-    """A record or mapping as names and values, an array as lists; what these hold is left as it is."""
+    """A record or mapping as names and values, an array as lists; their values are not converted."""
     if is_dataclass(value) and not isinstance(value, type):
         derived = {name: getattr(value, name) for name in keys(type(value))}
         return {name: item() if callable(item) else item for name, item in derived.items()}
@@ -104,7 +104,7 @@ def _opened(value: Any) -> Any:
 
 @cache
 def keys(record: type) -> tuple[str, ...]:
-    """What is written of a kind of record, in this order."""
+    """JSON keys of a kind of record, in order."""
     derived = _DERIVED.get(record.__name__, ())
     elsewhere = (*derived, *_LEFT_OUT.get(record.__name__, ()))
     own_first = sorted(fields(record), key=lambda field: field.name not in record.__annotations__)
@@ -112,13 +112,13 @@ def keys(record: type) -> tuple[str, ...]:
 
 
 def _dump(value: Any, indent: int | None) -> str:
-    """Readable Unicode; what a terminal would obey, and what could not be written, as JSON escapes it."""
-    text = json.dumps(value, default=_known, ensure_ascii=False, indent=indent, allow_nan=False)
-    return CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    """Readable Unicode; control characters and surrogates as JSON escapes."""
+    text = json.dumps(value, default=_serialisable, ensure_ascii=False, indent=indent, allow_nan=False)
+    return CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
-def _known(value: Any) -> Any:
-    """What json.dumps cannot write, as what it can."""
+def _serialisable(value: Any) -> Any:
+    """Convert a value for json.dumps; raise TypeError if it has no JSON form."""
     opened = _opened(value)
     if opened is value:
         raise TypeError(f"{type(value).__name__} has no form in JSON")

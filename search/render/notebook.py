@@ -1,6 +1,6 @@
-"""Records as a notebook shows them: HTML that needs no style and no script, axes of matplotlib, tables of pandas.
+"""Records for a notebook: HTML that needs no style and no script, axes of matplotlib, tables of pandas.
 
-Cells are shaded by a colour that lets the background through, so that they are read on a dark page, too.
+Cells have translucent colours, so that they are readable on a dark page, too.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from search.records.tokens import Matrix
 
-Which = Literal["similarity", "contributions"]
+MatrixName = Literal["similarity", "contributions"]
 MOST_ROWS, MOST_COLUMNS, MOST_SENTENCES = 24, 60, 40
 _PURPLE, _GREY = "138,95,191", "125,133,142"  # cosines above zero and below, as in pictures
 _BLUE, _BROWN = "49,130,196", "201,112,31"  # addends
-_DEEPEST = 0.75  # how little of the background is seen behind the deepest colour
+_DEEPEST = 0.75  # opacity of the deepest colour
 
 
 @singledispatch
@@ -41,11 +41,11 @@ def html(record: Any) -> str:
 @html.register
 def _(why: Explanation) -> str:
     drawn = units(why, "token")
-    shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
-    rows, columns = shown.labels
-    cosines = _matrix(rows, columns, shown.similarity, 1.0, (_PURPLE, _GREY), 2)
-    limit = 1000 * largest_addend(shown)
-    added = _matrix(rows, columns, 1000 * shown.contributions, limit, (_BLUE, _BROWN), 1)
+    visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
+    rows, columns = visible.labels
+    cosines = _matrix(rows, columns, visible.similarity, 1.0, (_PURPLE, _GREY), 2)
+    limit = 1000 * largest_addend(visible)
+    added = _matrix(rows, columns, 1000 * visible.contributions, limit, (_BLUE, _BROWN), 1)
     rest = why.addends - drawn.total
     others = f" + {rest:.6f} (words and others)" if abs(rest) > 1e-12 else ""
     pairs = f"= {drawn.total:.6f} ({why.contributions.size:,} pairs of tokens)"
@@ -56,7 +56,7 @@ def _(why: Explanation) -> str:
         f"<p>{isolated(why.passage)}</p>",
         f"<h4>Cosines of token vectors at {layer_of(why)}: which token is like which</h4>{cosines}",
         f"<h4>Contributions, in thousandths: what made the score</h4>{added}",
-        f"<p>{text(left_out(drawn, shown))}</p>",
+        f"<p>{text(left_out(drawn, visible))}</p>",
     )
     return f"<div>{''.join(parts)}</div>"
 
@@ -81,27 +81,27 @@ def _(hit: Hit) -> str:
 
 
 @html.register
-def _(found: Similarities) -> str:
-    n, m = found.cosines.shape
-    made = f"<p>{n} × {m} cosines, {text(found.pooling)} pooling, {text(found.model)}</p>"
+def _(similarities: Similarities) -> str:
+    n, m = similarities.cosines.shape
+    note = f"<p>{n} × {m} cosines, {text(similarities.pooling)} pooling, {text(similarities.model)}</p>"
     if max(n, m) > MOST_SENTENCES:
-        return f"{made}<p>Too many to show here: .plot() draws them, .to_pandas() and .cosines hold them.</p>"
-    rows = [f"{i + 1} {one_line(sentence)}" for i, sentence in enumerate(found.rows)]
-    columns = [str(j + 1) if found.itself else one_line(found.columns[j]) for j in range(m)]
-    return f"<div>{_matrix(rows, columns, found.cosines, 1.0, (_PURPLE, _GREY), 2)}{made}</div>"
+        return f"{note}<p>Too many to show here: .plot() draws them, .to_pandas() and .cosines hold them.</p>"
+    rows = [f"{i + 1} {one_line(sentence)}" for i, sentence in enumerate(similarities.rows)]
+    columns = [str(j + 1) if similarities.itself else one_line(similarities.columns[j]) for j in range(m)]
+    return f"<div>{_matrix(rows, columns, similarities.cosines, 1.0, (_PURPLE, _GREY), 2)}{note}</div>"
 
 
 @html.register
 def _(inspected: Inspection) -> str:
     names = [field.name for field in fields(InputToken)]
     rows = [
-        (str(i), *(_said(getattr(token, name)) for name in names))
+        (str(i), *(_cell(getattr(token, name)) for name in names))
         for i, token in enumerate(inspected.tokens)
     ]
     model = inspected.model
-    made = f"{text(model.name)}: {model.kind}, {model.layers} layers, {model.heads} heads, {model.dimension} dimensions"
+    note = f"{text(model.name)}: {model.kind}, {model.layers} layers, {model.heads} heads, {model.dimension} dimensions"
     shape = " × ".join(map(str, inspected.states.shape))
-    return f"<div>{_table(('', *names), rows)}<p>{made}; states {shape}, layer 0 is the embedding layer</p></div>"
+    return f"<div>{_table(('', *names), rows)}<p>{note}; states {shape}, layer 0 is the embedding layer</p></div>"
 
 
 def plot(record: Any, ax: Axes | None, **how: Any) -> Axes:
@@ -134,7 +134,7 @@ def frame(record: Any, **how: Any) -> DataFrame:
     )
 
 
-def _chosen(why: Explanation, matrix: Which, by: By) -> tuple[Units, Matrix]:
+def _chosen(why: Explanation, matrix: MatrixName, by: By) -> tuple[Units, Matrix]:
     drawn = units(why, by)
     return drawn, {"similarity": drawn.similarity, "contributions": drawn.contributions}[matrix]
 
@@ -147,7 +147,7 @@ def _matrix(
     colours: tuple[str, str],
     places: int,
 ) -> str:
-    """A table of cells, most deeply shaded at `limit`; the names of columns stand upright where they are long."""
+    """A table of cells, most deeply shaded at `limit`; long column names are upright."""
     upright = ' style="writing-mode:vertical-rl"' if max(map(len, columns), default=0) > 5 else ""
     head = ("", *(f"<span{upright}>{isolated(name)}</span>" for name in columns))
     body = (
@@ -168,7 +168,7 @@ def _shade(share: float, colours: tuple[str, str]) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of HTML, which scrolls where it is wide."""
+    """An HTML table; a wide one scrolls."""
     heads = "".join(f"<th>{cell}</th>" for cell in head)
     lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return (
@@ -177,5 +177,5 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     )
 
 
-def _said(value: Any) -> str:
+def _cell(value: Any) -> str:
     return isolated("" if value is None else str(value))

@@ -3,7 +3,7 @@
     explanation(...), sentences(...), attention(...), training(...)  ->  the bytes of a PNG
     heat_map(...)  ->  axes of matplotlib
 
-No pyplot but for a notebook that gives no axes; settings of matplotlib are changed only while a picture is drawn.
+pyplot is used only for a notebook that gives no axes; settings of matplotlib are changed only while drawing.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def heat_map(
     scale: Scale,
     limit: float = 1.0,
 ) -> Axes:
-    """Draw the cells as coloured squares with labels, a scale below them, and numbers where there are few.
+    """Draw the cells as coloured squares with labels, a scale below them, and numbers if there are few.
 
     Args:
         ax: where to draw; None for the axes of a new figure of pyplot, which a notebook shows below its cell.
-        limit: where colours are deepest; below zero, at its negative.
+        limit: value of the deepest colour; its negative below zero.
     """
     if ax is None:
         from matplotlib import pyplot
@@ -99,8 +99,8 @@ def heat_map(
     image = ax.imshow(cells, cmap=_COLOURS[scale], vmin=lowest, vmax=limit, aspect="auto")
     ax.set_title(title, loc="left", weight="bold")
     for axis, names, angle in ((ax.xaxis, columns, 90), (ax.yaxis, rows, 0)):
-        shown = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
-        axis.set_ticks(range(len(shown)), shown, rotation=angle, fontsize=8)
+        ticks = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
+        axis.set_ticks(range(len(ticks)), ticks, rotation=angle, fontsize=8)
     if max(cells.shape) <= _NUMBERS_UP_TO:
         form = "{:.1f}" if scale == "contribution" else "{:.2f}"
         for (i, j), value in np.ndenumerate(cells):
@@ -122,7 +122,7 @@ def sentences(similarities: Similarities) -> bytes:
 
 
 def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str]]:
-    """Labels of the rows and columns, and what the letters of the columns stand for."""
+    """Labels of the rows and columns, and a legend for the letters of the columns."""
     rows = [f"{_shortened(text)}  {i}" for i, text in enumerate(similarities.rows, 1)]
     if similarities.itself:
         return rows, [str(i) for i in range(1, len(rows) + 1)], []
@@ -135,21 +135,21 @@ def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str
 def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes:
     """Both matrices of an explanation as the bytes of a PNG.
 
-    Of many units those are drawn that added most, and a line says what was left out.
+    Of many units only those that added most are drawn; a line counts the others.
 
     Args:
         drawn: the units of `why`.
     """
-    shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
-    rows, columns = shown.labels
+    visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
+    rows, columns = visible.labels
     width, height = _size(rows, columns)
     figure = _figure((2 * width + 1, height))
     left, right = figure.subplots(1, 2)
     title = "Contributions, in thousandths: what made the score"
-    limit = 1000 * largest_addend(shown)
-    heat_map(left, 1000 * shown.contributions, rows, columns, title, "contribution", limit)
-    heat_map(right, shown.similarity, rows, columns, f"Cosines at {layer_of(why)}", "cosine")
-    return _png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, shown)])
+    limit = 1000 * largest_addend(visible)
+    heat_map(left, 1000 * visible.contributions, rows, columns, title, "contribution", limit)
+    heat_map(right, visible.similarity, rows, columns, f"Cosines at {layer_of(why)}", "cosine")
+    return _png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, visible)])
 
 
 def _head(why: Explanation, hit: Hit | None) -> list[str]:
@@ -179,7 +179,7 @@ def attention(attention: Attention, layer: int, head: int | None = None) -> byte
 
 
 def _size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
-    """Inches that a matrix takes with its labels."""
+    """Width and height of a matrix with its labels, in inches."""
     cell = 0.45 if max(len(rows), len(columns)) <= _NUMBERS_UP_TO else 0.25
     beside, below = (_LETTER * min(max(map(len, names)), _LONGEST_LABEL) for names in (rows, columns))
     return (

@@ -1,4 +1,4 @@
-"""What models say of texts, for a terminal: answers, masked words, next sentences, labels, entities."""
+"""Predictions of models for a terminal: answers, masked words, next sentences, labels, entities."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from search.render.format import (
 )
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
-_SHOWN = 2  # classes of a text
+_TOP = 2  # classes of a text
 
 
 @as_text
@@ -71,7 +71,7 @@ def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
 
 @as_text
 def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
-    """How likely a text follows another."""
+    """Probability that a text follows another."""
     named = {"first": pair.first, "second": pair.second, "model": pair.model}
     canvas.facts([(name, one_line(text)) for name, text in named.items()])
     canvas.gap()
@@ -91,12 +91,12 @@ def probability(value: float) -> str:
 
 @as_text
 def labelling(canvas: Canvas, labelled: Labelling) -> None:
-    """A line for each text: its most likely classes, and itself; then how many texts have each label."""
+    """A line for each text with its most likely classes; then the number of texts with each label."""
     table = grid(Column("classes", no_wrap=True), "text")
     many: Counter[str] = Counter()
     for text in labelled.texts:
         many[text.label] += 1
-        best = sorted(zip(labelled.classes, text.scores, strict=True), key=lambda pair: -pair[1])[:_SHOWN]
+        best = sorted(zip(labelled.classes, text.scores, strict=True), key=lambda pair: -pair[1])[:_TOP]
         classes = (
             (f"{one_line(name)} {score:.3f}  ", "bold green" if name == text.label else "dim")
             for name, score in best
@@ -110,7 +110,7 @@ def labelling(canvas: Canvas, labelled: Labelling) -> None:
 
 @as_text
 def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
-    """What was labelled, and how many passages have each label."""
+    """Numbers of labelled passages, in total and by label."""
     before = f", {done.before:,} had been before" if done.before else ""
     canvas.line(f"{one_line(done.name)}: {done.labelled:,} passages labelled{before}", style="bold")
     table = grid("", folded(), folded(), "", header="")
@@ -124,7 +124,7 @@ def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
 
 @as_text
 def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> None:
-    """Of each text, what each word adds to the logit of each class, the sums, and the probabilities."""
+    """For each text: each word's contribution to the logit of each class, the sums, and the probabilities."""
     for why in texts:
         canvas.line(one_line(why.text))
         canvas.gap()
@@ -168,7 +168,7 @@ def tagged(canvas: Canvas, tagging: Tagged) -> None:
 
 @as_text
 def tag_report(canvas: Canvas, done: TagReport) -> None:
-    """How many passages were tagged, and what was found, by field."""
+    """Number of tagged passages, and the most frequent values by field."""
     canvas.line(_tagged_line(done), style="bold", whole=True)
     if any(field.mentions for field in done.fields):
         table = grid(Column("field", no_wrap=True), number("mentions"), "most frequent")
@@ -182,17 +182,17 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
 
 
 def _tagged_line(done: TagReport) -> str:
-    """What was done, in one line."""
-    what = "entities" if done.task == "ner" else "parts of speech"
+    """Summary of a tagging run, in one line."""
+    kind = "entities" if done.task == "ner" else "parts of speech"
     if not done.tagged:
-        return f"{done.name}: nothing new to tag; all {done.passages:,} passages have {what}."
+        return f"{done.name}: nothing new to tag; all {done.passages:,} passages have {kind}."
     new = "all" if done.tagged == done.passages else f"{done.tagged:,} new ones of"
     return f"{done.name}: tagged {new} {done.passages:,} passages, {one_line(done.model)}."
 
 
 @as_text
 def removed(canvas: Canvas, was: Annotator) -> None:
-    """What was taken away."""
+    """Summary of the removed annotations, in one line."""
     fields = ", ".join(map(one_line, was.fields))
     passages = counted(was.annotated, "passage")
     canvas.line(
@@ -206,7 +206,7 @@ _AROUND = 150  # characters of the passage on each side of an answer
 
 @as_text
 def answers(canvas: Canvas, reply: Answers) -> None:
-    """Each answer with its place, how its score is made up, and the passage around it."""
+    """Each answer with its place, the parts of its score, and the passage around it."""
     for answer in reply.answers:
         _draw_answer(canvas, answer)
     if not reply.answers:
@@ -243,7 +243,7 @@ def _draw_answer(canvas: Canvas, answer: Answer) -> None:
 
 
 def _around(answer: Answer) -> tuple[str, str]:
-    """What stands before and behind an answer in its passage, on one line."""
+    """Text before and after an answer in its passage, on one line."""
     start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
     before, after = (
         escape(re.sub(r"\s+", " ", text)) for text in (answer.passage[:start], answer.passage[end:])
@@ -254,7 +254,7 @@ def _around(answer: Answer) -> tuple[str, str]:
 
 
 def _sum_line(answer: Answer) -> str:
-    """How the score of an answer is made up."""
+    """The parts of an answer's score."""
     spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
     parts = [f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"]
     if answer.hit:
@@ -263,7 +263,7 @@ def _sum_line(answer: Answer) -> str:
 
 
 def _no_answer(reply: Answers) -> str:
-    """That there is no answer, and why."""
+    """Message for no answer, with the reason."""
     if reply.nearest is None:
         return "No answer: there is nothing to read."
     return f"No answer: no span of {counted(reply.passages, 'passage')} scores as much as no answer."

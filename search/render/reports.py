@@ -20,8 +20,7 @@ from search.render.format import (
 )
 from search.render.terminal import Canvas, as_text, grid, number
 
-# Reasons of one kind, of which there may be any number.
-_MOST_LINES = 50
+_MOST_LINES = 50  # reasons; any number may occur
 
 _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 _VERDICTS = {
@@ -31,12 +30,12 @@ _VERDICTS = {
 }
 
 # What to do about files that were left out for a reason.
-_WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
+_REMEDIES = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
 
 
 @as_text
 def report(canvas: Canvas, done: Report) -> None:
-    """What a run of indexing did."""
+    """Summary of an indexing run."""
     folder = folders_line(done)
     did = (
         f"Nothing changed in {folder}"
@@ -60,9 +59,9 @@ def report(canvas: Canvas, done: Report) -> None:
 
 
 @as_text
-def moved(canvas: Canvas, held: Status) -> None:
-    """Which folder an index is of now."""
-    canvas.line(f"The index {escape(shown_path(held.index))} is of {folders_line(held)} now.", whole=True)
+def moved(canvas: Canvas, item: Status) -> None:
+    """The new folder of an index, in one line."""
+    canvas.line(f"The index {escape(shown_path(item.index))} is of {folders_line(item)} now.", whole=True)
 
 
 def folders_line(about: Report | Changes | Status) -> str:
@@ -72,13 +71,13 @@ def folders_line(about: Report | Changes | Status) -> str:
 
 
 def update_line(done: Report) -> str:
-    """What an update changed, in one line."""
+    """Changes by an update, in one line."""
     return f"{_file_counts(done)}; {counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}"
 
 
 @as_text
 def changes(canvas: Canvas, planned: Changes) -> None:
-    """What a run of indexing would change, a file a line as in diff: + added, ~ changed, > renamed, - removed."""
+    """Changes that indexing would make, a file a line as in diff: + added, ~ changed, > renamed, - removed."""
     renamed = [f"{old} > {new}" for old, new in planned.renamed]
     would = []
     for mark, verb, paths in (
@@ -90,7 +89,7 @@ def changes(canvas: Canvas, planned: Changes) -> None:
         for path in paths:
             canvas.line(f"{mark} {escape(path)}", whole=True)
         would += [f"{verb} {counted(len(paths), 'file')}"] if paths else []
-    what = (
+    summary = (
         f"would {', '.join(would)}"
         if would
         else "no changes"
@@ -99,46 +98,46 @@ def changes(canvas: Canvas, planned: Changes) -> None:
     )
     skipped = sum(group.count for group in planned.skipped)
     left = f"{counted(planned.unchanged, 'file')} unchanged, {skipped:,} skipped"
-    canvas.line(f"{folders_line(planned)}: {what} ({left})", whole=True)
+    canvas.line(f"{folders_line(planned)}: {summary} ({left})", whole=True)
     _draw_skipped(canvas, planned.skipped)
 
 
 def _file_counts(done: Report) -> str:
-    """How many files were added, changed and so on: "1 file added, 2 removed"."""
+    """Numbers of added, changed, renamed and removed files: "1 file added, 2 removed"."""
     counts = [(getattr(done, word), word) for word in ("added", "changed", "renamed", "removed")]
     (first, word), *others = [(count, word) for count, word in counts if count]
     return ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
 
 
 @as_text
-def status(canvas: Canvas, held: Status) -> None:
+def status(canvas: Canvas, state: Status) -> None:
     """One index: its model, its contents, its size."""
     folders = [
         ("folder", escape(folder) + ("" if Path(folder).is_dir() else "  (not there now)"))
-        for folder in held.folders or (held.folder,)
+        for folder in state.folders or (state.folder,)
     ]
     canvas.facts(
         (
-            ("index", escape(held.index)),
+            ("index", escape(state.index)),
             *folders,
-            ("model", escape(held.model)),
-            ("embeddings", f"{held.pooling} pooling, {held.dimension} dimensions, unit length"),
-            ("model reads", f"at most {held.max_tokens} tokens at a time"),
-            ("encoded by", held.engine or "nothing yet"),
-            ("documents", f"{held.documents:,}"),
-            ("passages", f"{held.passages:,}"),
-            ("tokens", f"{held.tokens:,}"),
-            ("vectors", held.vectors),
-            *([("size", size(held.bytes))] if held.bytes else []),
-            ("updated", held.updated[:19].replace("T", " ") or "never finished"),
-            ("skipped", skipped_line(held.skipped)),
-            *(("annotations", escape(annotator.progress)) for annotator in held.annotations),
+            ("model", escape(state.model)),
+            ("embeddings", f"{state.pooling} pooling, {state.dimension} dimensions, unit length"),
+            ("model reads", f"at most {state.max_tokens} tokens at a time"),
+            ("encoded by", state.engine or "nothing yet"),
+            ("documents", f"{state.documents:,}"),
+            ("passages", f"{state.passages:,}"),
+            ("tokens", f"{state.tokens:,}"),
+            ("vectors", state.vectors),
+            *([("size", size(state.bytes))] if state.bytes else []),
+            ("updated", state.updated[:19].replace("T", " ") or "never finished"),
+            ("skipped", skipped_line(state.skipped)),
+            *(("annotations", escape(annotator.progress)) for annotator in state.annotations),
         )
     )
-    _draw_skipped(canvas, held.skipped)
-    if held.running:
+    _draw_skipped(canvas, state.skipped)
+    if state.running:
         canvas.line("A run is under way: this is what the index holds so far.", style="yellow")
-    elif not held.complete:
+    elif not state.complete:
         canvas.line(
             "The last run was stopped before its end. Go on with: seewhy index FOLDER", style="yellow"
         )
@@ -159,7 +158,7 @@ def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
 
 @as_text
 def model_list(canvas: Canvas, models: Sequence[ConvertedModel]) -> None:
-    """One line for each converted model, and why others could not be."""
+    """One line for each converted model; the reason if a model could not be converted."""
     if not models:
         canvas.line("No model has been converted on this machine yet; the first use of one does it.")
         return
@@ -174,7 +173,7 @@ def model_list(canvas: Canvas, models: Sequence[ConvertedModel]) -> None:
 
 
 def skipped_line(groups: Sequence[SkippedGroup]) -> str:
-    """How many files were left out, by reason."""
+    """Number of files left out, by reason."""
     reasons = ", ".join(f"{group.count:,} {name_of(group.reason)}" for group in groups[:_MOST_LINES])
     return f"{sum(group.count for group in groups):,} ({reasons})" if groups else "nothing"
 
@@ -182,13 +181,13 @@ def skipped_line(groups: Sequence[SkippedGroup]) -> str:
 def _draw_skipped(canvas: Canvas, groups: Sequence[SkippedGroup]) -> None:
     for group in groups[:_MOST_LINES]:
         canvas.dim(f"{name_of(group.reason)}: {_examples(group)}", indent=2)
-        if group.reason in _WAYS_OUT:
-            canvas.line(_WAYS_OUT[group.reason], indent=4)
+        if group.reason in _REMEDIES:
+            canvas.line(_REMEDIES[group.reason], indent=4)
 
 
 @as_text
 def check(canvas: Canvas, checked: CheckReport) -> None:
-    """Every check in one line, what is wrong with its first examples, and the commands that help."""
+    """Every check in one line, problems with their first examples, and the commands that help."""
     table = grid(Column(no_wrap=True), Column(no_wrap=True), "", header="")
     for finding in checked.findings:
         message = Text(escape(finding.message))
@@ -204,13 +203,13 @@ def check(canvas: Canvas, checked: CheckReport) -> None:
     worst = min(
         (finding.severity for finding in checked.findings), key=list(_VERDICTS).index, default="ok"
     )
-    held = f"{checked.documents:,} documents, {checked.passages:,} passages, {duration(checked.seconds)}"
-    canvas.line(f"{_VERDICTS[worst]} ({held}).", style=_STYLES[worst])
+    work = f"{checked.documents:,} documents, {checked.passages:,} passages, {duration(checked.seconds)}"
+    canvas.line(f"{_VERDICTS[worst]} ({work}).", style=_STYLES[worst])
     for command in dict.fromkeys(finding.command for finding in checked.findings if finding.command):
         canvas.line(f"  to fix this, run: {escape(command)}", whole=True)
 
 
 def _examples(group: SkippedGroup | Finding) -> str:
-    """The first few by name, and how many more there are."""
+    """The first few names, and the number of others."""
     more = group.count - len(group.examples)
     return ", ".join(map(name_of, group.examples)) + (f" and {more:,} more" if more > 0 else "")

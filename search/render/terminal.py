@@ -1,4 +1,4 @@
-"""The canvas that everything for a terminal is drawn on."""
+"""The canvas for all output to a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Canvas:
 
     Attributes:
         width: characters a line.
-        colour: whether there is any; what is drawn has to be readable without.
+        colour: whether colour is used; drawings must be readable without.
     """
 
     def __init__(self, width: int, colour: bool) -> None:
@@ -48,7 +48,7 @@ class Canvas:
 
         Args:
             parts: texts, one after the other; a pair is a text and its style.
-            whole: on one line however long, as what is copied from a terminal has to be.
+            whole: on one line however long, so that it can be copied from a terminal.
         """
         text = Text.assemble(*map(_escaped, parts), style=style)
         self._console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole)
@@ -58,7 +58,7 @@ class Canvas:
         return list(text.wrap(self._console, width, overflow="fold"))
 
     def dim(self, *parts: Part, indent: int = 0) -> None:
-        """A paragraph that is less than the others."""
+        """A dimmed paragraph."""
         self.line(*parts, style="dim", indent=indent)
 
     def gap(self) -> None:
@@ -66,17 +66,17 @@ class Canvas:
         self._console.print()
 
     def title(self, text: str) -> None:
-        """What the part below is about."""
+        """A heading for the lines below."""
         self.gap()
         self.line(text, style="bold")
 
     def notes(self, notes: Iterable[str]) -> None:
-        """What has to be known beside a result, a line each."""
+        """Notes on a result, a line each."""
         for note in notes:
             self.line(f"note: {one_line(note)}", style="dim")
 
     def facts(self, rows: Iterable[tuple[str, str | Text]], style: str = "dim") -> None:
-        """Names, and what they stand for."""
+        """A table of names and values."""
         self.table(grid(Column(style=style, no_wrap=True), "", header=""), rows)
 
     def table(self, table: Table, rows: Iterable[Iterable[str | Text]] = ()) -> None:
@@ -91,14 +91,14 @@ class Canvas:
 
 
 def _escaped(part: Any) -> Any:
-    """A part without control characters: what an index or a file says is drawn, and never obeyed."""
+    """A part with control characters escaped: text from an index or a file must not control the terminal."""
     if isinstance(part, tuple):
         return escape(part[0]), *part[1:]
     return escape(part) if isinstance(part, str) else part
 
 
 def as_text(draw: Callable[..., None]) -> Callable[..., str]:
-    """What draws on a canvas, as a function that gives text: `width` characters wide, in `colour` or without."""
+    """Turn a function that draws on a canvas into one that returns text, `width` characters wide."""
 
     @wraps(draw)
     def text(*args: Any, width: int = 80, colour: bool = False, **options: Any) -> str:
@@ -113,13 +113,13 @@ def grid(*columns: str | Column, header: str = "bold", gap: int = 2) -> Table:
     """A table without lines.
 
     Args:
-        columns: a mere name is a column of texts, which go on below where they are long.
+        columns: a plain name is a column of texts; long ones wrap.
         header: its style; "" for none.
         gap: spaces between columns.
     """
-    made = (Column(column, overflow="fold") if isinstance(column, str) else column for column in columns)
+    heads = (Column(column, overflow="fold") if isinstance(column, str) else column for column in columns)
     return Table(
-        *made,
+        *heads,
         box=None,
         pad_edge=False,
         show_header=bool(header),
@@ -139,5 +139,5 @@ def folded(name: str = "") -> Column:
 
 
 def bar(share: float, width: int = 20) -> Text:
-    """A bar for a share of 1; its number stands beside it."""
+    """A bar for a share of 1, drawn beside its number."""
     return Text(BLOCK * round(share * width), style="blue")

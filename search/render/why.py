@@ -1,4 +1,4 @@
-"""Why a hit has its score, stands above another or is missing, drawn for a terminal.
+"""Explanations for a terminal: why a hit has its score, ranks above another or is missing.
 
 An explanation begins with one sentence. Then: what each query word added, the sum that makes the score, the passage
 with its words marked by what they added, and which word is like which. The first four rest on the contribution matrix,
@@ -79,7 +79,7 @@ def contrast(canvas: Canvas, compared: Contrast) -> None:
 
 @as_text
 def why_not(canvas: Canvas, standing: WhyNot) -> None:
-    """The answer in one sentence, then where the document stands."""
+    """The answer in one sentence, then the rank of the document."""
     canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
     canvas.line(("wanted ", "dim"), (escape(standing.document), "cyan"), whole=True)
     canvas.title(answer(standing))
@@ -114,12 +114,12 @@ def answer(standing: WhyNot) -> str:
 
 
 @dataclass
-class _Line:
+class _WordLine:
     """A line of the table of query words.
 
     Attributes:
         share: a word, or another addend.
-        added: all that it added; `keyword`, what of it because the word itself stands in the passage.
+        added: its whole contribution; `keyword`, the part for the word itself, found in the passage.
     """
 
     share: Share
@@ -135,13 +135,13 @@ class _Line:
         return one_line(self.share.text) if self.is_word else share_name(self.share)
 
 
-def _lines(why: Explanation) -> list[_Line]:
-    """The shares of an explanation, a keyword with the word that it is; they sum to the addends."""
-    lines: list[_Line] = []
+def _lines(why: Explanation) -> list[_WordLine]:
+    """The shares of an explanation, each keyword merged with its word; they sum to the addends."""
+    lines: list[_WordLine] = []
     for share in why.shares():
         same = [line for line in lines if line.share.start <= share.start < line.share.end]
         if share.kind != "term" or not same:
-            same = [_Line(share)]
+            same = [_WordLine(share)]
             lines += same
         same[0].added += share.contribution
         if share.kind == "term":
@@ -150,9 +150,9 @@ def _lines(why: Explanation) -> list[_Line]:
 
 
 def sentence(why: Explanation) -> str:
-    """What a score mainly comes from, as in "Mainly phone ~ devices; 62 % meaning, 38 % words."
+    """The main sources of a score: "Mainly phone ~ devices; 62 % meaning, 38 % words."
 
-    A word of the query stands with the word of the passage that is most like it, or that it added most with.
+    A word of the query is paired with the passage's most similar word, or with the one that it added most with.
     """
     words = [line for line in _lines(why) if line.is_word and line.added > 0]
     words.sort(key=lambda line: -line.added)
@@ -169,7 +169,7 @@ def sentence(why: Explanation) -> str:
 
 
 def _divided(why: Explanation) -> str:
-    """How the score divides into its parts: "62 % meaning, 38 % words"; as numbers, if one is negative."""
+    """Shares of the parts of a score: "62 % meaning, 38 % words"; as numbers, if one is negative."""
     parts = {
         "meaning": why.weight * float(why.contributions.sum()),
         "words": _sum_of(why, "term"),
@@ -188,7 +188,7 @@ def _sum_of(why: Explanation, kind: str) -> float:
 
 
 def draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
-    """The query, and where the passage stands."""
+    """The query, and the place and rank of the passage."""
     canvas.line(("query    ", "dim"), (one_line(why.query), "bold"))
     if hit is not None:
         canvas.line(("passage  ", "dim"), (where(hit), "cyan"), (f"  {named(hit)}", "dim"), whole=True)
@@ -223,7 +223,7 @@ def _draw_words(canvas: Canvas, why: Explanation) -> None:
 
 
 def _draw_sum(canvas: Canvas, why: Explanation) -> None:
-    """The sum that makes the score, how it was made, and the score by the stored embedding."""
+    """The sum that makes the score, its method, and the score by the stored embedding."""
     parts = []
     if why.weight:
         factor = "" if why.weight == 1 else f"{why.weight:g} x "
@@ -244,7 +244,7 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
 
 
 def how_made(why: Explanation) -> str:
-    """How the embeddings were made, and the addends, where they are not exact."""
+    """Method of the embeddings, and of addends that are not exact."""
     steps = (
         f"; by integrated gradients in {why.steps} steps, so the residual is their error"
         if why.steps
@@ -254,7 +254,7 @@ def how_made(why: Explanation) -> str:
 
 
 def _draw_passage(canvas: Canvas, why: Explanation) -> None:
-    """The passage's own text, its strongest words marked: by colour, or by brackets where there is none."""
+    """The passage's own text, its strongest words marked by colour, or by brackets without colour."""
     canvas.line("What each passage word added" if why.weight else "The passage", style="bold")
     marks = why.strongest()
     strongest = max((mark.weight for mark in marks), default=0.0)
@@ -272,7 +272,7 @@ def _draw_passage(canvas: Canvas, why: Explanation) -> None:
 
 
 def _beside(why: Explanation) -> dict[str, float]:
-    """What the parts of a passage added that are not its own text."""
+    """Contributions of the parts of a passage outside its own text."""
     words = why.words()
     sums: dict[str, float] = {}
     for word, added in zip(words.passage, why.passage_added(words).tolist(), strict=True):
@@ -295,7 +295,7 @@ def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
 
 
 def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
-    """The sum that makes the gap, then what each query word has to do with it, largest first."""
+    """The sum that makes the gap, then the contribution of each query word, largest first."""
     total = sum(word.gap for word in compared.words)
     residual = f"{signed(compared.residual)} (residual)"
     canvas.line(f"gap {compared.gap:+.6f} = {total:+.6f} (sum of the lines below) {residual}")
@@ -324,7 +324,7 @@ def _with(added: float, partners: Sequence[Partner]) -> Text:
 
 
 def share_name(share: Share | Difference) -> str:
-    """What a line is called; a word of the query is there for its meaning and for itself."""
+    """Name of a line; a query word has one for its meaning and one for the keyword."""
     text = one_line(share.text)
     if share.kind == "late":
         return f'best match of "{text}"'

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from search import Index
-from search.cli.interactive import SearchApp, SearchScreen, Why, document
+from search.cli.interactive import ExplanationScreen, SearchApp, SearchScreen, document
 from search.errors import ModelError
 from search.records.hits import Surroundings
 from search.several import Indexes
@@ -123,9 +123,9 @@ def test_why_is_what_explain_prints(indexed: Path, run: Run) -> None:
         await shows(pilot, "by meaning and words")
         await pilot.press("down", "ctrl+n", "up", "ctrl+e")
         await shows(pilot, *printed[:3], printed[4])
-        assert isinstance(pilot.app.screen, Why)
+        assert isinstance(pilot.app.screen, ExplanationScreen)
         await pilot.press("escape")
-        assert not isinstance(pilot.app.screen, Why)
+        assert not isinstance(pilot.app.screen, ExplanationScreen)
 
     used(SearchApp(opened(indexed), "the key"), steps, (160, 40))
 
@@ -161,7 +161,7 @@ def test_several_indexes_are_one(indexed: Path, tiny_model: Path, tmp_path: Path
         place = [hit.document for hit in screen(pilot).hits].index("water.md")
         pilot.app.query_one(OptionList).highlighted = place
         await pilot.press("ctrl+e")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Why))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ExplanationScreen))
 
     used(SearchApp(both, "the key in the water"), steps)
 
