@@ -37,7 +37,7 @@ _ALIKE = 0.5  # least cosine of two words that the sentence calls alike; it name
 _NAMES = 2  # passage words in a contrast
 
 # What to do about a missing document, by the reason; for all others the reason says enough.
-WAYS_OUT = {
+REMEDIES = {
     "new": "It came after the last run. Index it with: seewhy index FOLDER",
     "not there": "There is no such file. Check the spelling.",
     "outside the folder": "Index the folder it is in, or ask another index with --index.",
@@ -83,8 +83,8 @@ def why_not(canvas: Canvas, standing: WhyNot) -> None:
     canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
     canvas.line(("wanted ", "dim"), (escape(standing.document), "cyan"), whole=True)
     canvas.title(answer(standing))
-    if standing.cause == "not indexed" and standing.reason in WAYS_OUT:
-        canvas.line(WAYS_OUT[standing.reason])
+    if standing.cause == "not indexed" and standing.reason in REMEDIES:
+        canvas.line(REMEDIES[standing.reason])
     if standing.hit is None:
         return
     if standing.contrast is not None:

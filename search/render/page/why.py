@@ -30,7 +30,7 @@ from search.render.page.document import (
     signed,
     text,
 )
-from search.render.why import WAYS_OUT, answer, in_order, sentence, share_name
+from search.render.why import REMEDIES, answer, in_order, sentence, share_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -300,8 +300,8 @@ def contrast(compared: Contrast, asked: _Asked) -> Page:
 def why_not(standing: WhyNot, asked: _Asked) -> Page:
     """Where a document stands for a query, and why it is not among the hits."""
     parts = [f'<p class="answer">{text(answer(standing))}</p>']
-    if standing.cause == "not indexed" and standing.reason in WAYS_OUT:
-        parts.append(f"<p>{text(WAYS_OUT[standing.reason])}</p>")
+    if standing.cause == "not indexed" and standing.reason in REMEDIES:
+        parts.append(f"<p>{text(REMEDIES[standing.reason])}</p>")
     if standing.hit is not None:
         last = _hit("The last hit", standing.last, asked) if standing.contrast and standing.last else ""
         parts.append(f'<div class="two">{last}{_hit("Its best passage", standing.hit, asked)}</div>')

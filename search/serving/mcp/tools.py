@@ -204,7 +204,7 @@ def why_not(
 ) -> answers.Why:
     """Say where a document stands for a query and why it is not among the hits: others score higher, it is not indexed,
     its file has changed, a filter leaves it out."""
-    from search.render.why import WAYS_OUT, answer
+    from search.render.why import REMEDIES, answer
 
     def stand(name: str, asked: library.Index, what: Path | int) -> tuple[str, int, WhyNot]:
         return name, *in_one_generation(asked, None, lambda: asked.why_not(query, what, k, **options))
@@ -215,7 +215,7 @@ def why_not(
         index=name,
         document=standing.document,
         cause=standing.cause,
-        said=" ".join(filter(None, (answer(standing), WAYS_OUT.get(standing.reason)))),
+        said=" ".join(filter(None, (answer(standing), REMEDIES.get(standing.reason)))),
         rank=hit.rank if hit else None,
         id=str(PassageId(name, generation, hit.passage_id)) if hit else None,
         place=place(hit.document, hit.line_start, hit.line_end) if hit else None,
