@@ -166,9 +166,9 @@ def compared(
             asked = [(None, k) for k in ks] + [(among, ks[i % len(ks)])]
             for ranking in (Ranking.of(mode=mode) for mode in MODES):
 
-                def truth(
+                def truth(  # type: ignore[no-untyped-def]
                     rows: Ids, k: int, i=i, words=words, weight=ranking.weight
-                ) -> tuple[Ids, Floats]:  # type: ignore[no-untyped-def]
+                ) -> tuple[Ids, Floats]:
                     return everything.ranked(vectors[i], cosines[:, i], words, weight, rows, k)
 
                 full = truth(every, max(ks))
