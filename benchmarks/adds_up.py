@@ -30,7 +30,7 @@ from machine import headline
 
 import search
 from search.encoding.encoder import with_context
-from search.records.shown import shown
+from search.records.shown import visible
 
 EXACT = ("mean", "mean_sqrt_len", "max")
 MODES: dict[str, dict[str, Any]] = {"dense": {"mode": "dense"}, "hybrid": {}, "late": {"rerank": "late"}}
@@ -98,7 +98,7 @@ def measured(index: search.Index, queries: list[str], mode: dict[str, Any]) -> F
         index.explain_all(queries[0], index.query(queries[0], k=1, **mode))  # loads what is loaded once
     for text in queries:
         hits = index.query(text, k=HITS, per_document=0, **mode)
-        passages = [with_context(hit.context, shown(hit.text, hit.hidden)) for hit in hits]
+        passages = [with_context(hit.context, visible(hit.text, hit.hidden)) for hit in hits]
         started = time.perf_counter()
         index.encoder.encode(passages, role="document")
         between = time.perf_counter()

@@ -48,7 +48,7 @@ from search.encoding.torch_engine import TorchEngine
 from search.explaining.explanation import explain_pair, similarity_matrix
 from search.explaining.gradients import Differentiable
 from search.records.explanations import Explanation, middle_layer
-from search.records.shown import shown
+from search.records.shown import visible
 from search.records.tokens import TokenVectors, Word
 
 COUNTS = (1, 3, 5)
@@ -86,7 +86,7 @@ def main() -> None:
             for query in (queries[i] for i in some):
                 hits = index.query(query, k=args.hits, mode="dense", per_document=1)
                 explained = explained_texts(
-                    index.encoder, query, [shown(hit.text, hit.hidden) for hit in hits]
+                    index.encoder, query, [visible(hit.text, hit.hidden) for hit in hits]
                 )
                 judged = [judge(why) for why in explained]
                 whole += [why.cosine for why in explained]

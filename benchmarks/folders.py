@@ -34,7 +34,7 @@ from search.indexing.plan import cutter_for
 from search.indexing.update import update
 from search.records.evaluations import Setting
 from search.records.hits import Hit
-from search.records.shown import shown
+from search.records.shown import visible
 from search.statistics import mean_of
 from search.store.settings import PassageSettings, Source
 
@@ -133,7 +133,7 @@ def asked(
 
 def own_words(hit: Hit) -> int:
     """The words of a passage as it is read, without its context: what has a letter or a digit."""
-    return sum(any(map(str.isalnum, part)) for part in shown(hit.text, hit.hidden).split())
+    return sum(any(map(str.isalnum, part)) for part in visible(hit.text, hit.hidden).split())
 
 
 def with_interval(values: Sequence[float]) -> str:

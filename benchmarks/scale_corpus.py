@@ -32,7 +32,7 @@ from search.indexing import run, sampling
 from search.indexing.plan import Plan
 from search.indexing.update import update
 from search.records.documents import Document, LineMap, Passage
-from search.records.shown import shown
+from search.records.shown import visible
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Work
 from tests.faults.double import WordEncoder
@@ -123,7 +123,7 @@ def prepared(source: Path, place: Path) -> None:
         rows = connection.execute(
             "SELECT text, hidden, context, vector FROM passages JOIN embeddings ON passage = id ORDER BY id"
         ).fetchall()
-    texts = [shown(text, json.loads(hidden)).strip() for text, hidden, _, _ in rows]
+    texts = [visible(text, json.loads(hidden)).strip() for text, hidden, _, _ in rows]
     vectors = np.frombuffer(b"".join(row[3] for row in rows), dtype="<f4").reshape(len(rows), -1)
     flat = faiss.IndexFlatIP(vectors.shape[1])
     flat.add(vectors)

@@ -32,7 +32,7 @@ from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.ranking.where import parse
 from search.records.options import MODES, Ranking
-from search.records.shown import shown
+from search.records.shown import visible
 from search.store import segments
 from search.store.sqlite import Store
 from search.store.terms import TOKENIZER, Stemmer, Term, folded, indexable
@@ -228,7 +228,7 @@ def texts(connection: sqlite3.Connection) -> Iterator[tuple[int, str]]:
     for id_, context, text, hidden in connection.execute(
         "SELECT id, context, text, hidden FROM passages ORDER BY id"
     ):
-        yield id_, with_context(context, shown(text, json.loads(hidden)))
+        yield id_, with_context(context, visible(text, json.loads(hidden)))
 
 
 def asked(index: Path, n: int, seed: int) -> list[str]:

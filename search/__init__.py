@@ -34,7 +34,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from search.records.displayed import Displayed
+from search.records.displayed import NotebookMixin
 
 if TYPE_CHECKING:
     from search.encoding import Encoder as Encoder
@@ -87,7 +87,7 @@ _HOLDS = {
 }
 _HOME = {name: f"search.{module}" for module, names in _HOLDS.items() for name in names.split()}
 
-Displayed.drawer = partial(import_module, "search.render.notebook")
+NotebookMixin.drawer = partial(import_module, "search.render.notebook")
 __version__ = "0.1.0"
 __all__ = [*_HOME]
 

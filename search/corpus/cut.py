@@ -31,7 +31,7 @@ from search.corpus.files import Reason, file_name, file_stem
 from search.corpus.markup import markup
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage
-from search.records.shown import Shown
+from search.records.shown import VisibleText
 
 if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
@@ -228,7 +228,9 @@ class Cutter:
             )
         return self._splitters[capacity]
 
-    def _halved(self, document: Document, source: Shown, piece: _Piece) -> Iterator[tuple[_Piece, int]]:
+    def _halved(
+        self, document: Document, source: VisibleText, piece: _Piece
+    ) -> Iterator[tuple[_Piece, int]]:
         """A piece with its number of tokens; one that does not fit after all, cut in two until its parts do, in order.
 
         A tokenizer may make more tokens of context and text together than of each alone, or of a
@@ -270,11 +272,11 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return min(start + len(span) - len(span.lstrip()), end), end
 
 
-def as_read(document: Document) -> tuple[Document, Shown]:
+def as_read(document: Document) -> tuple[Document, VisibleText]:
     """A document without its markup, and the way back; its text and all offsets in it are changed."""
-    source = Shown(document.text, markup(document))
+    source = VisibleText(document.text, markup(document))
     if not source.text.strip():  # nothing but marks: better found by these than never
-        source = Shown(document.text, ())
+        source = VisibleText(document.text, ())
     sections = tuple(
         replace(section, start=source.offset(section.start), end=source.offset(section.end))
         for section in document.sections
@@ -285,7 +287,9 @@ def as_read(document: Document) -> tuple[Document, Shown]:
     return read, source
 
 
-def _passage(document: Document, source: Shown, piece: _Piece, n_tokens: int, after: int) -> Passage:
+def _passage(
+    document: Document, source: VisibleText, piece: _Piece, n_tokens: int, after: int
+) -> Passage:
     """A piece as a span of the source, with the marks on its first and last line that belong to it.
 
     Args:

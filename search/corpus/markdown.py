@@ -25,7 +25,7 @@ from search.corpus.writing import Writing
 from search.errors import ReadError
 from search.files import toml
 from search.records.documents import Document
-from search.records.shown import Shown
+from search.records.shown import VisibleText
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -212,7 +212,7 @@ def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
 def _write_markdown(writing: Writing, source: str) -> None:
     """A cell's text without its marks, under its headings."""
     found = Markdown(source)
-    read = Shown(source, list(zip(found.marks[::2], found.marks[1::2], strict=True)))
+    read = VisibleText(source, list(zip(found.marks[::2], found.marks[1::2], strict=True)))
     starts = [heading.start for heading in found.headings]
     for number, (start, end) in enumerate(zip([0, *starts], [*starts, len(source)], strict=True)):
         if number:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document
-from search.records.shown import shown
+from search.records.shown import visible
 
 _MOST_MARKS = 500_000  # of a document; more are left in its text
 
@@ -71,7 +71,7 @@ class Marks:
     def stripped(self) -> str:
         """The text without its marks."""
         offsets = self.offsets()
-        return shown(self.text, tuple(zip(offsets[::2], offsets[1::2], strict=True)))
+        return visible(self.text, tuple(zip(offsets[::2], offsets[1::2], strict=True)))
 
     def _joined(self) -> Iterator[tuple[int, int, int]]:
         """The stretches of marks, each with the last character of what stands alone in it, or -1."""

@@ -23,7 +23,7 @@ from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
 from search.encoding.tokenizer import Encoded, Role, encode_ids, load_tokenizer, strings, with_context
 from search.errors import InputError, ModelError, quoted
 from search.records.fingerprint import Fingerprint
-from search.records.shown import Shown, Spans
+from search.records.shown import Spans, VisibleText
 from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ class Encoder:
         texts = strings(texts)
         contexts = [""] * len(texts) if contexts is None else strings(contexts)
         hidden = [()] * len(texts) if hidden is None else hidden
-        read = [Shown(text, spans) for text, spans in zip(texts, hidden, strict=True)]
+        read = [VisibleText(text, spans) for text, spans in zip(texts, hidden, strict=True)]
         prompt = self.prompt(role)
         whole = [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)]
         encoded = self._encoded(whole, False)

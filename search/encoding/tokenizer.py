@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from search.encoding.loading import alone
 from search.errors import InputError, ModelError, TextTooLong
-from search.records.shown import Shown
+from search.records.shown import VisibleText
 from search.records.tokens import Part, Token
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def encode_ids(
     return found
 
 
-def tokens(tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: Shown) -> tuple[Token, ...]:
+def tokens(
+    tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: VisibleText
+) -> tuple[Token, ...]:
     """Every token of `prompt + context + text` with its offsets in the string that it comes from, the text's source.
 
     `context` is followed by a line break where it is not empty, as it is when embeddings are made.

@@ -40,7 +40,7 @@ from search.evaluating.metrics import (
 )
 from search.files import write_whole
 from search.index import Index
-from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
+from search.records.evaluations import Evaluation, JudgedQuery, Setting, SettingResult
 from search.records.hits import Hit
 from search.records.reports import Progress
 from search.statistics import estimated, pearson, spearman
@@ -263,7 +263,7 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluat
         pooling=encoder.pooling,
         judgements=len(queries),
         primary="spearman",
-        settings=(Measured(Setting("cosine"), metrics, queries),),
+        settings=(SettingResult(Setting("cosine"), metrics, queries),),
         notes=(*_about_cut(encoder, sentences, "sentences"), *about_few(len(queries), "pairs")),
     )
 

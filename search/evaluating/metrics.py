@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from search.errors import InputError
 from search.evaluating.formats import Query
-from search.records.evaluations import Comparison, JudgedQuery, Measured, Setting
+from search.records.evaluations import Comparison, JudgedQuery, Setting, SettingResult
 from search.records.options import LimitOptions, QueryOptions, complete, declared
 from search.records.reports import Progress
 from search.statistics import compared, mean_of
@@ -53,7 +53,7 @@ def measure(
     settings: Sequence[Setting],
     find: Callable[[A, Setting], tuple[Mapping[str, float], Sequence[str]]],
     plan: Plan,
-) -> tuple[Measured, ...]:
+) -> tuple[SettingResult, ...]:
     """Ask every query in every setting.
 
     Args:
@@ -76,11 +76,11 @@ def measure(
             plan.told("asking", number, len(queries))
         named = dict.fromkeys(name for query in judged for name in query.values)
         metrics = {name: mean_of(values_of(judged, name), seed=plan.seed) for name in named}
-        measured.append(Measured(setting, metrics, tuple(judged)))
+        measured.append(SettingResult(setting, metrics, tuple(judged)))
     return tuple(measured)
 
 
-def comparisons(measured: Sequence[Measured], seed: int) -> tuple[Comparison, ...]:
+def comparisons(measured: Sequence[SettingResult], seed: int) -> tuple[Comparison, ...]:
     """Every setting after the first with the first, by each metric."""
     first = measured[0]
     return tuple(

@@ -17,7 +17,7 @@ from search.bert.answering import answer, required
 from search.bert.tagging import Tagger, chunks, load_tagger
 from search.evaluating.formats import Question, Sentence, read_conll, read_questions
 from search.evaluating.metrics import Plan, about_few, answer_values, entity_f1, measure, share
-from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
+from search.records.evaluations import Evaluation, JudgedQuery, Setting, SettingResult
 from search.records.predictions import Answers
 from search.records.reports import Progress
 from search.statistics import Figure, estimated
@@ -140,7 +140,7 @@ def evaluate_entities(
         documents=len(sentences),
         judgements=int(counts[2].sum()),
         primary="f1",
-        settings=(Measured(Setting("entities"), metrics, judged),),
+        settings=(SettingResult(Setting("entities"), metrics, judged),),
         notes=tuple(about_few(len(sentences), "sentences")),
     )
 

@@ -29,7 +29,7 @@ from search.encoding.loading import kept_loaded
 from search.encoding.pooling import pooled_layers
 from search.encoding.tokenizer import Role, encode_ids, with_context
 from search.errors import ModelError
-from search.records.shown import shown
+from search.records.shown import visible
 from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Differentiable:
     def path(self, text: TokenVectors, role: Role | None) -> Path:
         """From [PAD] in place of every word to the text as it is."""
         torch, engine = self._torch, self._engine
-        whole = self._encoder.prompt(role) + with_context(text.context, shown(text.text, text.hidden))
+        whole = self._encoder.prompt(role) + with_context(text.context, visible(text.text, text.hidden))
         (encoded,) = encode_ids(self._encoder.tokenizer, [whole], self._encoder.max_tokens)
         table = engine.model.get_input_embeddings()
         ids = torch.tensor(encoded.ids, device=engine.device)

@@ -22,7 +22,7 @@ from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.records.contents import StoredPassage
 from search.records.explanations import Highlight, Occurrence
-from search.records.shown import Shown
+from search.records.shown import VisibleText
 
 if TYPE_CHECKING:
     from search.records.hits import Hit
@@ -203,9 +203,9 @@ def occurrences(
 ) -> list[tuple[Occurrence, ...]]:
     """Where each term stands in a passage, in its text first."""
     places: list[list[Occurrence]] = [[] for _ in terms]
-    parts: tuple[tuple[Literal["text", "context"], Shown], ...] = (
-        ("text", Shown(passage.text, passage.hidden)),
-        ("context", Shown(passage.context, ())),
+    parts: tuple[tuple[Literal["text", "context"], VisibleText], ...] = (
+        ("text", VisibleText(passage.text, passage.hidden)),
+        ("context", VisibleText(passage.context, ())),
     )
     for part, source in parts:
         words = snapshot.words(source.text) if terms else []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from search.records.displayed import Displayed
+from search.records.displayed import NotebookMixin
 from search.records.explanations import Partner
 from search.records.hits import Hit
 
@@ -106,7 +106,7 @@ class WhyNot:
 
 
 @dataclass(frozen=True, eq=False)
-class Similarities(Displayed):
+class Similarities(NotebookMixin):
     """Cosines of sentences with sentences.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from search.records.shown import Spans, shown
+from search.records.shown import Spans, visible
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class StoredPassage(Location):
     @property
     def shown(self) -> str:
         """The text without its markup: what is encoded behind the context, and has words."""
-        return shown(self.text, self.hidden)
+        return visible(self.text, self.hidden)
 
 
 @dataclass(frozen=True)

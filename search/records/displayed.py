@@ -1,4 +1,4 @@
-"""Records that a notebook shows as a picture in HTML, axes of matplotlib or a table of pandas."""
+"""Mixin for records that a notebook shows as HTML, a matplotlib plot or a pandas table."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-class Displayed:
-    """A record that a notebook shows as more than one line of text.
+class NotebookMixin:
+    """Rich display of a record in a notebook.
 
     Attributes:
-        drawer: loads the module that draws records. The package sets it, as records know nothing of drawing.
+        drawer: loads the module that draws records. The package sets it, as records do not depend on drawing.
     """
 
     drawer: ClassVar[Callable[[], Any]]
 
     def _repr_html_(self) -> str:
-        return Displayed.drawer().html(self)
+        return NotebookMixin.drawer().html(self)
 
     def _plotted(self, ax: Axes | None, **how: Any) -> Axes:
         """
@@ -31,7 +31,7 @@ class Displayed:
             OptionalDependency: matplotlib is not installed.
         """
         _require("matplotlib", "pictures", "drawing a matrix")
-        return Displayed.drawer().plot(self, ax, **how)
+        return NotebookMixin.drawer().plot(self, ax, **how)
 
     def _tabulated(self, **how: Any) -> DataFrame:
         """
@@ -39,7 +39,7 @@ class Displayed:
             OptionalDependency: pandas is not installed.
         """
         _require("pandas", "notebooks", "a table")
-        return Displayed.drawer().frame(self, **how)
+        return NotebookMixin.drawer().frame(self, **how)
 
 
 def _require(package: str, extra: str, purpose: str) -> None:

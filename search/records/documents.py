@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from search.errors import quoted
-from search.records.shown import Spans, shown
+from search.records.shown import Spans, visible
 
 # How deep metadata may be nested: nobody's is, and what is deeper no program can print.
 DEEPEST = 50
@@ -127,7 +127,7 @@ class Passage:
     @property
     def shown(self) -> str:
         """The text without its markup: what is encoded behind the context."""
-        return shown(self.text, self.hidden)
+        return visible(self.text, self.hidden)
 
     @property
     def encoded(self) -> str:

@@ -53,7 +53,7 @@ class JudgedQuery:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SettingResult:
     """What one setting reached.
 
     Attributes:
@@ -113,7 +113,7 @@ class Evaluation:
     passages: int = 0
     judgements: int
     primary: str
-    settings: tuple[Measured, ...]
+    settings: tuple[SettingResult, ...]
     comparisons: tuple[Comparison, ...] = ()
     notes: tuple[str, ...] = ()
 

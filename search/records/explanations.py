@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from search.errors import InputError
-from search.records.displayed import Displayed
+from search.records.displayed import NotebookMixin
 from search.records.shown import Spans
 from search.records.tokens import Token, Word, WordMatrices, all_of_kind, merged
 
@@ -110,7 +110,7 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(Displayed):
+class Explanation(NotebookMixin):
     """Why a passage has its score for a query.
 
     `score = weight * contributions.sum() + the terms' contributions + late.sum() + residual`

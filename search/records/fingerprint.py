@@ -1,7 +1,7 @@
-"""What must be equal for two embeddings to be comparable.
+"""Fingerprint of embeddings: two embeddings are comparable only if their fingerprints agree.
 
-A model's name is recorded for people to read; what decides is the sha256 of its weights and of its
-tokenizer, so a model keeps its fingerprint wherever it is loaded from.
+A model's name is recorded for people to read. The SHA-256 of its weights and of its tokenizer decides,
+so a model keeps its fingerprint wherever it is loaded from.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from search.errors import FingerprintMismatch
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """How an embedding was made.
+    """Model, tokenizer and settings that produced an embedding.
+
+    All values are text. Embeddings are comparable if all fields agree but `model` and `revision`, which are
+    recorded for people.
 
     Attributes:
-        model: the name it was asked for by. Not compared when the hashes agree.
-        weights, tokenizer, config: sha256 in hexadecimal, the last of what the configuration says about
-            the computation.
+        model: the name that the model was loaded by.
+        weights, tokenizer, config: SHA-256 in hexadecimal; `config` covers the part of the configuration that
+            affects the computation.
         prompts: JSON of the prompts for queries and documents.
         precision: of the arithmetic: "fp32", "bf16" or "fp16".
         layer: which hidden states are pooled: "-1" for the last layer, "mean:4" for the mean of the last 4.
-        passages: JSON of the settings that passages were cut with; "" outside an index. The name of a model in it is
+        passages: JSON of the settings that passages were cut with; "" outside an index. A model name in it is
             not compared.
-        revision: commit of a model that came from the hub, "" for others. For people, not compared.
+        revision: commit of a model from the Hugging Face hub, "" for others.
     """
 
     model: str
@@ -42,22 +45,22 @@ class Fingerprint:
     revision: str = ""
 
     def differences(self, other: Fingerprint) -> list[tuple[str, str, str]]:
-        """(what, mine, theirs) for everything that makes embeddings of the two incomparable.
+        """(name, mine, theirs) for each field that makes embeddings of the two incomparable.
 
-        Other weights are named by the models' names where these tell them apart.
+        Differing hashes are given as the model's name with the first 12 digits of the hash.
         """
-        found = []
+        rows = []
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if mine == theirs or field.name in ("model", "revision"):
                 continue
             if field.name in ("weights", "tokenizer", "config"):
                 mine, theirs = f"{self.model} ({mine[:12]})", f"{other.model} ({theirs[:12]})"
-            found.append((field.name.replace("_", " "), mine, theirs))
-        return found
+            rows.append((field.name.replace("_", " "), mine, theirs))
+        return rows
 
     def require_equal(self, other: Fingerprint) -> None:
         """Raise FingerprintMismatch if embeddings made with `other` cannot be compared with mine."""
-        found = self.differences(other)
-        if found:
-            raise FingerprintMismatch(found)
+        differences = self.differences(other)
+        if differences:
+            raise FingerprintMismatch(differences)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from search.records.contents import StoredPassage
-from search.records.displayed import Displayed
+from search.records.displayed import NotebookMixin
 from search.records.options import Mode, Ranking
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Hit(StoredPassage, Displayed):
+class Hit(StoredPassage, NotebookMixin):
     """One ranked passage.
 
     Attributes:
@@ -114,7 +114,7 @@ class Hit(StoredPassage, Displayed):
         return f"{Path(self.path).as_uri()}#{place}"
 
 
-class Hits(list[Hit], Displayed):
+class Hits(list[Hit], NotebookMixin):
     """The hits of a query, best first: a list that a notebook shows as a table."""
 
     def to_pandas(self) -> DataFrame:

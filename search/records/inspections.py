@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from search.errors import InputError
-from search.records.displayed import Displayed
+from search.records.displayed import NotebookMixin
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,7 +160,7 @@ class Attention:
 
 
 @dataclass(frozen=True, eq=False)
-class Inspection(Displayed):
+class Inspection(NotebookMixin):
     """A look inside a model while it reads one text or a pair of n tokens.
 
     Attributes:

@@ -1,7 +1,7 @@
-"""A text as it is read: without its markup, and with the way back to where each character stands in the source.
+"""Visible text: a source text without its markup, with a mapping from its offsets to those of the source.
 
-Markup is *hidden*: spans of the source that are neither encoded nor counted as words. What is left is the text with
-these spans deleted, so an offset in it differs from the one in the source by the length of what is hidden before it.
+Markup is *hidden*: spans of the source that are neither encoded nor counted as words. The visible text is the source
+with these spans deleted, so an offset in it is smaller than in the source by the length of the hidden spans before it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ Spans: TypeAlias = "tuple[tuple[int, int], ...]"
 """Half-open spans of a text, increasing and disjoint."""
 
 
-class Shown:
-    """A source text without its hidden spans.
+class VisibleText:
+    """Source text without its hidden spans, and the mapping of offsets between the two.
 
     Attributes:
-        text: what is left.
+        text: the visible text.
     """
 
     def __init__(self, source: str, hidden: Sequence[tuple[int, int]]) -> None:
@@ -36,17 +36,17 @@ class Shown:
         self.text = "".join(pieces) + source[at:] if hidden else source
 
     def place(self, offset: int) -> int:
-        """Where the character at an offset of `text` stands in the source."""
+        """Source offset of the character at an offset of `text`."""
         gap = bisect_right(self._gaps, offset)
         return offset + self._lengths[gap - 1] if gap else offset
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """The span of the source from the first to the last character of a span of `text`."""
+        """Source span from the first to the last character of a span of `text`."""
         first = self.place(start)
         return first, max(first, self.place(end - 1) + 1)
 
     def offset(self, place: int) -> int:
-        """Where a place of the source lies in `text`; of one that is hidden, where what follows does."""
+        """Offset in `text` of a source offset; for a hidden character, that of the next visible one."""
         gap = bisect_left(self._hidden, (place, place))
         before = self._lengths[gap - 1] if gap else 0
         if gap and self._hidden[gap - 1][1] > place:
@@ -54,14 +54,14 @@ class Shown:
         return place - before
 
     def between(self, start: int, end: int) -> str:
-        """What is left of a span of the source."""
+        """Visible text of a span of the source."""
         return self.text[self.offset(start) : self.offset(end)]
 
     def with_marks(self, source: str, start: int, end: int, after: int) -> tuple[int, int]:
-        """A span of the source with what is hidden right before and behind it on the same lines.
+        """Extend a span of the source by adjacent hidden spans on the same lines.
 
         Args:
-            after: the first place that it may begin at, unless it begins before that.
+            after: the lowest offset that the extended span may begin at.
         """
         first = bisect_left(self._hidden, (start, start)) - 1
         while first >= 0 and self._hidden[first][1] == start and self._hidden[first][0] >= after:
@@ -78,12 +78,12 @@ class Shown:
         return start, end
 
     def hidden(self, start: int, end: int) -> Spans:
-        """What is hidden between two places of the source, counted from the first."""
+        """Hidden spans between two offsets of the source, relative to the first offset."""
         first = bisect_right(self._hidden, start, key=lambda span: span[1])
         last = bisect_left(self._hidden, end, key=lambda span: span[0])
         return tuple((max(a, start) - start, min(b, end) - start) for a, b in self._hidden[first:last])
 
 
-def shown(text: str, hidden: Spans) -> str:
-    """A text without its hidden spans."""
-    return Shown(text, hidden).text if hidden else text
+def visible(text: str, hidden: Spans) -> str:
+    """Return a text without its hidden spans."""
+    return VisibleText(text, hidden).text if hidden else text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from search.records.shown import Shown, Spans
+from search.records.shown import Spans, VisibleText
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,15 +22,14 @@ Layer: TypeAlias = int | Literal["middle", "last"]
 
 @dataclass(frozen=True)
 class Token:
-    """One WordPiece.
+    """One token (WordPiece) of an encoded text.
 
     Attributes:
         text: the vocabulary entry, "##ing" for the continuation of a word.
-        id: its row in the vocabulary.
+        id: row in the vocabulary.
         start, end: character offsets into the string that `part` names; 0, 0 for special tokens.
         special: added by the tokenizer ([CLS], [SEP]), not part of any string.
-        word: number of the word it belongs to, counted within everything that was encoded;
-            None for special tokens.
+        word: number of its word, counted over the whole encoded input; None for special tokens.
         part: "text" for the query or passage itself, "context" for the headings encoded before a
             passage, "prompt" for the model's own instruction, "special" for added tokens.
     """
@@ -46,7 +45,7 @@ class Token:
 
 @dataclass(frozen=True, eq=False)
 class TokenVectors:
-    """What the model makes of one text.
+    """Token vectors and embedding of one text.
 
     Attributes:
         text, context: the strings that the tokens' offsets point into.
@@ -54,9 +53,9 @@ class TokenVectors:
         layers: layer number to (n, d) float32 vectors; 0 is the embedding layer, the highest number
             is the last layer.
         embedding: (d,) float32, unit length: what an index stores for this text.
-        addends: (n, d) vectors whose mean (or maximum, with max pooling) is the embedding but for its
-            length; None when the embedding is no such function of its tokens.
-        hidden: the spans of the text that were not encoded.
+        addends: (n, d) vectors whose mean (maximum, with max pooling) is the embedding before it is scaled
+            to unit length; None if the embedding is no such function of its tokens.
+        hidden: markup spans of the text, which were not encoded.
     """
 
     text: str
@@ -75,7 +74,7 @@ class TokenVectors:
 
 @dataclass(frozen=True)
 class ConvertedModel:
-    """A model that was converted for quick starts on this machine, or why it could not be (`problem`)."""
+    """A model converted for quick starts on this machine; `problem` says why if it could not be converted."""
 
     name: str
     weights: str
@@ -93,7 +92,7 @@ class Word:
     """A whole word, merged from its WordPieces; each special token is a "word" of its own.
 
     Attributes:
-        text: the characters of the source without the markup among them, or the token's name for special tokens.
+        text: the characters of the source without markup; for special tokens, the token's name.
         start, end: character offsets into the string that the word is part of (see Token).
         kind: "word", "punctuation", "special", "prompt" or "context".
         tokens: positions of its tokens, first and one past the last.
@@ -108,11 +107,11 @@ class Word:
 
 @dataclass(frozen=True, eq=False)
 class WordMatrices:
-    """The two matrices of an explanation, by whole words.
+    """Both matrices of an explanation by whole words: Q words of the query, P of the passage.
 
     Attributes:
         contributions: (Q, P) sums of the tokens' addends, so they sum to the same cosine.
-        similarity: (Q, P) the highest cosine among the tokens of the two words.
+        similarity: (Q, P) maximum cosine over the tokens of the two words, in [-1, 1].
     """
 
     query: tuple[Word, ...]
@@ -122,28 +121,33 @@ class WordMatrices:
 
 
 def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans = ()) -> tuple[Word, ...]:
-    """Words of tokens: a part without its source (the prompt) takes the text of its tokens.
+    """Merge tokens to whole words; a part without a source string (the prompt) takes the text of its tokens.
 
     Args:
-        hidden: spans of the source "text" that are markup, and in no word's text.
+        sources: the source string of each part.
+        hidden: markup spans of the source "text", which are in no word's text.
     """
-    read = {part: Shown(source, hidden if part == "text" else ()) for part, source in sources.items()}
-    found: list[Word] = []
-    apart = groupby(enumerate(tokens), lambda at: at[0] if at[1].special else (at[1].part, at[1].word))
-    for _, group in apart:
+    texts = {
+        part: VisibleText(source, hidden if part == "text" else ()) for part, source in sources.items()
+    }
+    words: list[Word] = []
+    groups = groupby(
+        enumerate(tokens), lambda row: row[0] if row[1].special else (row[1].part, row[1].word)
+    )
+    for _, group in groups:
         numbers, inside = zip(*group, strict=True)
         first, start, end = inside[0], inside[0].start, inside[-1].end
-        source = None if first.special else read.get(first.part)
+        source = None if first.special else texts.get(first.part)
         text = "".join(token.text for token in inside) if source is None else source.between(start, end)
         kind = "special" if first.special else first.part
         if kind == "text":
             kind = "word" if any(character.isalnum() for character in text) else "punctuation"
-        found.append(Word(text, start, end, kind, (numbers[0], numbers[-1] + 1)))  # type: ignore[arg-type]
-    return tuple(found)
+        words.append(Word(text, start, end, kind, (numbers[0], numbers[-1] + 1)))  # type: ignore[arg-type]
+    return tuple(words)
 
 
 def all_of_kind(kind: str, words: Iterable[Word]) -> str:
-    """What all words of a kind are called together; special tokens by their own names."""
+    """Return the label for all words of a kind together; special tokens are listed by name."""
     if kind == "special":
         return " and ".join(dict.fromkeys(word.text for word in words if word.kind == "special"))
     return {"prompt": "the model's prompt", "context": "title and headings"}.get(kind, kind)

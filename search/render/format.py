@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
-from search.records.shown import shown
+from search.records.shown import visible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +129,7 @@ def headings(hit: Hit) -> str:
 
 def snippet(hit: Hit) -> str:
     """The beginning of a passage's visible text, after its own heading; an ellipsis marks a cut."""
-    body, trail = shown(hit.text, hit.hidden), hit.heading.split(" > ")
+    body, trail = visible(hit.text, hit.hidden), hit.heading.split(" > ")
     trail += trail[-1].split(" \u00b7 ")  # of sections that were joined
     while True:
         first, _, rest = body.partition("\n")

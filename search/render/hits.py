@@ -18,7 +18,7 @@ from rich.text import Text
 
 from search.records.documents import PLAIN_KINDS
 from search.records.hits import Cluster, Hit, Surroundings, Verdict
-from search.records.shown import Shown
+from search.records.shown import VisibleText
 from search.render.format import (
     copies_of,
     counted,
@@ -307,7 +307,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
     """Number of lines at the beginning that repeat the passage's heading; 0 if all lines do."""
-    read, trail = Shown(hit.text, hit.hidden), hit.heading.split(" > ")
+    read, trail = VisibleText(hit.text, hit.hidden), hit.heading.split(" > ")
     names = {"", *trail, *trail[-1].split(" \u00b7 ")}  # of sections that were joined
     for number, (start, end) in enumerate(spans):
         line = read.between(start, end).strip().strip("#").strip()

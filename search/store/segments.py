@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.files import PRIVATE_FOLDER, create, sync_folder
-from search.records.shown import shown
+from search.records.shown import visible
 from search.store import codes
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, require_no_link
 from search.store.passages import hidden_of
@@ -148,7 +148,7 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
         (json.dumps(passages.tolist()),),
     )
     return (
-        (id_, indexable(context, shown(text, hidden_of(hidden)))) for id_, context, text, hidden in rows
+        (id_, indexable(context, visible(text, hidden_of(hidden)))) for id_, context, text, hidden in rows
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.records.shown import shown
+from search.records.shown import visible
 from search.records.tokens import Token, TokenVectors
 from search.store.passages import hidden_of
 
@@ -212,7 +212,7 @@ def missing_token_vectors(
     for start in range(0, len(lacking), _TEXTS_AT_ONCE):
         batch = lacking[start : start + _TEXTS_AT_ONCE]
         found = encoder.tokens(
-            [shown(text, hidden_of(hidden)) for _, _, text, hidden in batch],
+            [visible(text, hidden_of(hidden)) for _, _, text, hidden in batch],
             contexts=[context for _, context, _, _ in batch],
             role="document",
         )

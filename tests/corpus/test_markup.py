@@ -18,7 +18,7 @@ from search.corpus.markup import markup
 from search.corpus.reader import MARKUP_KINDS
 from search.corpus.text import file_document
 from search.records.documents import Document, Section
-from search.records.shown import Shown
+from search.records.shown import VisibleText
 
 from .conftest import parsed, parsed_text
 
@@ -75,7 +75,7 @@ def shown(document: Document) -> str:
     for start, end in spans:
         assert at < start < end <= len(document.text)
         at = end
-    return Shown(document.text, spans).text
+    return VisibleText(document.text, spans).text
 
 
 def of(kind: str, text: str) -> Document:
@@ -135,7 +135,7 @@ def test_all_that_markdown_renders_is_shown(
     found = document("a.md", path.read_bytes())
     source = found.text[found.sections[0].start :]
     html = document("a.html", MarkdownIt("commonmark").enable("table").render(source).encode())
-    read = Shown(found.text, markup(found))
+    read = VisibleText(found.text, markup(found))
     body = read.text[read.offset(found.sections[0].start) :]
     words = iter(re.findall(r"[^\W_]+", body))
     assert [word for word in re.findall(r"[^\W_]+", html.text) if word not in words] == []

@@ -22,7 +22,7 @@ from search.explaining.explanation import explain_pair
 from search.records.documents import Document
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.shown import Shown, Spans
+from search.records.shown import Spans, VisibleText
 from search.records.tokens import merged
 from tests.conftest import REPOSITORY
 from tests.corpus.conftest import source_file
@@ -50,7 +50,7 @@ def kept(text: str, hidden: Spans) -> list[int]:
 @settings(max_examples=300, deadline=None)
 def test_the_way_to_the_source_and_back(source: tuple[str, Spans], data: st.DataObject) -> None:
     text, hidden = source
-    read, places = Shown(text, hidden), kept(text, hidden)
+    read, places = VisibleText(text, hidden), kept(text, hidden)
     assert read.text == "".join(text[place] for place in places)
     assert [read.place(offset) for offset in range(len(places))] == places
     for place in range(len(text) + 1):
@@ -249,7 +249,9 @@ def test_the_tokens_of_real_texts_are_what_they_lie_on(tiny: Encoder) -> None:
             assert isinstance(document, Document)
             inside = set(kept(document.text, tuple(markup(document))))
             for passage in cutter.cut(document):
-                found = tokens(tiny.tokenizer, "", passage.context, Shown(passage.text, passage.hidden))
+                found = tokens(
+                    tiny.tokenizer, "", passage.context, VisibleText(passage.text, passage.hidden)
+                )
                 words = merged(found, {"text": passage.text, "context": passage.context}, passage.hidden)
                 own = [word for word in words if word.kind in ("word", "punctuation")]
                 for word in own:

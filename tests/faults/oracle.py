@@ -28,7 +28,7 @@ from search.indexing.update import update
 from search.records.documents import Document, Passage
 from search.records.options import WEIGHT, Mode
 from search.records.reports import Report
-from search.records.shown import shown
+from search.records.shown import visible
 from search.store import opening
 from search.store.settings import PassageSettings, Source
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
@@ -180,7 +180,8 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "h
     with closing(_connected(index)) as connection:
         rows = connection.execute("SELECT id, context, text, hidden FROM passages").fetchall()
     texts = {
-        id_: with_context(context, shown(text, json.loads(hidden))) for id_, context, text, hidden in rows
+        id_: with_context(context, visible(text, json.loads(hidden)))
+        for id_, context, text, hidden in rows
     }
     cosines = ENCODER.encode(list(texts.values())) @ vector
     words, weight = _word_parts(texts, query), WEIGHT if mode == "hybrid" else 1.0
@@ -221,7 +222,7 @@ def inconsistent(hits: Iterable[Any], query: str) -> str:
     """What is wrong with hits by themselves: scores that are not those of their texts; "" if nothing is."""
     hits = list(hits)
     vector = ENCODER.encode([query])[0]
-    vectors = ENCODER.encode([with_context(hit.context, shown(hit.text, hit.hidden)) for hit in hits])
+    vectors = ENCODER.encode([with_context(hit.context, visible(hit.text, hit.hidden)) for hit in hits])
     for rank, (hit, cosine) in enumerate(zip(hits, vectors @ vector, strict=True), start=1):
         if hit.rank != rank or abs(hit.cosine - float(cosine)) > 1e-5:
             return (
@@ -258,7 +259,7 @@ def _damage(index: Path) -> list[str]:
             "SELECT id, context, text, hidden, vector FROM passages JOIN embeddings ON passage = id"
         ).fetchall()
     vectors = ENCODER.encode(
-        [with_context(context, shown(text, json.loads(hidden))) for _, context, text, hidden, _ in rows]
+        [with_context(context, visible(text, json.loads(hidden))) for _, context, text, hidden, _ in rows]
     )
     for (id_, *_, blob), vector in zip(rows, vectors, strict=True):
         if len(blob) != 4 * D or not np.array_equal(np.frombuffer(blob, "<f4"), vector):

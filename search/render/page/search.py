@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from search.records.contents import Facet, FacetValue, StoredPassage
 from search.records.hits import Verdict
 from search.records.options import WEIGHT
-from search.records.shown import shown
+from search.records.shown import visible
 from search.render.format import fixed, one_line, shortened
 from search.render.hits import verdict_line
 from search.render.page.document import Page, about, isolated, text
@@ -85,7 +85,7 @@ def similar(asked: Asked, like: StoredPassage, found: Found) -> Page:
     """The passages that are most like one, by meaning."""
     asked = replace(asked, generation=found.generation)
     place = asked.link(f"/documents/{like.document_id}", passage=like.passage_id)
-    passage = shortened(one_line(shown(like.text, like.hidden)), _SHOWN)
+    passage = shortened(one_line(visible(like.text, like.hidden)), _SHOWN)
     facts = (
         ("Passage", f'<a href="{place}#p{like.passage_id}">{isolated(like.document)}</a>'),
         ("Under", isolated(like.heading)),
