@@ -127,9 +127,7 @@ def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans 
         sources: the source string of each part.
         hidden: markup spans of the source "text", which are in no word's text.
     """
-    texts = {
-        part: VisibleText(source, hidden if part == "text" else ()) for part, source in sources.items()
-    }
+    texts = {part: VisibleText(raw, hidden if part == "text" else ()) for part, raw in sources.items()}
     words: list[Word] = []
     groups = groupby(
         enumerate(tokens), lambda row: row[0] if row[1].special else (row[1].part, row[1].word)
