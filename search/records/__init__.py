@@ -1,15 +1,17 @@
-"""What one stage hands to the next: small frozen records, no behaviour that needs a model or a disk.
+"""Records that stages exchange: small frozen dataclasses without behaviour that needs a model or a disk.
 
-documents.py     Document, Passage and where they stand; Annotation, Annotator, Mention
-tokens.py        Token, TokenVectors, Word, WordMatrices           fingerprint.py   Fingerprint of embeddings
-hits.py          Hit, Cluster, Surroundings
-contents.py      DocumentText, PassageText, Gap; Facet
-explanations.py  Explanation and what it is made of
+documents.py     Document, Passage, LineMap; Annotation, Annotator, Mention
+tokens.py        Token, TokenVectors, Word, WordMatrices
+fingerprint.py   Fingerprint of embeddings
+hits.py          Hit, Verdict, Cluster, Surroundings
+contents.py      StoredPassage, DocumentText, Gap; Facet
+explanations.py  Explanation and its parts
 comparisons.py   Contrast, WhyNot, Similarities
-predictions.py   what models say of texts: Filled, NextSentence, Labelling, Tagged, Answers
-inspections.py   a look inside: tokenization, attention, shape of the model, cosines in context
-evaluations.py   Evaluation, EntityEvaluation, TrainingReport
-reports.py       Progress, Changes, Report, Status, CheckReport, RepairReport
-options.py       options that several functions take
-displayed.py     how a record shows itself in a notebook
+predictions.py   predictions of models: Filled, NextSentence, Labelling, Tagged, Answers
+inspections.py   views into a model: tokenization, attention, shape of the model, cosines in context
+evaluations.py   Evaluation, Comparison, ClassReport, TrainingReport
+reports.py       Progress, Changes, Report, Status, CheckReport
+options.py       options that several functions share
+displayed.py     display of a record in a notebook
+shown.py         visible text: a source text without its markup
 """

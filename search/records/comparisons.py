@@ -21,12 +21,12 @@ Cause = Literal["found", "lower", "limit", "copy", "changed", "gone", "not index
 
 @dataclass(frozen=True)
 class Difference:
-    """What one word of a query added to two scores.
+    """Contributions of one query word to the scores of two hits.
 
     Attributes:
-        text, kind, start, end: as of `Share`.
-        in_a, in_b: what it added to each score.
-        found_in_a, found_in_b: the passage words that it added most with, the strongest first.
+        text, kind, start, end: as in `Share`.
+        in_a, in_b: contribution to each score.
+        found_in_a, found_in_b: passage words with the largest contributions, strongest first.
     """
 
     text: str
@@ -40,17 +40,17 @@ class Difference:
 
     @property
     def gap(self) -> float:
-        """What the word adds to the distance of the two scores; negative where it speaks for b."""
+        """Contribution to score a less contribution to score b; negative if the word favours b."""
         return self.in_a - self.in_b
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Why a stands above b, or below it.
+    """Comparison of two hits of a query, word by word of the query.
 
     Attributes:
-        a, b: the two hits; one that was named by id or path has the rank it has among all passages.
-        words: the gap, split by the words of the query; see `Explanation.shares`.
+        a, b: the two hits; a passage named by ID or path has its rank among all passages.
+        words: the gap of the scores, split by the words of the query; see `Explanation.shares`.
     """
 
     query: str
@@ -60,36 +60,36 @@ class Contrast:
 
     @property
     def gap(self) -> float:
-        """Score of a less score of b: positive when a stands above b."""
+        """Score of a less score of b; positive if a ranks above b."""
         return self.a.score - self.b.score
 
     @property
     def residual(self) -> float:
-        """The gap less the gaps of all words: rounding, when everything is right."""
+        """The gap less the gaps of all words: rounding errors only, if all is correct."""
         return self.gap - sum(word.gap for word in self.words)
 
 
 @dataclass(frozen=True)
 class WhyNot:
-    """Where a document or passage stands in the ranking of a query, and why it is not among the hits.
+    """Rank of a document or passage for a query, and the reason why it is not among the hits.
 
     Attributes:
-        document: its name within the indexed folder, with forward slashes; a path for what lies outside.
-        k: how many hits there were to be, `per_document` the most of one document, 0 for no limit.
-        passages: how many the index holds; the rank is among these.
+        document: name within the indexed folder, with forward slashes; a path for a file outside of it.
+        k, per_document: maximum number of hits, and of hits of one document; 0 for no limit.
+        passages: number of passages in the index, among which `hit.rank` counts.
         cause: "found": it is a hit.
-            "lower": at least k others have higher scores.
-            "limit": its score would do, but its document has as many hits as it may.
-            "copy": its score would do, but its text stands in many documents and is shown once, from `detail`.
-            "changed", "gone": it is indexed, but its file is not what it was then.
+            "lower": at least k other passages have higher scores.
+            "limit": its score suffices, but its document already has `per_document` hits.
+            "copy": its score suffices, but its text occurs in many documents and is listed once, from `detail`.
+            "changed", "gone": it is indexed, but its file has changed or was deleted since.
             "not indexed": see `reason`.
             "filtered": it does not pass the filter.
         reason: for "not indexed": "not there", "outside the folder", "new", or one of
             `Reason` of search/corpus/files.py, such as "ignored", "binary", "empty"; `detail` may say more.
-        hit: the document's best passage, or the passage that was asked for, and its true rank; None when
-            nothing of it is indexed.
+        hit: the document's best passage, or the requested passage, with its true rank; None if nothing of it
+            is indexed.
         last: the last of the k hits.
-        contrast: why `last` stands above `hit`; None for one that is found or not indexed.
+        contrast: why `last` ranks above `hit`; None if it is a hit or is not indexed.
     """
 
     query: str
@@ -107,13 +107,13 @@ class WhyNot:
 
 @dataclass(frozen=True, eq=False)
 class Similarities(NotebookMixin):
-    """Cosines of sentences with sentences.
+    """Cosine similarities of two lists of sentences.
 
     Attributes:
         rows, columns: n and m sentences.
-        cosines: (n, m) float32 in [-1, 1] of their embeddings.
-        itself: the columns are the rows once more, so the matrix is square and symmetric.
-        model, pooling: how the embeddings were made.
+        cosines: (n, m) float32 in [-1, 1], cosines of the embeddings.
+        itself: the columns are the rows again, so the matrix is square and symmetric.
+        model, pooling: model and pooling of the embeddings.
     """
 
     rows: tuple[str, ...]
@@ -124,10 +124,10 @@ class Similarities(NotebookMixin):
     pooling: str
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """A heat map of the cosines.
+        """Plot the cosines as a heat map.
 
         Args:
-            ax: axes of matplotlib to draw into; None makes a new figure of pyplot.
+            ax: matplotlib axes to draw into; None creates a new pyplot figure.
 
         Raises:
             OptionalDependency: matplotlib is not installed.
@@ -135,7 +135,7 @@ class Similarities(NotebookMixin):
         return self._plotted(ax)
 
     def to_pandas(self) -> DataFrame:
-        """The cosines as a table, with the sentences as names of rows and columns.
+        """Return the cosines as a table, with the sentences as names of rows and columns.
 
         Raises:
             OptionalDependency: pandas is not installed.
@@ -143,9 +143,9 @@ class Similarities(NotebookMixin):
         return self._tabulated()
 
     def closest(self, count: int) -> list[tuple[int, int]]:
-        """(row, column) of the pairs with the highest cosines, best first.
+        """Return (row, column) of the `count` pairs with the highest cosines, best first.
 
-        No sentence is paired with itself, and of a matrix that is `itself` each pair comes once.
+        If `itself`, no sentence is paired with itself and each pair is listed once.
         """
         import numpy as np
 

@@ -1,4 +1,4 @@
-"""What an index holds of a document, put together from its passages."""
+"""Documents as the index stores them, assembled from their passages; and facets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from search.records.shown import Spans, visible
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file as it was when it was indexed, and what kind of document it holds."""
+    """State of a source file when it was indexed, and the kind of its document."""
 
     kind: str = "text"
     size: int = 0
@@ -22,16 +22,16 @@ class StoredFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Location:
-    """A span of a document, and where its source file has it.
+    """Span of a document, and its lines in the source file.
 
     Attributes:
-        path: absolute path of the source file; "" where a text was given.
+        path: absolute path of the source file; "" for a text that comes from no file.
         document: the document's name within the indexed folder, with forward slashes;
             "table.csv#12" for record 12 of a file.
-        text: the span; `document.text[start:end] == text`, as it was indexed.
-        line_start, line_end: 1-based lines of the source file, both included; of its extracted text where
-            the format has pages.
-        page: 1-based page, slide, sheet or cell on which the span begins; None for a format without.
+        text: the text of the span as indexed: `document.text[start:end] == text`.
+        line_start, line_end: 1-based lines of the source file, both included; for a format with pages, lines of
+            its extracted text.
+        page: 1-based page, slide, sheet or cell on which the span begins; None for a format without pages.
     """
 
     path: str
@@ -46,14 +46,15 @@ class Location:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPassage(Location):
-    """A passage as the index holds it.
+    """A passage as the index stores it.
 
     Attributes:
-        document_id: of its document in the index, as long as that is of the same `Index.generation`.
-        context: what is encoded before the text: title and headings, one a line.
-        hidden: the spans of `text` that are markup, which is neither encoded nor counted as words.
-        annotations: field -> value or values, what models say of the passage (`seewhy lab tag`, `label`).
-        file: as it was when it was indexed.
+        passage_id: ID of the passage; stays the same as long as the passage is in the index.
+        document_id: ID of its document, valid for one `Index.generation`.
+        context: text that is encoded before the passage: title and headings, one per line.
+        hidden: markup spans of `text`, which are neither encoded nor counted as words.
+        annotations: field -> value or values, added by models (`seewhy lab tag`, `label`).
+        file: the source file when it was indexed.
     """
 
     passage_id: int
@@ -68,26 +69,26 @@ class StoredPassage(Location):
 
     @property
     def kind(self) -> str:
-        """Of document, as in `Document`."""
+        """Kind of the document, as in `Document.kind`."""
         return self.file.kind
 
     @property
     def shown(self) -> str:
-        """The text without its markup: what is encoded behind the context, and has words."""
+        """Visible text: the text without its markup, which is encoded after the context and has words."""
         return visible(self.text, self.hidden)
 
 
 @dataclass(frozen=True)
 class Gap:
-    """What stands between two passages of a document, or before the first. The index does not keep it.
+    """Text between two passages of a document, or before the first, which the index does not store.
 
-    All of a document but blank space, marks (the fence of code, the ruler of a table) and what is metadata (front
-    matter) is in a passage, so nothing that could be found is in a gap.
+    Passages cover all of a document but white space, marks (a code fence, the ruler of a table) and metadata (front
+    matter), so a gap contains nothing that a query could match.
 
     Attributes:
         start, end: half-open span of the document's text.
-        breaks: how many line breaks are in it; None where that cannot be told.
-        blank: there is nothing but blank space in it. False where that cannot be told.
+        breaks: number of line breaks in the gap; None if unknown.
+        blank: the gap is known to contain white space only.
     """
 
     start: int
@@ -98,16 +99,16 @@ class Gap:
 
 @dataclass(frozen=True)
 class DocumentText:
-    """A document as far as the index holds it; what follows its last passage is not known.
+    """Text of a document as far as the index stores it: up to the end of the last passage.
 
     Attributes:
-        document_id: as long as the index is of this `generation`.
+        document_id: ID of the document, valid for this `generation`.
         document, path, kind, title, metadata: as in a `Hit`.
-        changed: what has become of the file since it was indexed: "" for nothing, "changed" or "gone".
-        text: `document.text[passage.start:passage.end] == passage.text` for every passage. In gaps there are line
-            breaks, as many as are known, then spaces.
-        passages: in order; they overlap where the index was made so.
-        gaps: the spans of `text` that are in no passage, in order.
+        changed: status of the file since it was indexed: "" for unchanged, "changed" or "gone".
+        text: `document.text[passage.start:passage.end] == passage.text` for every passage. A gap is filled with its
+            line breaks, if their number is known, then with spaces.
+        passages: in order; they overlap if the index was built with overlap.
+        gaps: spans of `text` that are in no passage, in order.
     """
 
     document_id: int
@@ -128,8 +129,8 @@ class FacetValue:
     """One value of a field.
 
     Attributes:
-        documents: how many have it.
-        where: the filter that these pass, and no other.
+        documents: number of documents with this value.
+        where: filter that exactly these documents pass.
     """
 
     value: str
@@ -139,13 +140,13 @@ class FacetValue:
 
 @dataclass(frozen=True)
 class Facet:
-    """The most frequent values of a field, by which documents can be told apart.
+    """Most frequent values of a field that can narrow a search.
 
     Attributes:
         field: "kind", "folder", or a name from the metadata or from annotations.
-        documents: how many have a value.
-        values: the most frequent first.
-        others: how many more values there are.
+        documents: number of documents that have a value.
+        values: most frequent first.
+        others: number of further values.
     """
 
     field: str

@@ -1,4 +1,4 @@
-"""Documents and passages, what the corpus stage makes; and what models say of passages."""
+"""Documents and passages, the output of the corpus stage; and annotations that models add to passages."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from search.errors import quoted
 from search.records.shown import Spans, visible
 
-# How deep metadata may be nested: nobody's is, and what is deeper no program can print.
+# Maximum nesting of metadata: nobody's is that deep, and deeper metadata cannot be printed.
 DEEPEST = 50
 
 
 @dataclass(frozen=True)
 class LineMap:
-    """Which line of the source file an offset of a document's text stands on.
+    """Mapping from offsets of a document's text to lines of its source file.
 
     Attributes:
-        offsets: increasing offsets into the text, the first one 0.
-        lines: for each offset, the 1-based line of the source file where the text from there on stands.
+        offsets: increasing offsets into the text; the first is 0.
+        lines: for each offset, the 1-based line of the source file that the text from there on comes from.
         whole: the document is one record of a file (a CSV row, say): every span of it
             is reported as the record's whole line range, `lines[0]` to `lines[-1]`.
     """
@@ -62,18 +62,18 @@ class Document:
         record: 1-based number of the record in its file; 0 when the document is the whole file.
         kind: "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub" or
             "notebook".
-        text: what passages are spans of. For text formats, the decoded file itself.
+        text: the text that passages are spans of. For text formats, the decoded file itself.
         title: from the metadata, the first heading, or the file's name.
         metadata: JSON-compatible values: front matter, field list, other columns or keys.
-        sections: in order, without overlap; what lies outside (front matter) is metadata, not passages.
-        lines: where each offset of the text stands in the source file.
-        marks: the offsets in the text where its markup begins and ends, in turn, as far as its parser knows them; what
-            else a reader does not read as words `search.corpus.markup` finds.
-        pages: for a format with pages, the offset in the text where each of them begins, the first one 0.
-        apart: the offsets in the text where what is set apart from it begins and ends, in turn: navigation, a page's
-            head and foot. It shares no passage with the rest.
-        tables: of each table with a header row the offsets in the text where that row begins and ends and where the
-            table ends, in turn; by where the header ends. Of a table that is cut each passage is encoded with it.
+        sections: in order, without overlap; text outside of them (front matter) is metadata and in no passage.
+        lines: the source line of each offset of the text.
+        marks: start and end offsets of the markup that the parser reports, alternating; `search.corpus.markup`
+            finds further markup.
+        pages: for a format with pages, the start offset of each page; the first is 0.
+        apart: start and end offsets, alternating, of text that shares no passage with the rest: navigation, page
+            headers and footers.
+        tables: three offsets for each table with a header row: start and end of that row, end of the table; in the
+            order of the header ends. If a table is cut, each of its passages is encoded with the header row.
     """
 
     path: str
@@ -95,7 +95,7 @@ class Document:
         return f"{self.path}#{self.record}" if self.record else self.path
 
     def page(self, offset: int) -> int | None:
-        """The 1-based page on which a character stands; None for a format without pages."""
+        """1-based page of the character at an offset; None for a format without pages."""
         return bisect_right(self.pages, offset) or None
 
 
@@ -104,13 +104,13 @@ class Passage:
     """A span of a document: `document.text[start:end] == text`.
 
     Attributes:
-        heading: the headings above the passage, outermost first, joined with " > "; of several sections the last
-            part names each, joined with " · ".
-        context: what is encoded before the text (title, headings, a table's header row); "" for none.
+        heading: the headings above the passage, outermost first, joined with " > "; in a passage of several
+            sections the last part names each of them, joined with " · ".
+        context: text that is encoded before the passage (title, headings, a table's header row); "" for none.
         line_start, line_end: 1-based lines of the source file, both included.
         n_tokens: tokens of context and text together, special tokens included.
-        page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without.
-        hidden: the spans of `text` that are markup: neither encoded nor counted as words.
+        page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without pages.
+        hidden: markup spans of `text`, which are neither encoded nor counted as words.
     """
 
     start: int
@@ -126,28 +126,28 @@ class Passage:
 
     @property
     def shown(self) -> str:
-        """The text without its markup: what is encoded behind the context."""
+        """Visible text: the text without its markup, which is encoded after the context."""
         return visible(self.text, self.hidden)
 
     @property
     def encoded(self) -> str:
-        """All that is encoded: the context, a line break, the text without its markup."""
+        """Input of the encoder: the context, a line break, the text without its markup."""
         return f"{self.context}\n{self.shown}" if self.context else self.shown
 
 
-PLAIN_KINDS = ("markdown", "rst", "code", "text")  # of documents whose text is that of the file
+PLAIN_KINDS = ("markdown", "rst", "code", "text")  # the text of the document is the text of the file
 BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "mtime")
-"""Names that a filter takes for a document's or passage's own; no annotation can have them."""
+"""Filter names of a document's or passage's own fields; no annotation can use them."""
 
 
 @dataclass(frozen=True)
 class NamedDocument:
-    """A document that can be chosen.
+    """Name, title and ID of a document in an index.
 
     Attributes:
-        id: in the index, as long as that is of the same `Index.generation`.
-        name: within the indexed folder, with forward slashes; "table.csv#12" for record 12 of a file.
-        title: of its own; "" for none.
+        id: valid for one `Index.generation`.
+        name: path within the indexed folder, with forward slashes; "table.csv#12" for record 12 of a file.
+        title: the document's own title; "" for none.
     """
 
     id: int
@@ -157,13 +157,13 @@ class NamedDocument:
 
 @dataclass(frozen=True)
 class Mention:
-    """A span that an annotation is about: an entity, a word.
+    """Annotated span of a document: an entity or a word.
 
     Attributes:
-        field: what it is, "person" for instance.
+        field: kind of the span, "person" for instance.
         text: `document.text[start:end]`.
         start, end: half-open span in the document's text.
-        score: of the model that found it, in [0, 1].
+        score: probability that the model gives it, in [0, 1].
     """
 
     field: str
@@ -175,11 +175,11 @@ class Mention:
 
 @dataclass(frozen=True)
 class Annotation:
-    """What one annotator says of one passage.
+    """Annotation of one passage by one annotator.
 
     Attributes:
-        values: field -> a text, number, or truth value, or a list of them; a field without a value is left out.
-        spans: where in the document the values were found; () where they are of the whole passage.
+        values: field -> a text, number or truth value, or a list of them; a field without a value is left out.
+        spans: spans of the document that the values come from; () if they apply to the whole passage.
     """
 
     passage_id: int
@@ -189,14 +189,14 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Annotator:
-    """Who annotated the passages of an index, and how far that is done.
+    """An annotator of an index, and its progress.
 
     Attributes:
-        made_with: what made the annotations; those of another maker are never mixed with them. "command" is what
-            goes on with it where passages lack an annotation, "called" the maker's name.
-        fields: the names under which filters find the values.
-        annotated: passages that have an annotation, with or without values.
-        passages: how many the index holds.
+        made_with: model and settings of the annotator; annotations of different makers are never mixed. "command" is
+            the command that annotates the remaining passages, "called" the maker's name.
+        fields: names under which filters find the values.
+        annotated: number of passages that have an annotation, with or without values.
+        passages: number of passages in the index.
     """
 
     name: str
@@ -211,7 +211,7 @@ class Annotator:
 
     @property
     def progress(self) -> str:
-        """As it is said to people: "ner: 120 of 140 passages"."""
+        """Progress as text: "ner: 120 of 140 passages"."""
         done = "all" if self.complete else f"{self.annotated:,} of"
         return f"{self.name}: {done} {self.passages:,} passage{'' if self.passages == 1 else 's'}"
 
@@ -221,7 +221,7 @@ _SPECIAL = frozenset('"$`\\!')  # within double quotes, to one shell or another
 
 
 def in_filter(name: str, value: str) -> str:
-    """The condition that a field has a value.
+    """Return the filter condition that a field has a value.
 
     Example:
         >>> in_filter("person", "Ada Lovelace"), in_filter("not", "don't")
@@ -231,12 +231,12 @@ def in_filter(name: str, value: str) -> str:
 
 
 def field_in_filter(name: str) -> str:
-    """A field's name, in quotes where it is no plain word; a value likewise."""
+    """Return the name of a field, or a value, quoted for a filter unless it is a plain word."""
     if name.isidentifier() and name.casefold() not in _KEYWORDS:
         return name
     return "'" + name.replace("'", "''") + "'"
 
 
 def filter_argument(text: str) -> str:
-    """A filter as one argument of a command: in double quotes, which every shell takes, where it can be."""
+    """Quote a filter as one argument of a command: in double quotes, which all shells accept, if possible."""
     return quoted(text) if _SPECIAL.intersection(text) or not text.isprintable() else f'"{text}"'
