@@ -1,4 +1,4 @@
-"""What an evaluation found, of rankings and of taggers, and what a training did."""
+"""Results of evaluations of rankings, readers and taggers, and reports of training runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Task = Literal["retrieval", "sts", "answers", "entities"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure over all queries, and its 95 % bootstrap interval; `low` <= `mean` <= `high` as a rule."""
+    """Mean over all queries with its 95 % bootstrap interval; as a rule `low` <= `mean` <= `high`."""
 
     mean: float
     low: float
@@ -24,10 +24,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to ask an index.
+    """One configuration of queries that an evaluation measures.
 
     Attributes:
-        name: as it is shown, "hybrid,rerank=late".
+        name: display name, "hybrid,rerank=late".
         options: keyword arguments of `Index.query`.
     """
 
@@ -37,13 +37,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class JudgedQuery:
-    """One query, or pair of sentences, and its own figures.
+    """Metrics of one query, or of one pair of sentences.
 
     Attributes:
-        values: by the name of the metric; for pairs of sentences "cosine" and "score", the judgement; for sentences how
-            many entities are right, found and gold.
-        found: the documents that were ranked first, best first; for questions the answer, () for none; for sentences
-            the label of each word.
+        values: metric -> value; for pairs of sentences "cosine" and "score", the judgement; for tagged sentences the
+            numbers of correct, predicted and gold entities.
+        found: top-ranked documents, best first; for questions the answer, () for none; for tagged sentences the label
+            of each word.
     """
 
     id: str
@@ -54,10 +54,10 @@ class JudgedQuery:
 
 @dataclass(frozen=True)
 class SettingResult:
-    """What one setting reached.
+    """Metrics of one setting, over all queries and query by query.
 
     Attributes:
-        metrics: by name ("ndcg@10").
+        metrics: metric ("ndcg@10") -> estimate.
         queries: in the order of the data.
     """
 
@@ -68,12 +68,12 @@ class SettingResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two settings on the same queries.
+    """Significance test of two settings on the same queries.
 
     Attributes:
-        difference: of the means, `other` less `baseline`, with its interval.
-        p: two-sided, of a paired randomization test; how often chance alone gives so large a difference.
-        better, worse, equal: queries for which `other` is.
+        difference: mean of `other` less mean of `baseline`, with its interval.
+        p: two-sided p-value of a paired randomization test, in [0, 1].
+        better, worse, equal: number of queries for which `other` is better, worse or equal.
     """
 
     metric: str
@@ -88,18 +88,21 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Judged queries, and how well they were answered.
+    """Result of an evaluation with judged queries.
 
     Attributes:
-        dataset: its name; `source` where it was read from; `split` which judgements, "" where there is one set.
-        index: the folder of the index that was asked, "" where none was.
-        model, pooling: of its embeddings; or the reader or tagger.
-        documents, passages: that were ranked; for questions `documents` are the paragraphs, for entities the sentences.
-        judgements: how many there are, of all queries.
+        dataset: name of the data set; `source`: the file or folder it was read from; `split`: name of the set of
+            judgements, "" if there is only one.
+        task: "retrieval", "sts" (similarity of sentences), "answers" or "entities".
+        index: folder of the index, "" for a task without one.
+        model, pooling: model and pooling of the embeddings; or the reader or tagger.
+        documents, passages: numbers that were ranked; for "answers" `documents` counts paragraphs, for "entities"
+            sentences.
+        judgements: number of judgements of all queries.
         primary: the metric that settings are compared by first.
         settings: at least one; the first is the baseline.
-        comparisons: every later setting with the first, for each metric.
-        notes: sentences about what has to be known to read the figures.
+        comparisons: each later setting with the baseline, for each metric.
+        notes: sentences that are needed to interpret the figures.
     """
 
     dataset: str
@@ -119,18 +122,18 @@ class Evaluation:
 
     @property
     def metrics(self) -> Mapping[str, Estimate]:
-        """Of the first setting."""
+        """Metrics of the first setting."""
         return self.settings[0].metrics
 
     @property
     def queries(self) -> tuple[JudgedQuery, ...]:
-        """Of the first setting."""
+        """Queries of the first setting."""
         return self.settings[0].queries
 
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """One class: precision, recall and F1 in [0, 1], and how many examples there are of it."""
+    """Precision, recall and F1 of one class, in [0, 1]; `support` is its number of examples."""
 
     label: str
     precision: float
@@ -141,12 +144,12 @@ class ClassFigures:
 
 @dataclass(frozen=True, eq=False)
 class ClassReport:
-    """How a classifier does on held-out texts, class by class.
+    """Quality of a classifier on held-out texts, class by class.
 
     Attributes:
-        classes: c names; `by_class` in their order.
-        confusion: (c, c) texts by true class (rows) and by what was said (columns).
-        majority: the most frequent class; `majority_accuracy` is what always saying it reaches.
+        classes: c names; `by_class` is in their order.
+        confusion: (c, c) numbers of texts by true class (rows) and predicted class (columns).
+        majority: the most frequent class; `majority_accuracy` is the accuracy of always predicting it.
     """
 
     classes: tuple[str, ...]
@@ -161,13 +164,13 @@ Objective = Literal["pairs", "triplets", "graded", "classify", "tag", "read"]
 
 @dataclass(frozen=True)
 class TrainingFile:
-    """A file that was read.
+    """A data file of a training run.
 
     Attributes:
         role: "train" or "dev".
-        path: as it was named; `name` without folders.
-        sha256: of its bytes.
-        rows: that were read, before any was left out.
+        path: path that the user gave; `name` without folders.
+        sha256: SHA-256 of its bytes, in hexadecimal.
+        rows: number of rows read, before any is left out.
     """
 
     role: str
@@ -179,7 +182,7 @@ class TrainingFile:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A value after so many steps of the optimizer; 0 is before the first."""
+    """Value after a number of optimizer steps; step 0 is before the first."""
 
     step: int
     value: float
@@ -187,30 +190,30 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """A model that was trained, and what it was trained with.
+    """Report of a training run: data, settings, and metrics before and after.
 
     Attributes:
-        out: the folder of the result, a model like any other.
-        base: the model that was trained on, by name; `base_sha256` of its weights, `sha256` of the result's.
-        objective: what the data is, and so what is learned: "pairs" and "triplets" a ranking, "graded" similarities;
-            of a head "classify", "tag" or "read".
-        loss: the name of the class of the loss.
-        files: everything that was read.
-        counts: by name, how many rows, texts and so on there were; see `search.training`.
+        out: folder of the trained model, which can be used like any other.
+        base: name of the base model; `base_sha256` is the hash of its weights, `sha256` that of the trained ones.
+        objective: kind of the data and of the task: "pairs" and "triplets" train a ranking, "graded" similarities,
+            "classify", "tag" and "read" a head.
+        loss: class name of the loss.
+        files: all files that were read.
+        counts: name -> number of rows, texts and so on; see `search.training`.
         settings: epochs, batch_size, lr and so on, with the seed.
-        primary: the metric that the best checkpoint was chosen by.
-        before, after: by metric, on the held-out data, of the base and of the result. Before, a head that the base does
-            not have is a new one, whose weights are random.
-        difference: after less before, with the interval of the difference, which is paired.
-        losses: the mean training loss since the point before.
-        scores: the primary metric at step 0 and at every checkpoint, on what the checkpoint was chosen by: the held-out
-            data, or a share of the training data if `counts` has "chosen_by".
-        steps: that were trained.
+        primary: the metric that the best checkpoint is chosen by.
+        before, after: metrics of the base and of the trained model on the held-out data. A head that the base does
+            not have starts with random weights.
+        difference: `after` less `before`, with a paired interval.
+        losses: mean training loss since the previous point.
+        scores: primary metric at step 0 and at each checkpoint, on the data that the checkpoint is chosen by: the
+            held-out data, or a share of the training data if `counts` has "chosen_by".
+        steps: number of training steps.
         kept: the step whose weights were kept.
-        resumed: the step that an earlier, interrupted run had come to; 0 for none.
-        seconds: for the steps and their evaluations, of this run; `device` where they were computed.
-        classes: of a head that tells classes, how the result does by class.
-        notes: sentences about what has to be known to read the figures.
+        resumed: the step at which this run resumed an interrupted one; 0 for none.
+        seconds: duration of this run's steps and evaluations; `device`: the device they ran on.
+        classes: for a classification head, the quality of the trained model by class.
+        notes: sentences that are needed to interpret the figures.
     """
 
     out: str
@@ -238,5 +241,5 @@ class TrainingReport:
 
     @property
     def improved(self) -> bool:
-        """The primary metric is better after than before, by however little."""
+        """True if the primary metric is higher after training than before, by however little."""
         return self.after[self.primary].mean > self.before[self.primary].mean

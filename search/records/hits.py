@@ -1,4 +1,4 @@
-"""Hits and whether they answer, passages that say the same, and what stands around a passage."""
+"""Hits and the answerability verdict, clusters of near-duplicates, and lines around a passage."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether anything in an index seems to answer a query; the same for all hits of a list.
+    """Answerability verdict for a query; the same for all hits of a list.
 
     Attributes:
         says: "answers likely", "perhaps" or "nothing".
-        probability: that something does, where every other query has an answer; see `search.ranking.verdict`.
-        score: of the best hit.
-        found: how much of the query's words, each counting its idf, the first hits of one document have, in [0, 1].
+        probability: probability in [0, 1] that the index contains an answer, if half of all queries have one;
+            see `search.ranking.verdict`.
+        score: score of the best hit.
+        found: share of the query's words, weighted by their idf, that the first hits of one document contain,
+            in [0, 1].
     """
 
     says: Literal["answers likely", "perhaps", "nothing"]
@@ -35,32 +37,33 @@ class Verdict:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Hit(StoredPassage, NotebookMixin):
-    """One ranked passage.
+    """One ranked passage of a query.
 
     Attributes:
         rank: 1 for the best.
-        score: what hits are ranked by; higher is better.
-        cosine: the meaning part, in [-1, 1]; None when the ranking did not use it.
-        lexical: the word part, in [0, 1]: the passage's BM25 by what the three most telling words of the query could
-            reach, or by the best of the index if that is more; None when the ranking did not use it.
-        ranking: how `score` was made.
-        reranked: what `ranking.rerank` said of the passage, and `rank_before` the rank without it. For "late" the
-            score is half the one above and half `reranked`, for a cross-encoder it is `reranked`.
-        index: the name of the index, or its path, where several are asked as one, and over HTTP; "" else.
-        changed: what has become of the file since it was indexed: "" for nothing; "moved", it changed, and the lines
-            are those on which the text stands now; "changed", the text is not found in it any more, or it has no plain
-            lines, so the lines are those of then; "gone", it is not there.
-        percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
-            same mode and weight; None for an index that has no sample or is too small for one, and where words of the
-            query are left out.
-        random_pairs: how many pairs `percentile` rests on.
-        copies: in how many other documents this text, or nearly this text, stands, if it stands in many; they are
-            left out of the ranking, unless all copies are asked for.
-        verdict: whether anything in the index, or of what passes the filter, seems to answer the query; None where
-            that was not asked, and for any but the default ranking and model.
-        approximate: it was looked for by an index on a server that can miss passages, so better ones may be missing;
-            its own score is exact.
-        explanation: why it has its score, of a query that was asked with `explain=True`; None else.
+        score: the value that hits are ranked by; higher is better.
+        cosine: cosine similarity of query and passage embeddings, in [-1, 1]; None if the ranking does not use it.
+        lexical: keyword score in [0, 1]: the passage's BM25 divided by the highest BM25 that the three most
+            discriminative words of the query could reach, or by the maximum over the index if that is higher; None
+            if the ranking does not use it.
+        ranking: mode, weight and other settings that `score` was computed with.
+        reranked: score of the passage by `ranking.rerank`, and `rank_before` its rank without it. For "late", `score`
+            is the mean of the score above and `reranked`; for a cross-encoder it is `reranked`.
+        index: name or path of the index, if several are searched together, and over HTTP; else "".
+        changed: status of the file since it was indexed: "" for unchanged; "moved": changed, and the lines are those
+            of the text in the file now; "changed": the text is no longer in the file, or the file has no plain lines,
+            so the lines are those at indexing time; "gone": deleted.
+        percentile: percentage in [0, 100] of random pairs of a query and a passage of the index with a lower score,
+            by the same mode and weight; None if the index has no calibration sample or is too small for one, and if
+            words of the query are left out.
+        random_pairs: number of pairs that `percentile` is based on.
+        copies: number of other documents that contain this text, or nearly this text, if there are many; they are
+            left out of the ranking unless all copies are requested.
+        verdict: answerability verdict for the query, over the passages that pass the filter; None if it was not
+            computed, and for any but the default ranking and model.
+        approximate: retrieved with a server's approximate index, so better passages may be missing; the score itself
+            is exact.
+        explanation: explanation of the score, for a query with `explain=True`; else None.
     """
 
     rank: int
@@ -85,17 +88,17 @@ class Hit(StoredPassage, NotebookMixin):
 
     @property
     def mode(self) -> Mode:
-        """How `score` was made: see `Ranking`."""
+        """Mode of the ranking: "hybrid", "dense" or "lexical"; see `Ranking`."""
         return self.ranking.mode
 
     @property
     def weight(self) -> float:
-        """What the cosine counts: 1 for "dense", 0 for "lexical"."""
+        """Weight of the cosine in the score, in [0, 1]: 1 for "dense", 0 for "lexical"."""
         return self.ranking.weight
 
     @property
     def addends(self) -> dict[str, float]:
-        """What the score is the sum of: "meaning", "words", "rerank", as far as the ranking used them."""
+        """Parts that sum to the score: "meaning", "words" and "rerank", as far as the ranking uses them."""
         rerank = self.ranking.rerank
         if rerank and rerank != "late":
             return {"rerank": self.score}
@@ -109,7 +112,7 @@ class Hit(StoredPassage, NotebookMixin):
 
     @property
     def uri(self) -> str:
-        """Where it stands: `file:///notes/keys.md#L3-L9`, and `#page=3` in a format with pages (RFC 8118)."""
+        """Link to the lines: `file:///notes/keys.md#L3-L9`, or `#page=3` in a format with pages (RFC 8118)."""
         place = f"page={self.page}" if self.page else f"L{self.line_start}-L{self.line_end}"
         return f"{Path(self.path).as_uri()}#{place}"
 
@@ -118,7 +121,7 @@ class Hits(list[Hit], NotebookMixin):
     """The hits of a query, best first: a list that a notebook shows as a table."""
 
     def to_pandas(self) -> DataFrame:
-        """A row for each hit, a column for each of its fields but the explanation.
+        """Return a table with a row for each hit and a column for each field but the explanation.
 
         Raises:
             OptionalDependency: pandas is not installed.
@@ -131,9 +134,9 @@ class Copy(StoredPassage):
     """A passage of a cluster.
 
     Attributes:
-        cosine: with the passage of the cluster that is nearest to it.
-        same_text_as: the id of the first passage of the cluster with the very same text; None for that one, and
-            for a text that comes once.
+        cosine: cosine with the nearest other passage of the cluster, in [-1, 1].
+        same_text_as: ID of the first passage of the cluster with exactly the same text; None for that passage
+            itself, and for a text that occurs once.
     """
 
     cosine: float
@@ -142,11 +145,11 @@ class Copy(StoredPassage):
 
 @dataclass(frozen=True)
 class Cluster:
-    """Passages that say the same, in the order of their ids.
+    """Near-duplicate passages, in the order of their IDs.
 
     Attributes:
-        exact: all have the very same text.
-        lowest: the lowest cosine of a passage with its nearest one.
+        exact: all passages have exactly the same text.
+        lowest: minimum over the passages of the cosine with the nearest other one.
     """
 
     passages: tuple[Copy, ...]
@@ -156,12 +159,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What stands around a passage in its document, in order.
+    """Lines of the source file around a passage, in order.
 
     Attributes:
-        lines_before, lines_after: lines of the source file, as (number, text).
-        start: what stands before the passage on its first line.
-        note: why there are no lines; "" where there are.
+        lines_before, lines_after: lines of the source file, as (1-based number, text).
+        start: text before the passage on its first line.
+        note: reason why there are no lines; "" if there are.
     """
 
     lines_before: tuple[tuple[int, str], ...] = ()

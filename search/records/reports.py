@@ -1,4 +1,4 @@
-"""How far work is, what it did, what an index holds, what checks found and repairs did."""
+"""Progress and reports of indexing, status of an index, and results of checks and repairs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from search.records.documents import Annotator
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a long piece of work is; handed to a `progress` callback.
+    """Progress of a long-running operation, passed to a `progress` callback.
 
     Attributes:
         stage: "reading", "encoding" or "saving"; "checking" for `Index.check`.
-        done, total: bytes of source files; `total` is known from the start.
-        documents, passages, tokens: counted since the start of this run.
+        done, total: bytes of source files; `total` is fixed from the start.
+        documents, passages, tokens: numbers since the start of this run.
     """
 
     stage: str
@@ -29,7 +29,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class SkippedGroup:
-    """Files that were left out for one reason: how many, and the first few by name."""
+    """Files left out for one reason: their number, and the names of the first few."""
 
     reason: str
     count: int
@@ -38,13 +38,13 @@ class SkippedGroup:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a run of indexing would do with each file, by path relative to the folder.
+    """Preview of an indexing run: its effect on each file, by path relative to the folder.
 
     Attributes:
         folder, folders: as in a `Report`.
         renamed: pairs of the old and the new path.
-        unchanged: how many files with documents would be left as they are.
-        skipped: what would be left out, by reason.
+        unchanged: number of files with documents that would stay unchanged.
+        skipped: files that would be left out, by reason.
     """
 
     folder: str
@@ -60,19 +60,21 @@ class Changes:
 
 @dataclass(frozen=True)
 class Report:
-    """What one run of indexing changed, and what the index holds afterwards.
+    """Report of an indexing run: its changes, and the totals of the index afterwards.
 
     Attributes:
-        folder: what names of documents are relative to: what was indexed, or what `folders` have in common.
-        folders: what was indexed, where that is several folders.
-        added, changed, renamed, removed, unchanged: files that give documents, by what happened to them;
-            the others are counted as skipped. A renamed file keeps its
-            embeddings, and its passages their ids unless its name is its title.
-        documents, passages, tokens: in the index after the run.
-        encoded: passages that went through the model; `reused` had been encoded before.
+        folder: the folder that document names are relative to: the indexed folder, or the common parent of `folders`.
+        folders: the indexed folders, if there are several.
+        index: folder of the index.
+        added, changed, renamed, removed, unchanged: numbers of files with documents; other files are counted
+            as skipped. A renamed file keeps its embeddings, and its passages keep their IDs unless the file name
+            is the title.
+        documents, passages, tokens: totals in the index after the run.
+        encoded: passages encoded by this run; `reused`: passages whose embeddings were reused.
         truncated_tokens: tokens that did not fit the model; 0 unless something is wrong.
-        skipped: what was left out, by reason.
-        notes: sentences about choices that were made on the user's behalf.
+        skipped: files that were left out, by reason.
+        seconds: duration of the run.
+        notes: sentences about decisions that the run made for the user.
     """
 
     folder: str
@@ -100,16 +102,16 @@ class Report:
 
 @dataclass(frozen=True)
 class Status:
-    """What an index is and holds.
+    """Status of an index: its model, its contents and its last run.
 
     Attributes:
         folder, folders: as in a `Report`.
-        engine: what encoded it last.
-        bytes: its size on disk; 0 where it is on a server.
-        updated: when the last run finished, as RFC 3339 has it; "" if none has.
-        complete: the last run came to its end.
-        running: a run is under way; what it has not committed yet is not told.
-        annotations: who annotated its passages, and how many of them.
+        engine: engine and device of the last encoding.
+        bytes: size on disk; 0 for an index on a server.
+        updated: end of the last run, in RFC 3339; "" if no run has finished.
+        complete: the last run finished.
+        running: a run is in progress; its uncommitted changes are not included.
+        annotations: annotators of its passages, with their progress.
     """
 
     name: str
@@ -139,16 +141,16 @@ Severity = Literal["ok", "stale", "damaged"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one check.
+    """Outcome of one check of an index.
 
     Attributes:
-        check: its name, one of those in `search.indexing.check.CHECKS`.
-        severity: "ok"; "stale": the index is sound, but not up to date or not tidy; "damaged": it is not
-            what was written, and answers may be refused or wrong.
-        count: how many things are wrong; 0 when all is well.
+        check: name of the check, one of `search.indexing.check.CHECKS`.
+        severity: "ok"; "stale": the index is intact, but out of date or in need of clean-up; "damaged": its files
+            have changed since they were written, and queries may fail or give wrong results.
+        count: number of problems; 0 for "ok".
         message: one sentence.
-        examples: the first few by name.
-        command: what helps; "" when nothing needs to be done.
+        examples: names of the first few.
+        command: command that fixes the problem; "" if nothing needs to be done.
     """
 
     check: str
@@ -161,15 +163,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Whether an index is what was written, and whether it is up to date.
+    """Result of a check: is the index intact, and is it up to date?
 
     Attributes:
         ok: nothing is damaged; something may be stale.
-        folder: the indexed folder, "" where it cannot be told; `folders` as in a `Report`.
-        findings: of all checks that could be made, in a fixed order.
-        unchecked: names of the checks that were left out, or could not be made because of damage.
+        folder: the indexed folder, "" if unknown; `folders` as in a `Report`.
+        findings: outcomes of all completed checks, in a fixed order.
+        unchecked: names of the checks that were left out, or not possible because of damage.
         repaired: names of the checks whose findings were repaired.
-        documents, passages: in the index, as far as it can be read.
+        documents, passages: totals in the index, as far as it can be read.
+        seconds: duration of the check.
     """
 
     index: str
