@@ -1,4 +1,4 @@
-"""Explanations: why a passage has its score."""
+"""Explanations of scores: which words of query and passage contribute how much."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from search.records.tokens import Matrix, Vector
 
-NEIGHBOURS = 0.15  # what their cosine counts in an alignment; 0.1 to 0.3 give the same F1 to 0.002
+NEIGHBOURS = 0.15  # weight of their cosine in an alignment; 0.1 to 0.3 give the same F1 to 0.002
 
 
 def middle_layer(n_layers: int) -> int:
-    """The layer whose cosines tell best which word is like which: the middle one.
+    """Return the layer whose cosines align words best: the middle one.
 
     Measured with all-MiniLM-L6-v2 (F1 of `Explanation.alignment`, benchmarks/alignment.py) on MTRef: 0.847
     for layer 3 of 6, 0.827 for the last; on headlines of SemEval-2016 task 2 0.502 and 0.489. No mean of
@@ -33,7 +33,7 @@ def middle_layer(n_layers: int) -> int:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """Where a term stands in a passage: characters [start, end) of its text or of its context."""
+    """Occurrence of a term in a passage: characters [start, end) of its text or of its context."""
 
     part: Literal["text", "context"]
     start: int
@@ -42,14 +42,14 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Term:
-    """An addend of the score that is no pair of tokens; what its part counts in the score is in it.
+    """Addend of the score that is not a pair of tokens, with its weight in the score applied.
 
     Attributes:
-        term: a word of the query, or a phrase, as it was typed; of other kinds what it is.
-        start, end: where it stands in the query; 0, 0 for what is no word of it.
-        places: where it stands in the passage.
-        kind: "term", "model" for what a cross-encoder says, "like" for a part of
-            the query that is not taken apart: a passage or document that hits shall be like, or unlike.
+        term: a word or phrase of the query, as typed; for other kinds a description.
+        start, end: span in the query; 0, 0 if it is not a word of the query.
+        places: occurrences in the passage.
+        kind: "term" for a keyword, "model" for the score of a cross-encoder, "like" for a part of the query that
+            is not split further: a passage or document that hits should be like, or unlike.
     """
 
     term: str
@@ -62,7 +62,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Pair:
-    """A query word and a passage word that are each other's best match, and their cosine."""
+    """A query word and a passage word that are each other's best match, and their cosine in [-1, 1]."""
 
     query: Word
     passage: Word
@@ -71,7 +71,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Highlight:
-    """Characters [start, end) of the passage and what they added to the score."""
+    """Characters [start, end) of the passage, and their contribution to the score."""
 
     start: int
     end: int
@@ -80,7 +80,7 @@ class Highlight:
 
 @dataclass(frozen=True)
 class Partner:
-    """A word of the passage, all its occurrences taken together, and what a query word added with it."""
+    """A passage word, all its occurrences together, and what it contributes with one query word."""
 
     text: str
     contribution: float
@@ -88,17 +88,16 @@ class Partner:
 
 @dataclass(frozen=True)
 class Share:
-    """What one word of the query added to the score.
+    """Contribution of one query word to the score.
 
     Attributes:
-        text: the word; for what is not a word, all of a kind together: "[CLS] and [SEP]", "punctuation",
+        text: the word; tokens that are not words are summed by kind: "[CLS] and [SEP]", "punctuation",
             "the model's prompt".
-        kind: as for `Word`; "term" for addends of the word part, "model"
-            for what a cross-encoder says, "late" for one of a rerank by late interaction, "like" for a part of the
-            query.
-        start, end: where the word or term stands in the query; 0, 0 for all other kinds.
-        partners: the passage words that it added most with, the strongest first, positive addends only;
-            empty for what is not a word.
+        kind: as for `Word`; "term" for an addend of the keyword score, "model" for the score of a cross-encoder,
+            "late" for an addend of late-interaction reranking, "like" for a part of the query, as in `Term`.
+        start, end: span of the word or term in the query; 0, 0 for all other kinds.
+        partners: passage words with the largest contributions, strongest first, positive ones only; empty if it is
+            not a word.
     """
 
     text: str
@@ -111,30 +110,30 @@ class Share:
 
 @dataclass(frozen=True, eq=False)
 class Explanation(NotebookMixin):
-    """Why a passage has its score for a query.
+    """Explanation of a passage's score for a query.
 
     `score = weight * contributions.sum() + the terms' contributions + late.sum() + residual`
 
     Attributes:
-        query, passage: the two texts; `context` is what was encoded before the passage, and `hidden` are the
-            spans of the passage that are markup, which was not encoded.
+        query, passage: the two texts. `context` is the text encoded before the passage, `hidden` are the markup
+            spans of the passage, which were not encoded.
         query_tokens, passage_tokens: the q and p tokens, special tokens included.
-        similarity: (q, p) float32 cosines of token vectors at layer `similarity_layer`: which word is
-            like which. They do not sum to anything. Row i is of query_tokens[i], column j of passage_tokens[j].
-        n_layers: how many layers the model has; 0 is the embedding layer. None where it is not known.
-        contributions: (q, p) float64 addends of the cosine of the two embeddings, from the last layer:
-            what made the score. `contributions.sum()` is `cosine` but for rounding.
-        terms: the addends of the word part; empty when the ranking did not use it.
-        cosine: of the two embeddings, as stored and as ranked by.
-        score: what the hit was ranked by.
-        pooling: how the embeddings were made.
-        weight: what the cosine counts in the score; 1 when nothing else does.
-        recomputed: the score, made anew of the query's embedding now and the passage's as it is stored; None where
-            nothing is stored: for two free texts, and a passage that has left the index since.
-        late: (q, p) addends of a rerank by late interaction, as they count in the score: each token of the query
-            with the one token that is most like it, 0 elsewhere; None without such a rerank.
-        steps: 0 when the addends are exact; else they are integrated gradients, from so many points, and
-            the residual is their completeness error (see search/explaining/gradients.py).
+        similarity: (q, p) float32 cosines in [-1, 1] of token vectors at layer `similarity_layer`: they show similar
+            words, but do not sum to the score. Row i belongs to query_tokens[i], column j to passage_tokens[j].
+        n_layers: number of the model's layers; layer 0 is the embedding layer. None if unknown.
+        contributions: (q, p) float64 addends of the cosine of the two embeddings, from the last layer: they explain
+            the score. `contributions.sum()` is `cosine` but for rounding.
+        terms: addends of the keyword score; empty if the ranking does not use it.
+        cosine: cosine of the two embeddings, as stored and used in the ranking.
+        score: the score that the hit was ranked by.
+        pooling: pooling of the embeddings.
+        weight: weight of the cosine in the score; 1 if the cosine is the score.
+        recomputed: the score, recomputed from a new embedding of the query and the stored one of the passage; None if
+            none is stored: for two free texts, and for a passage that has left the index since.
+        steps: 0 if the addends are exact; else the number of points of integrated gradients, and `residual` is
+            their completeness error (see search/explaining/gradients.py).
+        late: (q, p) addends of late-interaction reranking, with their weight in the score applied: each query token
+            with its most similar passage token, 0 elsewhere; None without such reranking.
     """
 
     query: str
@@ -168,14 +167,15 @@ class Explanation(NotebookMixin):
         matrix: Literal["similarity", "contributions"] = "similarity",
         by: Literal["token", "word"] = "token",
     ) -> Axes:
-        """One of the two matrices as a heat map.
+        """Plot one of the two matrices as a heat map.
 
         Args:
-            ax: axes of matplotlib to draw into; None makes a new figure of pyplot.
-            matrix: which one; contributions as they count in the score.
-            by: token by token, or with WordPieces merged to words.
+            ax: matplotlib axes to draw into; None creates a new pyplot figure.
+            matrix: "similarity", or "contributions" with their weight in the score applied.
+            by: "token", or "word" to merge tokens to words.
 
         Raises:
+            InputError: unknown `matrix` or `by`.
             OptionalDependency: matplotlib is not installed.
         """
         _require_choices(matrix, by)
@@ -187,9 +187,10 @@ class Explanation(NotebookMixin):
         *,
         by: Literal["token", "word"] = "token",
     ) -> DataFrame:
-        """One of the two matrices as a table; rows and columns have their tokens with their places, "13:##ot".
+        """Return one of the two matrices as a table; rows and columns are labelled by position and token, "13:##ot".
 
         Raises:
+            InputError: unknown `matrix` or `by`.
             OptionalDependency: pandas is not installed.
         """
         _require_choices(matrix, by)
@@ -204,44 +205,44 @@ class Explanation(NotebookMixin):
 
     @property
     def residual(self) -> float:
-        """Score less all addends: rounding when they are exact, the completeness error when they are not."""
+        """Score less all addends: rounding errors if these are exact, else their completeness error."""
         return self.score - self.addends
 
     @property
     def drift(self) -> float | None:
-        """The score less the recomputed one; None where there is none."""
+        """The score less the recomputed one; None if it was not recomputed."""
         return None if self.recomputed is None else self.score - self.recomputed
 
     def shares(self, partners: int = 3) -> tuple[Share, ...]:
-        """What each word of the query added, in the order of the query; they sum to the score less the residual.
+        """Return the contribution of each query word, in the order of the query.
 
-        Behind the words come special tokens, punctuation and the prompt, one line a kind, then the terms, then
-        what a rerank by late interaction added with each word's best match.
+        The words are followed by special tokens, punctuation and the prompt, summed by kind, then by the terms, then by
+        the addends of late-interaction reranking. All shares sum to the score less the residual.
 
         Args:
-            partners: how many passage words to name with each query word, at most.
+            partners: maximum number of passage words to list with each query word.
         """
         words = self.words()
-        found: list[Share] = []
+        shares: list[Share] = []
         others: dict[str, float] = {}
         counted = zip(words.query, self.weight * words.contributions, strict=True) if self.weight else ()
         for word, addends in counted:
             added = float(addends.sum())
             if word.kind == "word":
                 best = _partners(words.passage, addends)[:partners]
-                found.append(Share(word.text, word.kind, word.start, word.end, added, best))
+                shares.append(Share(word.text, word.kind, word.start, word.end, added, best))
             else:
                 others[word.kind] = others.get(word.kind, 0.0) + added
-        found += [
+        shares += [
             Share(all_of_kind(kind, words.query), kind, 0, 0, added) for kind, added in others.items()
         ]
-        found += [
+        shares += [
             Share(term.term, term.kind, term.start, term.end, term.contribution) for term in self.terms
         ]
-        return (*found, *self._late_shares(words))
+        return (*shares, *self._late_shares(words))
 
     def _late_shares(self, words: WordMatrices) -> Iterator[Share]:
-        """What each word of the query added by the passage words that are most like it."""
+        """Yield the contribution of each query word to late-interaction reranking, with its best match."""
         if self.late is None:
             return
         import numpy as np
@@ -253,7 +254,7 @@ class Explanation(NotebookMixin):
                 yield Share(word.text, "late", word.start, word.end, float(addends.sum()), best)
 
     def words(self) -> WordMatrices:
-        """Both matrices with WordPieces merged to whole words."""
+        """Return both matrices with tokens merged to whole words."""
         import numpy as np
 
         query = merged(self.query_tokens, {"text": self.query})
@@ -264,17 +265,17 @@ class Explanation(NotebookMixin):
         return WordMatrices(query, passage, added, _by_words(np.maximum, self.similarity, query, passage))
 
     def alignment(self, threshold: float = 0.0, *, punctuation: bool = False) -> list[Pair]:
-        """Pairs of words that are each other's best match, special tokens left out.
+        """Return pairs of words that are each other's best match, without special tokens.
 
-        A match is as good as the cosine of the two words, plus `NEIGHBOURS` times the cosine of the words
-        before them and that of the words behind them (nothing at the ends of a text): of two equal words,
-        the one in like surroundings is chosen. Measured with all-MiniLM-L6-v2 on MTRef and on the headlines
+        The score of a match is the cosine of the two words, plus `NEIGHBOURS` times the cosines of the words
+        before them and of the words after them (0 at the ends of a text): of two equal words, the one in
+        similar surroundings is chosen. Measured with all-MiniLM-L6-v2 on MTRef and on the headlines
         of SemEval-2016 task 2 (benchmarks/alignment.py), F1 by the cosine alone is 0.833 and 0.492, with
-        neighbours 0.847 and 0.502. At equal matches the first word is taken.
+        neighbours 0.847 and 0.502. In a tie the first word is taken.
 
         Args:
-            threshold: least cosine of a pair, in [-1, 1]; of the two words alone.
-            punctuation: pair punctuation marks too, as if they were words.
+            threshold: minimum cosine of a pair, in [-1, 1], without its neighbours.
+            punctuation: pair punctuation marks, too.
         """
         words, kinds = self.words(), ("word", "punctuation") if punctuation else ("word",)
         rows = [i for i, word in enumerate(words.query) if word.kind in kinds]
@@ -291,7 +292,7 @@ class Explanation(NotebookMixin):
         ]
 
     def highlights(self) -> list[Highlight]:
-        """Every word of the passage with what it added to the score, in the order of the text."""
+        """Return each word of the passage with its contribution to the score, in the order of the text."""
         words = self.words()
         return [
             Highlight(word.start, word.end, added)
@@ -300,36 +301,38 @@ class Explanation(NotebookMixin):
         ]
 
     def strongest(self, share: float = 0.25) -> tuple[Highlight, ...]:
-        """Those that are words, and added at least this share of what the strongest did."""
+        """Return words that contribute more than 0 and at least this share of the largest contribution."""
         words = [
-            one for one in self.highlights() if any(map(str.isalnum, self.passage[one.start : one.end]))
+            word
+            for word in self.highlights()
+            if any(map(str.isalnum, self.passage[word.start : word.end]))
         ]
         least = share * max((word.weight for word in words), default=0.0)
         return tuple(word for word in words if word.weight > 0 and word.weight >= least)
 
     def passage_added(self, words: WordMatrices) -> Vector:
-        """(P,) what each word of the passage added to the score.
+        """(P,) contribution of each passage word to the score.
 
-        Its column of the contributions, as they count in the score, and its part of the terms: what a term
-        added is dealt out to the places where it stands, in equal parts, as BM25 does not tell them apart.
+        The sum of its column of the contributions, weighted, and its part of the terms: the contribution of a term
+        is divided equally among its occurrences, as BM25 does not distinguish them.
         """
         import numpy as np
 
-        found = self.weight * words.contributions.sum(axis=0)
+        sums = self.weight * words.contributions.sum(axis=0)
         if self.late is not None:
-            found += _by_words(np.add, self.late, words.query, words.passage).sum(axis=0)
+            sums += _by_words(np.add, self.late, words.query, words.passage).sum(axis=0)
         for term in self.terms:
             for place in term.places:
-                there = [j for j, word in enumerate(words.passage) if _is_at(word, place)]
-                found[there] += term.contribution / len(term.places) / max(1, len(there))
-        return found
+                columns = [j for j, word in enumerate(words.passage) if _is_at(word, place)]
+                sums[columns] += term.contribution / len(term.places) / max(1, len(columns))
+        return sums
 
 
-def _by_words(together: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:
-    """(Q, P) from (q, p) cells of tokens: their sums, say, for each pair of words."""
+def _by_words(reduce: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:
+    """Reduce a (q, p) matrix of tokens to a (Q, P) matrix of words: to sums or maxima."""
     rows, columns = [word.tokens[0] for word in query], [word.tokens[0] for word in passage]
-    found: Matrix = together.reduceat(together.reduceat(cells, rows, axis=0), columns, axis=1)
-    return found
+    matrix: Matrix = reduce.reduceat(reduce.reduceat(cells, rows, axis=0), columns, axis=1)
+    return matrix
 
 
 def _is_at(word: Word, place: Occurrence) -> bool:
@@ -338,15 +341,15 @@ def _is_at(word: Word, place: Occurrence) -> bool:
 
 
 def _with_neighbours(cosines: Matrix) -> Matrix:
-    """(Q, P) cosines of words, each with a share of those of the words before and of the words behind."""
-    found = cosines.copy()
-    found[1:, 1:] += NEIGHBOURS * cosines[:-1, :-1]
-    found[:-1, :-1] += NEIGHBOURS * cosines[1:, 1:]
-    return found
+    """(Q, P) cosines of words, each plus a share of the cosines of the words before and after them."""
+    scores = cosines.copy()
+    scores[1:, 1:] += NEIGHBOURS * cosines[:-1, :-1]
+    scores[:-1, :-1] += NEIGHBOURS * cosines[1:, 1:]
+    return scores
 
 
 def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]:
-    """What a query word added with each word of the passage and its headings; equal words taken together."""
+    """Positive contributions of a query word with each passage or heading word; equal words are summed."""
     total: dict[str, float] = {}
     for word, added in zip(passage, addends, strict=True):
         if word.kind in ("word", "context"):
@@ -357,8 +360,8 @@ def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]
 
 
 def _require_choices(matrix: str, by: str) -> None:
-    """Raise InputError where there is no such matrix, or nothing that it is by."""
+    """Raise InputError for an unknown `matrix` or `by`."""
     choices = {"matrix": (matrix, ("similarity", "contributions")), "by": (by, ("token", "word"))}
-    for name, (given, names) in choices.items():
-        if given not in names:
-            raise InputError(f"{name} is {given!r}. Choose one of: {', '.join(map(repr, names))}.")
+    for name, (value, names) in choices.items():
+        if value not in names:
+            raise InputError(f"{name} is {value!r}. Choose one of: {', '.join(map(repr, names))}.")

@@ -1,7 +1,4 @@
-"""Records of a look inside a BERT-like model: tokens, vectors of every layer, attention, a word in several contexts.
-
-Also the entries of a vocabulary.
-"""
+"""Views into a BERT-like model: tokens, vectors of every layer, attention, words in context, vocabulary."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InputToken:
-    """One token as it goes into the model.
+    """One token of the model's input.
 
     Attributes:
         text: the vocabulary entry, "##ing" for the continuation of a word.
@@ -32,7 +29,7 @@ class InputToken:
         attended: the attention mask, 1; 0 would be padding, which a single input never has.
         special: added by the tokenizer ([CLS], [SEP]), not part of any text.
         word: number of the word it belongs to, within its text; None for special tokens.
-        unknown: it stands for something that the vocabulary cannot spell.
+        unknown: it replaces text that the vocabulary cannot spell.
     """
 
     text: str
@@ -49,12 +46,12 @@ class InputToken:
 
 @dataclass(frozen=True)
 class InputWord:
-    """A word of a text and the tokens that it became.
+    """A word of a text and its tokens.
 
     Attributes:
         text: as written; `start` and `end` are its character offsets in the text that `source` names.
         tokens: positions among the tokens of the whole input.
-        unknown: at least one of them stands for something that the vocabulary cannot spell.
+        unknown: at least one token replaces text that the vocabulary cannot spell.
     """
 
     text: str
@@ -66,7 +63,7 @@ class InputWord:
 
     @property
     def split(self) -> bool:
-        """The word is no entry of the vocabulary; several tokens spell it."""
+        """True if the word is not in the vocabulary and is spelled by several tokens."""
         return len(self.tokens) > 1
 
 
@@ -100,14 +97,14 @@ class ModelShape:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingLayer:
-    """Layer 0 taken apart: what each token brings before any other token has been read.
+    """Parts of layer 0: the vectors of each token before it is mixed with other tokens.
 
     Attributes:
         position_ids: rows of the position table.
-        parts: (n, h) float64 by name, in the order of the computation: rows of the tables "word", "position" and
+        parts: name -> (n, h) float64, in the order of the computation: rows of the tables "word", "position" and
             perhaps "segment", their "sum" and its "LayerNorm".
-        difference: largest difference of the last part from the model's own output: rounding. Of values beyond 1
-            as a share.
+        difference: largest difference of the last part from the model's own output, relative for values beyond 1:
+            rounding errors.
     """
 
     position_ids: tuple[int, ...]
@@ -117,11 +114,11 @@ class EmbeddingLayer:
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """The attention weights of one input. Layers and heads are counted from 1, as in Clark et al. 2019.
+    """Attention weights of one input. Layers and heads are counted from 1, as in Clark et al. 2019.
 
     Attributes:
-        weights: (layers, heads, n, n) float32 in [0, 1]; weights[l - 1, h - 1, i, j] is the share with which token i
-            reads token j in head h of layer l. Each row [i] sums to 1.
+        weights: (layers, heads, n, n) float32 in [0, 1]; weights[l - 1, h - 1, i, j] is the weight of token j for
+            token i in head h of layer l. Each row [i] sums to 1.
         model: name of the model.
     """
 
@@ -139,7 +136,10 @@ class Attention:
         return int(self.weights.shape[1])
 
     def matrix(self, layer: int, head: int | None = None) -> Matrix:
-        """(n, n) of one head, or the mean of all heads of the layer; rows sum to 1.
+        """Return the (n, n) weights of one head, or the mean over all heads of a layer; rows sum to 1.
+
+        Args:
+            layer, head: from 1; None for the mean over the heads.
 
         Raises:
             InputError: the model has no such layer or head.
@@ -151,7 +151,7 @@ class Attention:
         return self.weights[layer - 1, head - 1]
 
     def title(self, layer: int, head: int | None = None) -> str:
-        """Title of a picture of one head, or of the mean of a layer."""
+        """Return the title of a plot of one head, or of the mean of a layer."""
         return f"Attention in layer {layer}, {f'head {head}' if head else f'mean of {self.heads} heads'}"
 
     def _require(self, name: str, number: int, most: int) -> None:
@@ -161,14 +161,14 @@ class Attention:
 
 @dataclass(frozen=True, eq=False)
 class Inspection(NotebookMixin):
-    """A look inside a model while it reads one text or a pair of n tokens.
+    """Embeddings, hidden states and attention of a model for one text or pair of n tokens.
 
     Attributes:
-        embedding: the embedding layer taken apart.
+        embedding: parts of the embedding layer.
         states: (layers + 1, n, d) float32 hidden states; states[0] is the embedding layer's output.
-        attention: the weights of every head.
-        pooler: (d,) BERT's layer over [CLS], tanh(W [CLS] + b); None where the model has none, and `no_pooler` says
-            why. `pooler_difference`: its largest difference from the formula in float64, rounding.
+        attention: attention weights of all heads.
+        pooler: (d,) BERT's layer over [CLS], tanh(W [CLS] + b); None if the model has none, and `no_pooler` says
+            why. `pooler_difference`: its largest difference from the formula in float64: rounding errors.
     """
 
     texts: tuple[str, ...]
@@ -184,33 +184,33 @@ class Inspection(NotebookMixin):
 
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """All arrays by name, as `numpy.savez` takes them."""
+        """All arrays by name, ready for `numpy.savez`."""
         import numpy as np
 
-        found = {
+        arrays = {
             "input_ids": np.array([token.id for token in self.tokens]),
             "token_type_ids": np.array([token.segment for token in self.tokens]),
             **{f"embedding_{name}": rows for name, rows in self.embedding.parts.items()},
             "hidden_states": self.states,
             "attentions": self.attention.weights,
         }
-        return found if self.pooler is None else found | {"pooler_output": self.pooler}
+        return arrays if self.pooler is None else arrays | {"pooler_output": self.pooler}
 
 
 @dataclass(frozen=True, eq=False)
 class HeadAtWork:
-    """One head step by step for one token: products, softmax, weighted sum, in float64; h is the width of a head.
+    """Computation of one attention head for one token, step by step, in float64; h is the width of a head.
 
     Attributes:
         layer, head: from 1.
-        token: position of the token that reads, among n tokens.
-        query: (h,) its query vector.
-        keys, values: (n, h) of all tokens.
+        token: position of the token whose query vector is used, among n tokens.
+        query: (h,) query vector of that token.
+        keys, values: (n, h) key and value vectors of all tokens.
         products: (n,) query . key.
         scaled: (n,) products / sqrt(h).
         weights: (n,) softmax of `scaled`; they sum to 1.
-        output: (h,) sum of the value vectors, each times its weight.
-        difference: largest difference of the weights from the model's own: rounding.
+        output: (h,) weighted sum of the value vectors.
+        difference: largest difference of the weights from the model's own: rounding errors.
     """
 
     texts: tuple[str, ...]
@@ -231,15 +231,15 @@ class HeadAtWork:
 
 @dataclass(frozen=True, eq=False)
 class ContextualCosines:
-    """Cosines of a word's vectors in several contexts, layer by layer.
+    """Cosines between the vectors of a word in several contexts, layer by layer.
 
     Attributes:
-        words: c words, one of each context; all the same, or not.
+        words: c words, one per context; they may differ.
         texts: c contexts; `found` are the character spans of the words in them.
-        pieces: the tokens of each context's word; its vector is the mean of theirs.
-        against: a texts, each read by itself; its vector is the mean of its tokens that are not special.
+        pieces: tokens of each word; the word's vector is the mean of the token vectors.
+        against: a texts, each encoded separately; a text's vector is the mean of its tokens without special ones.
         between: (layers + 1, c, c) cosines of the words of two contexts.
-        others: (layers + 1, c, a) cosines of a context's word with each of `against`.
+        others: (layers + 1, c, a) cosines of each word with each text of `against`.
         model: name of the model.
     """
 
@@ -255,11 +255,11 @@ class ContextualCosines:
 
 @dataclass(frozen=True, eq=False)
 class EqualRows:
-    """Two texts, each read by itself: cosines of the vectors at the same position, from the tables to the last layer.
+    """Cosines of two texts at equal positions, from the embedding tables to the last layer.
 
     Attributes:
-        tokens: of both texts, special tokens included; m positions are common to both.
-        cosines: (m,) each, by part: "word", "position", perhaps "segment", then "layer 0", ...
+        tokens: tokens of both texts, special tokens included; both have the first m positions.
+        cosines: part -> (m,) cosines; parts are "word", "position", perhaps "segment", then "layer 0", ...
         model: name of the model.
     """
 
@@ -274,10 +274,10 @@ class Entry:
     """An entry of a vocabulary.
 
     Attributes:
-        id: its row in the table of word embeddings.
-        piece: as it stands in the vocabulary: "##ing" goes on with a word, "Ġlove" begins one in RoBERTa's bytes.
-        word: as it reads in a text.
-        special: it stands for no text, as [CLS].
+        id: row in the table of word embeddings.
+        piece: the entry itself: "##ing" continues a word, "Ġlove" begins one in RoBERTa's bytes.
+        word: the entry as text.
+        special: it represents no text, for instance [CLS].
     """
 
     id: int
@@ -292,10 +292,10 @@ class Vocabulary:
 
     Attributes:
         model: name of the model.
-        kind: the algorithm that spells words with them: "WordPiece", "BPE", "Unigram", "WordLevel".
-        entries: their number.
-        special: entries that stand for no text.
-        continuing: number of entries that continue a word ("##ing"); None where the beginning of a word is marked.
+        kind: tokenization algorithm: "WordPiece", "BPE", "Unigram" or "WordLevel".
+        entries: number of entries.
+        special: entries that represent no text.
+        continuing: number of entries that continue a word ("##ing"); None if the beginnings of words are marked.
         characters: number of entries of a single character.
     """
 
@@ -309,10 +309,10 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Decoded:
-    """Numbers of entries, and the text that they read as.
+    """Vocabulary entries decoded to text.
 
     Attributes:
-        text: with special tokens; what a tokenizer puts into lower case or leaves out does not come back.
+        text: decoded text with special tokens; case and characters that the tokenizer drops are not restored.
     """
 
     model: str
