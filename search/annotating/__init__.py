@@ -1,5 +1,5 @@
-"""What task heads say of all passages of an index, kept as annotations that filters find; and heads from examples.
+"""Annotations of all passages of an index by task heads, for use in filters; and heads trained from examples.
 
 passages.py           entities, parts of speech and labels of its passages
-labels.py             train_labels: a linear head on frozen embeddings, and how good it is on what was held out
+labels.py             train_labels: a linear head on frozen embeddings, with its cross-validated figures
 """

@@ -1,4 +1,4 @@
-"""Train a linear head on frozen embeddings of labelled examples, and say how good it is: `train_labels`.
+"""Train and evaluate a linear head on frozen embeddings of labelled examples: `train_labels`.
 
 An example is a text, or names a document of an index, of which each passage is one. The head is scikit-learn's
 `LogisticRegressionCV` (multinomial, L2), which chooses its regularisation C by the log loss of examples that were held
@@ -96,24 +96,24 @@ def train_labels(
     if folds < 2 or seed < 0:
         raise InputError("there must be at least 2 folds, and the seed must not be below 0.")
     place = None if index is None else find_index(index)
-    given = [
+    samples = [
         each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples
     ]
-    items, notes = gathered(given, place)
+    items, notes = gathered(samples, place)
     _check_classes(items, max(4, folds))
     if place is None:
         encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
     else:
-        made = Fingerprint(**read_meta(place / DATABASE)["fingerprint"])
-        wanted = replace(made, pooling=pooling or made.pooling)
-        encoder = Encoder.of(wanted, offline=offline, engine=engine, trusted=is_own(place))
+        recorded = Fingerprint(**read_meta(place / DATABASE)["fingerprint"])
+        fingerprint = replace(recorded, pooling=pooling or recorded.pooling)
+        encoder = Encoder.of(fingerprint, offline=offline, engine=engine, trusted=is_own(place))
     texts = [with_context(item.context, item.text) for item in items]
 
-    def told(done: int, total: int) -> None:
+    def report_progress(done: int, total: int) -> None:
         if progress:
             progress(Progress("encoding", done, total, passages=len(texts), tokens=done))
 
-    x = encoder.encode(texts, role="document", truncate=True, progress=told)
+    x = encoder.encode(texts, role="document", truncate=True, progress=report_progress)
     prompt = encoder.prompt("document")
     if cut := sum(
         len(encoder.tokenizer.encode(prompt + text).ids) > encoder.max_tokens for text in texts
@@ -179,9 +179,9 @@ def class_report(
     """Figures by class of (n, c) probabilities, as scikit-learn has them."""
     from sklearn.metrics import classification_report, confusion_matrix
 
-    said, numbers = probabilities.argmax(axis=1), range(len(classes))
+    predicted, numbers = probabilities.argmax(axis=1), range(len(classes))
     report = classification_report(
-        truth, said, labels=numbers, target_names=classes, output_dict=True, zero_division=0
+        truth, predicted, labels=numbers, target_names=classes, output_dict=True, zero_division=0
     )
     by_class = [
         ClassFigures(name, *(report[name][key] for key in ("precision", "recall", "f1-score", "support")))
@@ -191,7 +191,7 @@ def class_report(
     return ClassReport(
         classes=tuple(classes),
         by_class=tuple(by_class),
-        confusion=confusion_matrix(truth, said, labels=numbers),
+        confusion=confusion_matrix(truth, predicted, labels=numbers),
         majority=classes[int(many.argmax())],
         majority_accuracy=float(many.max() / many.sum()),
     )

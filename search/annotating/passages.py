@@ -1,4 +1,4 @@
-"""What task heads say of the passages of an index, kept as annotations that filters find: entities, labels.
+"""Entities and labels of the passages of an index, predicted by task heads and stored as annotations for filters.
 
 A checkpoint reads the passages' own text, without their headings; a linear head the embeddings that the index holds,
 with NumPy alone. Only what was not read before is read, so a run after an update is short, and one that was killed goes
@@ -65,23 +65,23 @@ def tag_index(
         model=head.name,
         fields=counted(index, task, fields),
         tagged=done,
-        annotated=next(one.annotated for one in annotators_of(index) if one.name == task),
+        annotated=next(entry.annotated for entry in annotators_of(index) if entry.name == task),
         passages=run.total,
     )
 
 
 def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, ...]:
-    """What the annotations of a name hold, field by field, the field with the most mentions first."""
+    """Mention counts of the annotations of a name, by field, most mentions first."""
     values: dict[str, Counter[str]] = {field: Counter() for field in fields}
     with Store(index).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
             for span in annotation.spans:
                 values[span.field][_value(span.text)] += 1
-    found = [
+    counts = [
         FieldCount(field, each.total(), tuple(each.most_common(_FREQUENT)))
         for field, each in values.items()
     ]
-    return tuple(sorted(found, key=lambda one: -one.mentions))
+    return tuple(sorted(counts, key=lambda count: -count.mentions))
 
 
 def _put(
@@ -102,37 +102,37 @@ def _put(
 
 def _tagged(tagger: Tagger, run: Annotating, task: TagTask) -> Iterator[list[Annotation]]:
     for batch in run.batches(_AT_ONCE):
-        found = []
-        for passage, words in zip(batch, tagger.read([one.text for one in batch]), strict=True):
+        annotations = []
+        for passage, words in zip(batch, tagger.read([item.text for item in batch]), strict=True):
             spans = tuple(
-                Mention(one.field, one.text, one.start, one.end, round(one.score, 6))
-                for one in mentions(passage.text, words, task, passage.start)
+                Mention(span.field, span.text, span.start, span.end, round(span.score, 6))
+                for span in mentions(passage.text, words, task, passage.start)
             )
-            found.append(Annotation(passage.passage_id, _texts(spans), spans))
-        yield found
+            annotations.append(Annotation(passage.passage_id, _texts(spans), spans))
+        yield annotations
 
 
 def _texts(spans: Sequence[Mention]) -> dict[str, Any]:
-    """field -> the different texts, in the order in which they first stand in the passage."""
-    found: dict[str, dict[str, str]] = {}
+    """field -> distinct texts, in order of first occurrence."""
+    texts: dict[str, dict[str, str]] = {}
     for span in spans:
         value = _value(span.text)
-        found.setdefault(span.field, {}).setdefault(value.casefold(), value)
-    return {field: list(values.values()) for field, values in found.items()}
+        texts.setdefault(span.field, {}).setdefault(value.casefold(), value)
+    return {field: list(values.values()) for field, values in texts.items()}
 
 
 def _value(text: str) -> str:
-    """An entity as it is filtered by: on one line, whatever the passage's lines."""
+    """Entity text as filters compare it: on one line."""
     return " ".join(text.split())
 
 
 @dataclass(frozen=True)
 class _Labeller:
-    """What labels passages.
+    """A classifier of passages, from a checkpoint or a linear head.
 
     Attributes:
-        field: what its labels are called, unless another name is asked for.
-        labels: of all passages that have none.
+        field: default name of the label field.
+        labels: yields labels for all passages that have none.
     """
 
     field: str
@@ -182,8 +182,8 @@ def label_index(
     with annotating(place, name, made_with, fields, replace=replace) as run:
         batches = (
             [
-                Annotation(id_, {name: one.label, f"{name}_score": round(one.score, 6)})
-                for id_, one in batch
+                Annotation(id_, {name: text.label, f"{name}_score": round(text.score, 6)})
+                for id_, text in batch
             ]
             for batch in labeller.labels(run)
         )
@@ -213,8 +213,8 @@ def _by_head(head: LinearHead | str | Path, fingerprint: Fingerprint) -> _Labell
 
     def labels(run: Annotating) -> Iterator[list[tuple[int, LabelledText]]]:
         for ids, vectors in run.embedding_blocks():
-            found = [labelled("", row, loaded.classes) for row in loaded.probabilities(vectors)]
-            yield list(zip(ids.tolist(), found, strict=True))
+            texts = [labelled("", row, loaded.classes) for row in loaded.probabilities(vectors)]
+            yield list(zip(ids.tolist(), texts, strict=True))
 
     return _Labeller(loaded.name, loaded.name, loaded.classes, made_with, labels)
 
@@ -230,8 +230,8 @@ def _by_checkpoint(model: str, offline: bool) -> _Labeller:
 
     def labels(run: Annotating) -> Iterator[list[tuple[int, LabelledText]]]:
         for passages in run.batches(_AT_ONCE):
-            found = classifier([passage.text for passage in passages])
-            yield [(passage.passage_id, one) for passage, one in zip(passages, found, strict=True)]
+            texts = classifier([passage.text for passage in passages])
+            yield [(passage.passage_id, text) for passage, text in zip(passages, texts, strict=True)]
 
     return _Labeller("label", classifier.name, classifier.classes, made_with, labels)
 

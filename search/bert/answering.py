@@ -35,7 +35,7 @@ READERS = "deepset/roberta-base-squad2, or bert-large-uncased-whole-word-masking
 _OVERLAP = 64
 _LONGEST = 30  # most tokens of an answer
 
-# (hit, start, end in the document) -> first line, last line, page; and a note about them.
+# (hit, start, end in the document) -> first line, last line, page.
 LinesOf = Callable[[Any, int, int], tuple[int, int, int | None]]
 
 
@@ -53,7 +53,7 @@ def answer(
     Args:
         text: of any length; a text that is longer than the model reads is read in windows.
         model: a checkpoint with a head for answer spans, such as deepset/roberta-base-squad2.
-        answers: most answers that come back, at least 1; none shares a character with another.
+        answers: maximum number of answers, at least 1; none shares a character with another.
         offline: never call out to the hub.
         progress: called after every passage.
 
@@ -83,45 +83,45 @@ def answer_from(
     """The spans of passages that answer a question, all ranked together; see `search.Index.ask`.
 
     Args:
-        answers: most that come back.
-        place: tells the lines and the page of a span of a hit's document, or of a text, whose hit is None.
+        answers: maximum number of answers.
+        place: returns the lines and the page of a span of a hit's document, or of a text if the hit is None.
 
     Raises:
         InputError: the question is empty or too long, or no answers are wanted.
-        ModelError: the model's output is of no use.
+        ModelError: the model's logits are not finite.
     """
     check_text(question, "the question")
     if answers < 1:
         raise InputError(f"answers is {answers}; it must be at least 1.")
     windows = [
-        reader.windows(one if isinstance(one, str) else one.text, first=question, overlap=_OVERLAP)
-        for one in passages
+        reader.windows(item if isinstance(item, str) else item.text, first=question, overlap=_OVERLAP)
+        for item in passages
     ]
-    inputs = [one for some in windows for one in some]
+    inputs = [window for some in windows for window in some]
     if any(len(some) > 1 and some[0].sequence_ids.count(1) < 2 * _LONGEST for some in windows):
         raise InputError(
             f"the question leaves too little room: '{reader.name}' reads {reader.max_tokens:,} tokens. Shorten it."
         )
     logits = reader.run(inputs)
-    found: list[Answer] = []
+    candidates: list[Answer] = []
     for number, (passage, some) in enumerate(zip(passages, windows, strict=True), 1):
         for window in some:
-            found += _of_window(passage, window, next(logits), reader.name)
+            candidates += _of_window(passage, window, next(logits), reader.name)
         if progress:
             progress(Progress("reading", number, len(passages), passages=number))
 
-    def placed(one: Answer, rank: int = 0) -> Answer:
-        first, last, page = place(one.hit, one.start, one.end)
-        return replace(one, line_start=first, line_end=last, page=page, rank=rank)
+    def located(span: Answer, rank: int = 0) -> Answer:
+        first, last, page = place(span.hit, span.start, span.end)
+        return replace(span, line_start=first, line_end=last, page=page, rank=rank)
 
-    distinct = _distinct([one for one in found if one.margin >= 0])
-    best = [placed(one, rank) for rank, one in enumerate(distinct[:answers], 1)]
-    nearest = None if best else max(found, key=lambda one: one.margin, default=None)
+    distinct = _distinct([span for span in candidates if span.margin >= 0])
+    best = [located(span, rank) for rank, span in enumerate(distinct[:answers], 1)]
+    nearest = None if best else max(candidates, key=lambda span: span.margin, default=None)
     return Answers(
         question=question,
         model=reader.name,
         answers=tuple(best),
-        nearest=placed(nearest) if nearest else None,
+        nearest=located(nearest) if nearest else None,
         more=len(distinct) - len(best),
         passages=len(passages),
         windows=len(inputs),
@@ -144,7 +144,7 @@ def _of_window(
     logits: dict[str, NDArray[np.float32]],
     model: str,
 ) -> Iterator[Answer]:
-    """The best span of a window, and all others that reach no answer and share no token with a better one."""
+    """Yield the best span of a window, and each other that reaches the null score and overlaps no better span."""
     start, end = logits["start_logits"].astype(np.float64), logits["end_logits"].astype(np.float64)
     if not np.isfinite([start, end]).all():
         raise ModelError(f"'{model}' gives logits that are no numbers. Is its file damaged?")
@@ -156,7 +156,7 @@ def _of_window(
         for i, source in enumerate(window.sequence_ids)
     ]
     null = float(start[0] + end[0])
-    # A little less: rounding must not hide one that reaches it.
+    # Slightly less: rounding must not hide a span that reaches it.
     least = null - 1e-6
     for first, last in _best_spans(start, end, np.array(allowed), least):
         a, b = without_space(text, offsets[first][0], offsets[last][1])
@@ -185,9 +185,9 @@ def _best_spans(
     allowed: NDArray[np.bool_],
     least: float,
 ) -> Iterator[tuple[int, int]]:
-    """First and last token of the best span, and of each other that scores `least` and shares no token with a better.
+    """Yield first and last token of the best span, and of each that scores `least` and overlaps no better span.
 
-    Exact: all spans are looked at. Of equal scores the shorter goes first, then the earlier.
+    Exact: every span is scored. Equal scores: the shorter first, then the earlier.
 
     Args:
         start, end: (t,) logits.
@@ -209,21 +209,21 @@ def _best_spans(
             return
 
 
-def _distinct(found: Sequence[Answer]) -> list[Answer]:
-    """Candidates by their scores, equal ones by margin, without those that repeat a better one.
+def _distinct(spans: Sequence[Answer]) -> list[Answer]:
+    """Return the answers by descending score, ties by margin, without repetitions of a better answer.
 
-    One repeats another if it shares characters with it (read in another window, or in a passage that overlaps), or is
-    the same text elsewhere, whatever its case and white space.
+    An answer repeats another if they share characters (read in another window or an overlapping passage), or if it is
+    the same text elsewhere, ignoring case and white space.
     """
     kept: dict[str, Answer] = {}  # by text
-    for one in sorted(found, key=lambda one: (-one.score, -one.margin, one.document, one.start, one.end)):
-        same = " ".join(one.text.casefold().split())
-        if same not in kept and not any(_share(one, other) for other in kept.values()):
-            kept[same] = one
+    for new in sorted(spans, key=lambda new: (-new.score, -new.margin, new.document, new.start, new.end)):
+        same = " ".join(new.text.casefold().split())
+        if same not in kept and not any(_share(new, other) for other in kept.values()):
+            kept[same] = new
     return list(kept.values())
 
 
-def _share(one: Answer, other: Answer) -> bool:
-    """Whether two answers have characters of a document in common."""
-    same = (one.path, one.document) == (other.path, other.document)
-    return same and one.start < other.end and one.end > other.start
+def _share(a: Answer, b: Answer) -> bool:
+    """True if two answers overlap in the same document."""
+    same = (a.path, a.document) == (b.path, b.document)
+    return same and a.start < b.end and a.end > b.start

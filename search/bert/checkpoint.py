@@ -1,7 +1,7 @@
-"""A model as transformers and PyTorch compute it: with everything inside within reach, or with a task head.
+"""Models run by transformers and PyTorch: with all internals accessible, or with a task head.
 
-A `Checkpoint` is taken apart. It computes on the CPU and in float32, whatever the machine has: one text is read at a
-time, and what is shown must be exact. Attention is computed the plain way ("eager"), as quicker ways never form the
+A `Checkpoint` exposes its internals. It always runs on the CPU in float32: it reads one text at a time, and the
+numbers must be exact. Attention is computed the plain way ("eager"), as faster implementations never form the
 weights.
 
 A `Head` is loaded by transformers' own class for its task:
@@ -50,7 +50,7 @@ class Checkpoint:
     Attributes:
         model: the transformers model, in eval mode.
         kind: one of FAMILIES.
-        no_pooler: why there is no pooler to look at; "" if there is one.
+        no_pooler: reason why the model has no pooler; "" if it has one.
     """
 
     files: ModelFiles
@@ -76,16 +76,16 @@ class Checkpoint:
         """
         return tokenized(self.tokenizer, text, text2, self.name, self.max_tokens)
 
-    def run(self, made: Tokenization) -> Any:
+    def run(self, tokenization: Tokenization) -> Any:
         """Output of the model for one input, with hidden states and attention weights."""
         import torch
 
         inputs = {
-            "input_ids": [token.id for token in made.tokens],
-            "attention_mask": [token.attended for token in made.tokens],
+            "input_ids": [token.id for token in tokenization.tokens],
+            "attention_mask": [token.attended for token in tokenization.tokens],
         }
         if self.segment_rows:
-            inputs["token_type_ids"] = self.segments(made)
+            inputs["token_type_ids"] = self.segments(tokenization)
         with torch.inference_mode():
             return self.model(
                 **{name: torch.tensor([row]) for name, row in inputs.items()},
@@ -95,23 +95,23 @@ class Checkpoint:
 
     @property
     def segment_rows(self) -> int:
-        """How many rows the table of segments has; 0 where there is none."""
+        """Number of rows of the segment table; 0 without one."""
         return _segment_rows(self.model)
 
-    def segments(self, made: Tokenization) -> list[int]:
+    def segments(self, tokenization: Tokenization) -> list[int]:
         """Rows of the segment table; RoBERTa's has only one."""
-        return [min(token.segment, self.segment_rows - 1) for token in made.tokens]
+        return [min(token.segment, self.segment_rows - 1) for token in tokenization.tokens]
 
-    def positions(self, made: Tokenization) -> list[int]:
+    def positions(self, tokenization: Tokenization) -> list[int]:
         """Rows of the position table: from 0, or from the padding's id on in RoBERTa and its descendants."""
         if self.kind not in _PADDED_POSITIONS:
-            return list(range(len(made.tokens)))
+            return list(range(len(tokenization.tokens)))
         padding = int(self.model.embeddings.position_embeddings.padding_idx)
-        found, count = [], padding
-        for token in made.tokens:
+        rows, count = [], padding
+        for token in tokenization.tokens:
             count += token.id != padding
-            found.append(count if token.id != padding else padding)
-        return found
+            rows.append(count if token.id != padding else padding)
+        return rows
 
 
 @kept_loaded
@@ -142,7 +142,7 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
 
 
 def _segment_rows(model: Any) -> int:
-    """How many segments a transformers model tells apart, 0 where it takes none."""
+    """Number of segments that a transformers model distinguishes, 0 if it takes none."""
     if "token_type_ids" not in inspect.signature(model.forward).parameters:
         return 0
     return int(getattr(model.config, "type_vocab_size", 2) or 1)
@@ -194,7 +194,7 @@ class Head:
 
     @property
     def made_with(self) -> dict[str, Any]:
-        """What is recorded of it where it annotates: weights, tokenizer, computation, classes; its name for people."""
+        """Provenance recorded with annotations: display name, hashes of weights, tokenizer and config, classes."""
         return {
             CALLED: self.name,
             "weights": self.files.weights_sha256,
@@ -217,9 +217,8 @@ class Head:
         Offsets are those in `text`; together the windows hold every token of it.
 
         Args:
-            first: what stands before the text in every window, as a question before a passage; its tokens have the
-                sequence id 0, those of the text 1.
-            overlap: how many tokens of the text two windows share; less where the model reads few tokens.
+            first: text put before each window, such as a question; its tokens have the sequence id 0, the text's 1.
+            overlap: number of the text's tokens that two windows share; fewer if the model reads few tokens.
 
         Raises:
             InputError: `first` leaves no room for the text.
@@ -249,23 +248,23 @@ class Head:
         by_token = self.task in ("fill", "tag", "answer")
         for start in range(0, len(inputs), _AT_ONCE):
             some = inputs[start : start + _AT_ONCE]
-            given = {
+            arguments = {
                 name: torch.from_numpy(rows).to(self.device) for name, rows in self.batch(some).items()
             }
             with torch.inference_mode():
-                output = self.model(**given)
+                output = self.model(**arguments)
             logits = {name: getattr(output, name).float().cpu().numpy() for name in names}
-            for i, one in enumerate(some):
-                yield {name: of[i, : len(one.ids)] if by_token else of[i] for name, of in logits.items()}
+            for i, item in enumerate(some):
+                yield {name: of[i, : len(item.ids)] if by_token else of[i] for name, of in logits.items()}
 
     def batch(self, inputs: Sequence[tokenizers.Encoding]) -> dict[str, NDArray[np.int64]]:
         """Arguments of the model for some inputs, by name: (n, longest) each, padded."""
         pad = int(self.files.config.get("pad_token_id") or 0)
-        ids, types, mask = padded([Encoded(one.ids, one.type_ids) for one in inputs], pad)
-        given = {"input_ids": ids, "attention_mask": mask}
+        ids, types, mask = padded([Encoded(item.ids, item.type_ids) for item in inputs], pad)
+        arguments = {"input_ids": ids, "attention_mask": mask}
         if segments := _segment_rows(self.model):
-            given["token_type_ids"] = np.minimum(types, segments - 1)
-        return given
+            arguments["token_type_ids"] = np.minimum(types, segments - 1)
+        return arguments
 
 
 @kept_loaded
@@ -289,7 +288,7 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
 
 
 def from_anywhere(model: str) -> str:
-    """A model as it is written in a command that may be run in another folder."""
+    """Model name or absolute folder, quoted for a command that may run in another folder."""
     folder = Path(model).expanduser()
     return quoted(folder.resolve()) if (folder / "config.json").is_file() else quoted(model)
 

@@ -64,13 +64,13 @@ def inspect(
         ModelError: the model cannot be found, loaded or taken apart.
 
     Example:
-        >>> found = inspect("Sinan loves a beautiful day")      # doctest: +SKIP
-        >>> found.tokens[1].id, found.states.shape              # doctest: +SKIP
+        >>> result = inspect("Sinan loves a beautiful day")     # doctest: +SKIP
+        >>> result.tokens[1].id, result.states.shape            # doctest: +SKIP
         (8254, (7, 8, 384))
     """
     checkpoint = load_checkpoint(model, offline)
-    made = checkpoint.tokens(text, text2)
-    output = checkpoint.run(made)
+    tokenization = checkpoint.tokens(text, text2)
+    output = checkpoint.run(tokenization)
     states = np.stack([state[0].numpy() for state in output.hidden_states])
     weights = np.stack([layer[0].numpy() for layer in output.attentions])
     pooler = difference = None
@@ -80,13 +80,13 @@ def inspect(
             abs(np.tanh(_linear(checkpoint.model.pooler.dense, states[-1, 0])) - pooler).max()
         )
     return Inspection(
-        made.texts,
-        made.tokens,
-        made.words,
+        tokenization.texts,
+        tokenization.tokens,
+        tokenization.words,
         _shape(checkpoint),
-        _embedding(checkpoint, made, states[0]),
+        _embedding(checkpoint, tokenization, states[0]),
         states,
-        Attention(made.texts, made.tokens, weights, checkpoint.name),
+        Attention(tokenization.texts, tokenization.tokens, weights, checkpoint.name),
         pooler,
         difference,
         checkpoint.no_pooler,
@@ -140,22 +140,22 @@ def work_through(
             tokens; or as of `inspect`.
         ModelError: as of `inspect`.
     """
-    looked = inspect(text, text2, model=model, offline=offline)
-    own = looked.attention.matrix(layer, head)
-    if looked.model.kind == "mpnet":
-        raise InputError(f"'{looked.model.name}' is an MPNet, whose heads add positions. Name a BERT.")
-    place = _place(looked, token)
-    width = looked.model.dimension // looked.model.heads
+    view = inspect(text, text2, model=model, offline=offline)
+    own = view.attention.matrix(layer, head)
+    if view.model.kind == "mpnet":
+        raise InputError(f"'{view.model.name}' is an MPNet, whose heads add positions. Name a BERT.")
+    place = _place(view, token)
+    width = view.model.dimension // view.model.heads
     columns = slice((head - 1) * width, head * width)
     maps = _projections(load_checkpoint(model, offline).model, layer)
-    queries, keys, values = (_linear(linear, looked.states[layer - 1])[:, columns] for linear in maps)
+    queries, keys, values = (_linear(linear, view.states[layer - 1])[:, columns] for linear in maps)
     products = keys @ queries[place]
     scaled = products / np.sqrt(width)
     weights = softmax(scaled)
     return HeadAtWork(
-        texts=looked.texts,
-        tokens=looked.tokens,
-        model=looked.model.name,
+        texts=view.texts,
+        tokens=view.tokens,
+        model=view.model.name,
         layer=layer,
         head=head,
         token=place,
@@ -194,8 +194,8 @@ def in_contexts(
         ModelError: as of `inspect`.
 
     Example:
-        >>> found = in_contexts(["python", "snake"], ["my pet python", "a snake bit me"])    # doctest: +SKIP
-        >>> found.between[:, 0, 1]    # a cosine for each layer                             # doctest: +SKIP
+        >>> result = in_contexts(["python", "snake"], ["my pet python", "a snake bit me"])   # doctest: +SKIP
+        >>> result.between[:, 0, 1]   # a cosine for each layer                             # doctest: +SKIP
     """
     if isinstance(texts, str) or isinstance(against, str):
         raise InputError("texts and against are lists of strings.")
@@ -205,28 +205,28 @@ def in_contexts(
     spans = [_span(word, text) for word, text in zip(words, texts, strict=True)]
     if len(texts) + len(against) < 2 or not texts:
         raise InputError("there is nothing to compare: give two texts, or a word to compare with.")
-    looked, others = (
+    views, others = (
         [inspect(text, model=model, offline=offline) for text in side] for side in (texts, against)
     )
-    places = [_tokens_in(one, *span) for one, span in zip(looked, spans, strict=True)]
-    vectors = [_mean(one, at) for one, at in zip(looked, places, strict=True)]
-    here = _unit(np.stack(vectors, axis=1))
-    there = np.zeros((len(here), 0, here.shape[2]))
+    places = [_tokens_in(view, *span) for view, span in zip(views, spans, strict=True)]
+    vectors = [_mean(view, idx) for view, idx in zip(views, places, strict=True)]
+    units = _unit(np.stack(vectors, axis=1))
+    other_units = np.zeros((len(units), 0, units.shape[2]))
     if others:
-        there = _unit(
-            np.stack([_mean(one, _tokens_in(one, 0, len(one.texts[0]))) for one in others], axis=1)
+        other_units = _unit(
+            np.stack([_mean(view, _tokens_in(view, 0, len(view.texts[0]))) for view in others], axis=1)
         )
     return ContextualCosines(
         words=tuple(words),
         texts=tuple(texts),
         found=tuple(spans),
         pieces=tuple(
-            tuple(one.tokens[i].text for i in at) for one, at in zip(looked, places, strict=True)
+            tuple(view.tokens[i].text for i in idx) for view, idx in zip(views, places, strict=True)
         ),
         against=tuple(against),
-        between=here @ here.transpose(0, 2, 1),
-        others=here @ there.transpose(0, 2, 1),
-        model=looked[0].model.name,
+        between=units @ units.transpose(0, 2, 1),
+        others=units @ other_units.transpose(0, 2, 1),
+        model=views[0].model.name,
     )
 
 
@@ -236,24 +236,24 @@ def equal_rows(text: str, text2: str, *, model: str = DEFAULT_MODEL, offline: bo
     In the tables a row depends on the entry, the position or the segment alone, so [CLS] has equal rows in any two
     texts. From layer 1 on it has not, as it has read the others. Errors as of `inspect`.
     """
-    one, two = (inspect(each, model=model, offline=offline) for each in (text, text2))
-    common = min(len(one.tokens), len(two.tokens))
-    sides = [_vectors(each) for each in (one, two)]
+    first, second = (inspect(side, model=model, offline=offline) for side in (text, text2))
+    common = min(len(first.tokens), len(second.tokens))
+    sides = [_vectors(side) for side in (first, second)]
     return EqualRows(
         texts=(text, text2),
-        tokens=(one.tokens, two.tokens),
+        tokens=(first.tokens, second.tokens),
         cosines={
             part: (_unit(rows[:common]) * _unit(sides[1][part][:common])).sum(axis=1)
             for part, rows in sides[0].items()
         },
-        model=one.model.name,
+        model=first.model.name,
     )
 
 
-def _vectors(looked: Inspection) -> dict[str, NDArray[np.float64]]:
+def _vectors(view: Inspection) -> dict[str, NDArray[np.float64]]:
     """(n, width) vectors of a text's tokens by the name of their part: rows of the tables, then the layers."""
-    tables = {name: rows for name, rows in looked.embedding.parts.items() if name in _TABLES}
-    return tables | {f"layer {i}": states.astype(np.float64) for i, states in enumerate(looked.states)}
+    tables = {name: rows for name, rows in view.embedding.parts.items() if name in _TABLES}
+    return tables | {f"layer {i}": states.astype(np.float64) for i, states in enumerate(view.states)}
 
 
 _TABLES = {
@@ -282,7 +282,7 @@ def _shape(checkpoint: Checkpoint) -> ModelShape:
     )
 
 
-def _embedding(checkpoint: Checkpoint, made: Tokenization, output: NDArray[np.float32]) -> EmbeddingLayer:
+def _embedding(checkpoint: Checkpoint, text: Tokenization, output: NDArray[np.float32]) -> EmbeddingLayer:
     """The parts, computed in float64 from the rows of the model's tables.
 
     Args:
@@ -291,10 +291,10 @@ def _embedding(checkpoint: Checkpoint, made: Tokenization, output: NDArray[np.fl
     import torch
 
     model = checkpoint.model
-    positions = checkpoint.positions(made)
-    rows = {"word": [token.id for token in made.tokens], "position": positions}
+    positions = checkpoint.positions(text)
+    rows = {"word": [token.id for token in text.tokens], "position": positions}
     if checkpoint.segment_rows:
-        rows["segment"] = checkpoint.segments(made)
+        rows["segment"] = checkpoint.segments(text)
     parts = {
         name: _array(getattr(model.embeddings, _TABLES[name]).weight[numbers])
         for name, numbers in rows.items()
@@ -312,32 +312,32 @@ def _linear(module: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _array(tensor: Any) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = tensor.detach().double().numpy()
-    return found
+    array: NDArray[np.float64] = tensor.detach().double().numpy()
+    return array
 
 
 def _projections(model: Any, layer: int) -> list[Any]:
     """The linear maps to query, key and value of a layer."""
     named = list(model.named_modules())
-    found = [[module for name, module in named if name.endswith(ends)] for ends in _PROJECTIONS.values()]
-    return [maps[layer - 1] for maps in found]
+    kinds = [[module for name, module in named if name.endswith(ends)] for ends in _PROJECTIONS.values()]
+    return [maps[layer - 1] for maps in kinds]
 
 
-def _place(looked: Inspection, token: int | str) -> int:
+def _place(view: Inspection, token: int | str) -> int:
     """Position of a token that is named by its position, its entry or the word that it begins.
 
     Raises:
         InputError: there is none.
     """
     if isinstance(token, int):
-        found = [token] if 0 <= token < len(looked.tokens) else []
+        positions = [token] if 0 <= token < len(view.tokens) else []
     else:
-        found = [i for i, one in enumerate(looked.tokens) if one.text == token]
-        found += [word.tokens[0] for word in looked.words if word.text.lower() == token.lower()]
-    if not found:
-        named = " ".join(f"{i} {one.text}" for i, one in enumerate(looked.tokens))
+        positions = [i for i, entry in enumerate(view.tokens) if entry.text == token]
+        positions += [word.tokens[0] for word in view.words if word.text.lower() == token.lower()]
+    if not positions:
+        named = " ".join(f"{i} {entry.text}" for i, entry in enumerate(view.tokens))
         raise InputError(f"there is no token '{token}'. Name one of these, or its number: {named}")
-    return found[0]
+    return positions[0]
 
 
 def _span(word: str, text: str) -> tuple[int, int]:
@@ -348,33 +348,33 @@ def _span(word: str, text: str) -> tuple[int, int]:
     """
     # A sign such as "." or the end of "c++" may have a letter beside it.
     before, after = (r"\b" if re.match(r"\w", end) else "" for end in (word[:1], word[-1:]))
-    found = re.search(before + re.escape(word) + after, text, re.IGNORECASE) if word.strip() else None
-    if found is None:
+    match = re.search(before + re.escape(word) + after, text, re.IGNORECASE) if word.strip() else None
+    if match is None:
         raise InputError(f"the word '{word}' does not stand in '{text}'. Give texts that have it.")
-    return found.span()
+    return match.span()
 
 
-def _tokens_in(looked: Inspection, start: int, end: int) -> list[int]:
+def _tokens_in(view: Inspection, start: int, end: int) -> list[int]:
     """Positions of the tokens within a span of the text.
 
     Raises:
         InputError: the tokenizer makes none of it.
     """
-    found = [
+    positions = [
         i
-        for i, token in enumerate(looked.tokens)
+        for i, token in enumerate(view.tokens)
         if not token.special and token.start < end and token.end > start
     ]
-    if not found:
-        text = looked.texts[0][start:end]
-        raise InputError(f"'{looked.model.name}' has no tokens for '{text}'. Take another word.")
-    return found
+    if not positions:
+        text = view.texts[0][start:end]
+        raise InputError(f"'{view.model.name}' has no tokens for '{text}'. Take another word.")
+    return positions
 
 
-def _mean(looked: Inspection, at: list[int]) -> NDArray[np.float64]:
+def _mean(view: Inspection, positions: list[int]) -> NDArray[np.float64]:
     """(layers + 1, d) the mean vector of some tokens in every layer."""
-    found: NDArray[np.float64] = looked.states[:, at].mean(axis=1, dtype=np.float64)
-    return found
+    mean: NDArray[np.float64] = view.states[:, positions].mean(axis=1, dtype=np.float64)
+    return mean
 
 
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,8 +14,8 @@ With mean pooling x is the sum of the token vectors over n |mean|, so a logit is
 
     logit_c = sum_i  W_c . h_i / (n |h_mean|)  +  b_c
 
-The length |h_mean| is taken as it is; it depends on all tokens, as every h_i does on its neighbours. What is left out
-and encoded again may thus change by more or less than its addend.
+The length |h_mean| is treated as a constant, though it depends on all tokens, as each h_i depends on its neighbours. So
+if a token is removed and the text encoded again, the logit may change by more or less than that token's addend.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class LinearHead:
 
     @cached_property
     def sha256(self) -> str:
-        """What tells this head from another: of its numbers, classes and fingerprint."""
+        """SHA-256 of the numbers, classes and fingerprint."""
         made_of = json.dumps([self.classes, asdict(self.fingerprint)], sort_keys=True)
         numbers = self.coefficients.astype("<f8").tobytes() + self.intercepts.astype("<f8").tobytes()
         return hashlib.sha256(made_of.encode("utf-8", "surrogatepass") + numbers).hexdigest()
@@ -93,9 +93,9 @@ class LinearHead:
         Raises:
             FingerprintMismatch: they were made in another way than those that it was trained on.
         """
-        found = self.fingerprint.differences(replace(fingerprint, passages=""))
-        if found:
-            raise _unfit(self.name, what, found)
+        differences = self.fingerprint.differences(replace(fingerprint, passages=""))
+        if differences:
+            raise _unfit(self.name, what, differences)
 
     def save(self, folder: str | Path) -> Path:
         """Write the head into a folder, which is made if it does not exist.
@@ -177,10 +177,10 @@ def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto")
         raise _unfit(head.name, "the model that is found now", error.differences) from None
 
 
-def _unfit(head: str, what: str, differences: list[tuple[str, str, str]]) -> FingerprintMismatch:
+def _unfit(head: str, other: str, differences: list[tuple[str, str, str]]) -> FingerprintMismatch:
     problem = f"the head '{head}' cannot read embeddings of another kind"
     remedy = "Train one for these with: seewhy lab label train EXAMPLES.csv"
-    return FingerprintMismatch(differences, "the head has", what, problem, remedy)
+    return FingerprintMismatch(differences, "the head has", other, problem, remedy)
 
 
 def explain_label(
@@ -191,10 +191,10 @@ def explain_label(
     offline: bool = False,
     engine: str = "auto",
 ) -> LabelExplanation:
-    """What each token of a text adds to the logits of a head; with the poolings mean and mean_sqrt_len.
+    """Contribution of each token of a text to the logits of a head, for the poolings mean and mean_sqrt_len.
 
     Args:
-        encoder: that the head was trained for, if it is loaded; None finds it.
+        encoder: the encoder that the head was trained for, if it is loaded; None loads it.
 
     Raises:
         InputError: an empty text or one that is too long; or a pooling that is no sum over tokens.
@@ -205,16 +205,16 @@ def explain_label(
     if encoder is None:
         encoder = encoder_of(head, offline=offline, engine=engine)
     head.require_fits(encoder.fingerprint, "the encoder")
-    (found,) = encoder.tokens([text], role="document")
-    logits = head.logits(found.embedding.astype(np.float32)[None])[0]
+    (vectors,) = encoder.tokens([text], role="document")
+    logits = head.logits(vectors.embedding.astype(np.float32)[None])[0]
     return LabelExplanation(
         text=text,
-        tokens=found.tokens,
-        words=merged(found.tokens, {"text": text}),
+        tokens=vectors.tokens,
+        words=merged(vectors.tokens, {"text": text}),
         classes=head.classes,
         logits=logits,
         probabilities=softmax(logits),
-        contributions=_parts(found, encoder.pooling) @ head.coefficients.T,
+        contributions=_parts(vectors, encoder.pooling) @ head.coefficients.T,
         intercepts=head.intercepts,
         label=head.classes[int(logits.argmax())],
         head=head.name,
@@ -223,13 +223,13 @@ def explain_label(
     )
 
 
-def _parts(found: TokenVectors, pooling: str) -> NDArray[np.float64]:
+def _parts(tokens: TokenVectors, pooling: str) -> NDArray[np.float64]:
     """(n, d) vectors, one a token, that sum to the embedding."""
-    if found.addends is None or pooling == "max":
+    if tokens.addends is None or pooling == "max":
         raise InputError(
             f"with pooling '{pooling}' a logit is no sum over tokens. Train with pooling mean."
         )
-    vectors = found.addends.astype(np.float64)
+    vectors = tokens.addends.astype(np.float64)
     return np.asarray(vectors / np.linalg.norm(vectors.sum(axis=0)))
 
 
@@ -267,25 +267,25 @@ def label(
         return _by_linear_head(texts, head, offline, engine)
     assert model is not None
     classifier = Classifier(load_head("label", model, offline))
-    found: list[LabelledText] = []
+    labels: list[LabelledText] = []
     for start in range(0, len(texts), _AT_ONCE):
-        found += classifier(texts[start : start + _AT_ONCE])
+        labels += classifier(texts[start : start + _AT_ONCE])
         if progress:
-            progress(Progress("labelling", len(found), len(texts), passages=len(found)))
-    return Labelling(classifier.name, classifier.name, "", classifier.classes, tuple(found))
+            progress(Progress("labelling", len(labels), len(texts), passages=len(labels)))
+    return Labelling(classifier.name, classifier.name, "", classifier.classes, tuple(labels))
 
 
 def _by_linear_head(
     texts: list[str], head: LinearHead | str | Path, offline: bool, engine: str
 ) -> Labelling:
     head = head if isinstance(head, LinearHead) else load_linear_head(head)
-    made = head.fingerprint
+    fingerprint = head.fingerprint
     encoder = encoder_of(head, offline=offline, engine=engine)
     probabilities = head.probabilities(encoder.encode(texts, role="document"))
-    found = tuple(
+    labels = tuple(
         labelled(text, row, head.classes) for text, row in zip(texts, probabilities, strict=True)
     )
-    return Labelling(head.name, made.model, made.pooling, head.classes, found)
+    return Labelling(head.name, fingerprint.model, fingerprint.pooling, head.classes, labels)
 
 
 def labelled(
@@ -314,11 +314,11 @@ class Classifier:
     def __call__(self, texts: Sequence[str]) -> list[LabelledText]:
         """The texts' labels, in order; those that do not fit are read in windows."""
         windows = [self._head.windows(text) for text in texts]
-        outputs = self._head.run([one for some in windows for one in some])
-        found = []
+        outputs = self._head.run([window for some in windows for window in some])
+        labels = []
         for text, some in zip(texts, windows, strict=True):
             logits = np.stack([next(outputs)["logits"] for _ in some]).astype(np.float64)
-            tokens = [len(one.ids) - sum(one.special_tokens_mask) for one in some]
+            tokens = [len(window.ids) - sum(window.special_tokens_mask) for window in some]
             mean = np.average(logits, axis=0, weights=np.maximum(tokens, 1))
-            found.append(labelled(text, softmax(mean), self.classes, len(some)))
-        return found
+            labels.append(labelled(text, softmax(mean), self.classes, len(some)))
+        return labels

@@ -62,7 +62,7 @@ def fill(
     check_length(encoding, head.name, head.max_tokens)
     number = tokenizer.token_to_id(mask)
     (output,) = head.run([encoding])
-    logits = output["logits"][[i for i, one in enumerate(encoding.ids) if one == number]].astype(
+    logits = output["logits"][[i for i, id_ in enumerate(encoding.ids) if id_ == number]].astype(
         np.float64
     )
     masks = []
@@ -137,10 +137,10 @@ def _entry(head: Head, before: str, word: str) -> int:
 def next_sentence(
     first: str, second: str, *, model: str, follows: bool | None = None, offline: bool = False
 ) -> NextSentence:
-    """How likely `second` follows `first`.
+    """Probability that `second` follows `first`.
 
     Args:
-        follows: whether it does; then there is a loss.
+        follows: the true answer, if known; adds the loss.
         model: name or folder of a checkpoint with a next-sentence head, such as bert-base-uncased. Of the families
             that are taken apart here only BERT has one.
 

@@ -7,8 +7,7 @@ before it, or after another type, begins an entity.
 
 A word has the class of its first token, as in Devlin et al. 2019 (section 5.3: "we use the representation of the
 first sub-token as the input to the token-level classifier"). A text that is longer than the model reads is read in
-overlapping windows; each token counts in the window in whose middle it stands nearest, where it has seen most of what
-is around it.
+overlapping windows; each token is classified in the window whose middle is nearest, where it has the most context.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ def parsed(label: str) -> tuple[str, str]:
     """B, I, E, S or "O", and the type: ("B", "PER") of "B-PER"; a bare name counts as "I"."""
     if label.upper() == NO_ENTITY:
         return NO_ENTITY, ""
-    found = _PREFIXED.fullmatch(label)
-    if found is None:
+    match = _PREFIXED.fullmatch(label)
+    if match is None:
         return "I", label
-    return _SAME.get(found[1], found[1]), found[2]
+    return _SAME.get(match[1], match[1]), match[2]
 
 
 def chunks(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
@@ -83,8 +82,8 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
     """
     finds_entities = any(label.upper() == NO_ENTITY for label in labels)
     if finds_entities != (task == "ner"):
-        shown, other = ", ".join(labels[:6]), "pos" if task == "ner" else "ner"
-        raise InputError(f"'{model}' has no classes for --task {task}, but {shown}. Use --task {other}.")
+        names, other = ", ".join(labels[:6]), "pos" if task == "ner" else "ner"
+        raise InputError(f"'{model}' has no classes for --task {task}, but {names}. Use --task {other}.")
 
 
 def field_of(label: str, task: TagTask) -> str:
@@ -170,7 +169,7 @@ class Tagger:
                 punctuation mark by itself, and what the tokenizer takes for a word.
         """
         windows = [self.head.windows(text, overlap=OVERLAP) for text in texts]
-        places = [(i, j) for i, made in enumerate(windows) for j in range(len(made))]
+        places = [(i, j) for i, parts in enumerate(windows) for j in range(len(parts))]
         # In this order there is little padding.
         places.sort(key=lambda place: len(windows[place[0]][place[1]].ids))
         outputs = self.head.run([windows[i][j] for i, j in places])
@@ -220,15 +219,15 @@ def mentions(
 def _tokens(
     text: str, windows: Sequence[tokenizers.Encoding], logits: Sequence[NDArray[np.float32]]
 ) -> list[_Token]:
-    """The tokens of a text, each with its logits from the window in whose middle it stands nearest."""
-    inner = [[i for i, part in enumerate(one.sequence_ids) if part is not None] for one in windows]
+    """Tokens of a text, each with its logits from the window whose middle is nearest."""
+    inner = [[i for i, part in enumerate(window.sequence_ids) if part is not None] for window in windows]
     step = len(inner[0]) - min(OVERLAP, len(inner[0]) // 2)
     nearest: dict[int, tuple[float, int, int]] = {}
     for j, members in enumerate(inner):
         for place, i in enumerate(members, j * step):
             distance = abs(place - j * step - (len(members) - 1) / 2)
             nearest[place] = min(nearest.get(place, (np.inf, 0, 0)), (distance, j, i))
-    columns = [(one.tokens, one.offsets, one.word_ids) for one in windows]
+    columns = [(window.tokens, window.offsets, window.word_ids) for window in windows]
     tokens, before = [], None
     for _, (_, j, i) in sorted(nearest.items()):
         pieces, offsets, words = columns[j]

@@ -68,14 +68,14 @@ def tokenized(
     name: str,
     max_tokens: int | None = None,
 ) -> Tokenization:
-    """As `tokenize`, with a tokenizer that is loaded already.
+    """Tokens and words of a text or a pair, by a loaded tokenizer.
 
     Raises:
         InputError: a text is empty or no valid Unicode, or there are more tokens than `max_tokens`.
     """
     texts = (text,) if text2 is None else (text, text2)
-    for number, one in enumerate(texts, 1):
-        check_text(one, "the text" if text2 is None else f"text {number}")
+    for number, part in enumerate(texts, 1):
+        check_text(part, "the text" if text2 is None else f"text {number}")
     encoding = tokenizer.encode(*texts)
     check_length(encoding, name, max_tokens)
     unknown = unknown_id(tokenizer)
@@ -113,9 +113,9 @@ def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | Non
         InputError: an input has more tokens than a model reads.
     """
     if max_tokens is not None and len(encoding.ids) > max_tokens:
-        what = "the two texts together have" if 1 in encoding.sequence_ids else "the text has"
+        subject = "the two texts together have" if 1 in encoding.sequence_ids else "the text has"
         raise InputError(
-            f"{what} {len(encoding.ids):,} tokens, and '{name}' reads {max_tokens:,}. Nothing is cut: shorten it."
+            f"{subject} {len(encoding.ids):,} tokens, and '{name}' reads {max_tokens:,}. Nothing is cut: shorten it."
         )
 
 
@@ -134,7 +134,7 @@ def _words(texts: tuple[str, ...], tokens: tuple[InputToken, ...]) -> tuple[Inpu
 
 
 def unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:
-    """The id that stands for what cannot be spelled; None where everything can."""
+    """ID of the entry for unknown pieces; None if the tokenizer can spell everything."""
     named = getattr(tokenizer.model, "unk_token", None)
     ids = map(tokenizer.token_to_id, (named,) if named else _UNKNOWN)
     return next((number for number in ids if number is not None), None)
