@@ -1,6 +1,6 @@
 """Train and evaluate a linear head on frozen embeddings of labelled examples: `train_labels`.
 
-An example is a text, or names a document of an index, of which each passage is one. The head is scikit-learn's
+An example is a text, or names a document of an index, whose passages are the examples. The head is scikit-learn's
 `LogisticRegressionCV` (multinomial, L2), which chooses its regularisation C by the log loss of examples that were held
 out. Its figures come from `cross_val_predict`: each part of the examples is judged by a head
 that was trained, and whose C was chosen, on the others. Passages of one document are never parted.
@@ -39,8 +39,8 @@ class Item:
     """A text to train on.
 
     Attributes:
-        context: what is encoded before it, a passage's headings.
-        group: what must not be parted between training and test: a document, or the text itself.
+        context: text encoded before it: a passage's headings.
+        group: unit that is never split between training and test: a document, or the text itself.
     """
 
     context: str
@@ -81,7 +81,7 @@ def train_labels(
         index: whose encoder is used, and whose documents are named; a folder, path or name as for `Index.open`.
         model: the encoder without an index; None takes the default model.
         pooling: of the embeddings; None takes the index's or the model's own.
-        name: of what is labelled, "sentiment".
+        name: of the attribute that is labelled, such as "sentiment".
         folds, seed: of the cross-validation.
         source: where the examples come from, to be remembered.
         offline, engine: as for `Encoder`.
@@ -198,7 +198,7 @@ def class_report(
 
 
 def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item], list[str]]:
-    """The examples as items of different content; and what was left out for that, as sentences.
+    """Return the examples as items of distinct content, and notes on those left out.
 
     Raises:
         InputError: an example without text or label, or one that names a path where no index is given, or that the

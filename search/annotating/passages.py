@@ -1,8 +1,8 @@
 """Entities and labels of the passages of an index, predicted by task heads and stored as annotations for filters.
 
 A checkpoint reads the passages' own text, without their headings; a linear head the embeddings that the index holds,
-with NumPy alone. Only what was not read before is read, so a run after an update is short, and one that was killed goes
-on.
+with NumPy alone. A run reads only passages without annotations, so it is short after an update, and resumes
+after an interruption.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A look inside BERT: what a model does with a text, taken apart and checked.
+"""A look inside BERT: each step of a model on a text, shown and checked.
 
     inspect(text)             tokens, the embedding layer's parts, hidden states, attention of every head, pooler, sizes
     work_through(text, layer, head, token)  one head step by step: products, softmax, weighted sum
     in_contexts(word, texts)  words' vectors in several contexts, layer by layer; equal_rows(a, b): of two texts
     parameters(), modules()   the tensors of a model by name; its modules as a tree
     vocabulary()              its entries; decode(ids), ids_of(tokens)
-    tokenize(text)            what a tokenizer makes of a text
+    tokenize(text)            tokens and words of a text
     fill(text)                the most likely words at masked places
     answer(question, text)    the spans of a text that answer a question
     tag(text)                 the class of each word: entities, parts of speech
@@ -20,7 +20,7 @@ inspecting.py  inspect, work_through, in_contexts, equal_rows, parameters, modul
 pretraining.py fill; next_sentence
 answering.py   answer
 labelling.py   label, by a checkpoint or a trained linear head; explain_label
-tagging.py     tag; what the names of classes mean
+tagging.py     tag; meaning of the class names
 
 ../training/    train, train_classifier, train_tagger, train_reader
 ../annotating/  train_labels, label_index

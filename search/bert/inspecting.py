@@ -132,8 +132,8 @@ def work_through(
     Args:
         text2: the second text of a pair.
         layer, head: from 1.
-        token: the position of the token that reads, from 0; or the token ("##ing") or the word itself, of which the
-            first one is taken, and of a word the first token.
+        token: position of the reading token, from 0; or a token ("##ing") or a word, whose first occurrence counts;
+            a word counts by its first token.
 
     Raises:
         InputError: there is no such layer, head or token; MPNet, which also adds a number for the distance of two
@@ -184,7 +184,7 @@ def in_contexts(
     "python" beside "pet" moves towards "snake", beside "coding" towards "programming".
 
     Args:
-        word: found whatever its case, as a whole word; the first occurrence counts. Its vector is the mean of its
+        word: a whole word, in any case; the first occurrence counts. Its vector is the mean of its
             tokens' vectors. Or a word for each text: "python" in the first, "snake" in the second.
         texts: the contexts. A single one needs `against`.
         against: words or phrases, each read by itself; the vector of a phrase is the mean of its tokens'.

@@ -54,7 +54,7 @@ class LinearHead:
     """A trained head; get one from `train_labels` or `load_linear_head`.
 
     Attributes:
-        name: what it labels, "sentiment".
+        name: the attribute that it labels, such as "sentiment".
         classes: c names.
         coefficients: (c, d) float64.
         intercepts: (c,) float64.
@@ -87,11 +87,11 @@ class LinearHead:
     def require_fits(self, fingerprint: Fingerprint, what: str) -> None:
         """
         Args:
-            fingerprint: of the embeddings that the head is to read.
-            what: whose they are, "the index in '...'".
+            fingerprint: of the embeddings to classify.
+            what: their source for the message, "the index".
 
         Raises:
-            FingerprintMismatch: they were made in another way than those that it was trained on.
+            FingerprintMismatch: the head was trained on embeddings of another kind.
         """
         differences = self.fingerprint.differences(replace(fingerprint, passages=""))
         if differences:
@@ -312,7 +312,7 @@ class Classifier:
             raise ModelError(f"'{head.name}' does not give a text one of several classes.")
 
     def __call__(self, texts: Sequence[str]) -> list[LabelledText]:
-        """The texts' labels, in order; those that do not fit are read in windows."""
+        """Return the labels of the texts, in order; long texts are read in windows."""
         windows = [self._head.windows(text) for text in texts]
         outputs = self._head.run([window for some in windows for window in some])
         labels = []

@@ -39,7 +39,7 @@ def fill(
     Several masks are masked all at once, and each is guessed by itself: the guesses need not fit together.
 
     Args:
-        text: with [MASK], or the checkpoint's own mask token, wherever a word is to be guessed.
+        text: with [MASK], or the checkpoint's own mask token, wherever a word is missing.
         model: name or folder of a checkpoint with a masked-language head, such as bert-base-uncased. A sentence
             encoder has none.
         k: number of guesses.

@@ -1,8 +1,8 @@
 """Token classification: the class of each word, entities, parts of speech.
 
 Entities are marked by BIO ("B-PER" begins one, "I-PER" is inside, "O" is none), by BIOES (also "E-" for the last word
-and "S-" for a single one; BILOU writes L and U), or by bare names, of which neighbours with the same name are one
-entity. What begins and ends one is decided as in the CoNLL-2000 scorer, which seqeval follows: an "I-" without a "B-"
+and "S-" for a single one; BILOU writes L and U), or by bare names, where neighbours with the same name form one
+entity. An entity begins and ends as in the CoNLL-2000 scorer, which seqeval follows: an "I-" without a "B-"
 before it, or after another type, begins an entity.
 
 A word has the class of its first token, as in Devlin et al. 2019 (section 5.3: "we use the representation of the
@@ -87,7 +87,7 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
 
 
 def field_of(label: str, task: TagTask) -> str:
-    """The plain name of a class: person of "B-PER", noun of "NOUN"; "" for what is no entity, and no word."""
+    """The plain name of a class: person of "B-PER", noun of "NOUN"; "" for "no entity", punctuation and symbols."""
     if task == "ner":
         _, kind = parsed(label)
         return _ENTITIES.get(kind.upper(), "_".join(kind.lower().split()))
@@ -104,7 +104,7 @@ def tag(
     """The class of each word of a text, and the entities or parts of speech that follow.
 
     Args:
-        text: of any length; what is longer than the model reads is read in windows.
+        text: of any length; long texts are read in windows.
         model: a checkpoint with a head for classes of tokens, such as dslim/bert-base-NER.
         task: "ner" for entities, "pos" for parts of speech.
         offline: never call out to the hub.
@@ -139,10 +139,10 @@ def load_tagger(model: str | None, task: TagTask, offline: bool = False) -> Tagg
 
 
 class _Token(NamedTuple):
-    """A token that stands for characters of a text: its entry, its span, and its (classes,) logits.
+    """A token with characters of the text: its entry, its span, and its (classes,) logits.
 
     Attributes:
-        begins: it begins a new word for the tokenizer.
+        begins: true if it begins a new word for the tokenizer.
     """
 
     piece: str
@@ -164,9 +164,8 @@ class Tagger:
         """Texts -> their words with classes.
 
         Args:
-            words: of each text the spans of its words, where they are known; a word that the tokenizer makes nothing
-                of has no tokens, and the class O with score 0. None finds them: runs between white space, each
-                punctuation mark by itself, and what the tokenizer takes for a word.
+            words: spans of the words of each text; a word without tokens gets the class O with score 0. None splits
+                each text: at white space, around each punctuation mark, and where the tokenizer begins a word.
         """
         windows = [self.head.windows(text, overlap=OVERLAP) for text in texts]
         places = [(i, j) for i, parts in enumerate(windows) for j in range(len(parts))]
@@ -232,7 +231,7 @@ def _tokens(
     for _, (_, j, i) in sorted(nearest.items()):
         pieces, offsets, words = columns[j]
         start, end = without_space(text, *offsets[i])
-        # Left out: white space, and what a normaliser made of nothing.
+        # Skip white space and tokens without characters of the text.
         if start < end:
             begins = words[i] is None or words[i] != before
             tokens.append(_Token(pieces[i], start, end, begins, logits[j][i]))

@@ -51,7 +51,7 @@ def tokenize(
 
     Args:
         text2: the second text of a pair, which BERT reads as [CLS] text [SEP] text2 [SEP].
-        model: a name or a folder; any fast tokenizer will do, whatever the model is.
+        model: a name or a folder; any fast tokenizer will do, for any kind of model.
 
     Raises:
         ModelError: the model cannot be found, or has no tokenizer with character offsets.
@@ -162,7 +162,7 @@ def vocabulary(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Vocabula
 def ids_of(
     pieces: Sequence[str], *, model: str = DEFAULT_MODEL, offline: bool = False
 ) -> tuple[int, ...]:
-    """The ids of entries, each as it stands in the vocabulary: "key", "##ing", "[MASK]".
+    """IDs of vocabulary entries, spelled exactly: "key", "##ing", "[MASK]".
 
     Raises:
         InputError: one is no entry; the message says how a text spells it.
