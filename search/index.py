@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from search.encoding import Encoder, Fingerprint
 from search.errors import InputError, SearchError, quoted
 from search.ranking.freshness import as_of_now
-from search.ranking.options import Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
 from search.ranking.rank import listed, ranked, scored
+from search.ranking.selection import Selection
 from search.records.hits import Cluster, Hit, Hits, Surroundings
 from search.records.options import (
     BuildOptions,
@@ -379,7 +379,7 @@ class Index:
         The options change which hits come back and how they are ranked, never the score of a passage by the same
         ranking. Words of `without` are left out in any of their forms; no percentile or verdict is told then, as these
         were measured with all words. Of a text that stands in many documents the best copy is listed. See also
-        `search.ranking.options`, `search.ranking.where` and `search.ranking.rerank`.
+        `search.ranking.selection`, `search.ranking.where` and `search.ranking.rerank`.
 
         Raises:
             InputError: an empty text, k < 1, a text that is too long for the model, no such mode, a filter that

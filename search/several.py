@@ -19,7 +19,7 @@ from search.errors import (
     WordMissing,
 )
 from search.index import Index
-from search.ranking.options import Selection
+from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits, Surroundings
 from search.records.options import SelectionOptions, part_of
 from search.store.layout import all_indexes, is_own

@@ -23,10 +23,10 @@ from search.explaining.explanation import encoded_parts, explain_pair, explain_p
 from search.indexing.plan import listed as walked
 from search.ranking.freshness import as_of_now, since_indexed
 from search.ranking.fusion import Fusion
-from search.ranking.options import Selection
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
 from search.ranking.rank import hit_of, listed
 from search.ranking.rerank import LATE_SHARE
+from search.ranking.selection import Selection
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit

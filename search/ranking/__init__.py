@@ -1,6 +1,6 @@
 """Question -> ranked hits.
 
-options.py    what is asked for: how scores are made, which part of the ranking is shown, in which order
+selection.py  the part of a ranking that is shown: offset, limits, groups, copies
 question.py   queries of several parts, and of examples; more like a passage or document
 where.py      filters as text -> a tree of conditions, which `search.store.filters` asks the index for
 fusion.py     meaning and words -> one exact ranking

@@ -13,15 +13,15 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.ranking.freshness import as_of_now
 from search.ranking.fusion import Fusion, Scored, in_order
-from search.ranking.options import completed, numbered, selected
+from search.ranking.selection import completed, numbered, selected
 from search.ranking.verdict import SEEN, verdict
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
 
 if TYPE_CHECKING:
-    from search.ranking.options import Selection
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
+    from search.ranking.selection import Selection
     from search.records.options import Ranking
     from search.store.conditions import Where
     from search.store.passages import Copied

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from search.errors import InputError, SearchError
 from search.index import Index
-from search.ranking.options import RERANKED
+from search.ranking.selection import RERANKED
 from search.records.hits import Hits
 from search.records.options import (
     QueryOptions,

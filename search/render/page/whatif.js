@@ -38,7 +38,7 @@ const whatIf = (() => {
     return Math.max(...corners.map((lexical) => weight * cosine(lexical) + (1 - weight) * lexical)) + ROUNDING;
   };
 
-  // As search/ranking/options.py selects: null where more of the ranking has to be known.
+  // As search/ranking/selection.py selects: null where more of the ranking has to be known.
   const selected = (best, whole, { k, perDocument, allCopies, minScore }) => {
     let worth = best.filter(({ score }) => minScore === null || score >= minScore);
     whole ||= worth.length < best.length; // what is behind scores even less

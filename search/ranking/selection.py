@@ -1,7 +1,4 @@
-"""What is asked for: how scores are made, which part of the ranking is shown, and of which passages.
-
-The selection changes which part of a ranking is shown; the scores stay what they are.
-"""
+"""Selection: the part of a ranking that is shown. It changes no score."""
 
 from __future__ import annotations
 
