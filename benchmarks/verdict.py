@@ -171,8 +171,8 @@ def tell(fitted: Sequence[Asked], others: Sequence[Asked], png: Path | None) -> 
         chosen = np.array([one.source == source for one in every])
         print(row(source, probabilities[chosen], answers_of([o for o in every if o.source == source])))
     constant, score, found = coefficients
-    print(f"\nCONSTANT, SCORE, FOUND = {constant:.2f}, {score:.2f}, {found:.2f}")
-    print(f"as they stand: {verdict.CONSTANT}, {verdict.SCORE}, {verdict.FOUND}\n")
+    print(f"\nCONSTANT, SCORE, WORDS = {constant:.2f}, {score:.2f}, {found:.2f}")
+    print(f"as they stand: {verdict.CONSTANT}, {verdict.SCORE}, {verdict.WORDS}\n")
     first = [i for i, one in enumerate(every) if one.source == every[0].source]
     diagram = reliability(probabilities[first], answers_of([every[i] for i in first]))
     print("| told | answered | questions |\n|---|---|---|")

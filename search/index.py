@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import InputError, SearchError, quoted
-from search.ranking.freshness import as_of_now
+from search.ranking.freshness import with_file_status
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
 from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
@@ -564,7 +564,7 @@ class Index:
             query, ids = similar_to(snapshot, what)
             among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
             hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
-        hits = as_of_now(hits)
+        hits = with_file_status(hits)
         # The random pairs are of a query and a passage, so they say nothing of two passages.
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
@@ -580,11 +580,11 @@ class Index:
         Raises:
             InputError: one of them is not in the index.
         """
-        from search.ranking.question import likest_part, query_fits, similar_to
+        from search.ranking.question import most_similar_part, query_fits, similar_to
 
         with self._store.reading() as snapshot:
             query, _ = similar_to(snapshot, what)
-            query = likest_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
+            query = most_similar_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
         with query_fits("passage"):
             return self._explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
 
@@ -831,11 +831,11 @@ class Index:
         """What looks at the best passages again; None for nothing."""
         if not ranking.rerank:
             return None
-        from search.ranking.rerank import Judge, LateInteraction, cross_encoder
+        from search.ranking.rerank import CrossEncoderReranker, LateInteraction, cross_encoder
 
         if ranking.rerank == "late" and query.tokens is not None:
             return LateInteraction(self.encoder, query.tokens)
-        return Judge(cross_encoder(ranking.rerank, self._offline), query.text)
+        return CrossEncoderReranker(cross_encoder(ranking.rerank, self._offline), query.text)
 
     def _explainer(
         self,

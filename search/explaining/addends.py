@@ -42,7 +42,7 @@ class Addends:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class IndexedHit:
     """What the index says of a hit: its passage, and its score before a rerank."""
 
     passage: StoredPassage
@@ -59,12 +59,12 @@ class AddendFinder:
         self._query = query
         self._late = LateInteraction(encoder, query.tokens) if query.tokens is not None else None
 
-    def found(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[Found]:
+    def look_up(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[IndexedHit]:
         """What the index says of each hit."""
         fusions: dict[Ranking, Fusion] = {}
-        return [self._found(snapshot, hit, fusions) for hit in hits]
+        return [self._look_up(snapshot, hit, fusions) for hit in hits]
 
-    def of(self, hit: Hit, stored: Found, encoded: TokenVectors) -> Addends:
+    def of(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
         """Of a hit, with its token vectors."""
         if hit.ranking.rerank not in ("", "late"):  # a cross-encoder is not asked again
             name = f"{hit.ranking.rerank}, reading both texts at once"
@@ -84,7 +84,7 @@ class AddendFinder:
         terms = tuple(replace(term, contribution=share * term.contribution) for term in stored.terms)
         return Addends(stored.embedding, terms, score, cells)
 
-    def _found(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> Found:
+    def _look_up(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> IndexedHit:
         """
         Raises:
             InputError: the hit's passage has left the index since, or the hit is of another one.
@@ -105,7 +105,7 @@ class AddendFinder:
         meaning = float(embedding @ self._query.embedding)
         score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
         late = self._late if ranking.rerank == "late" else None
-        return Found(
+        return IndexedHit(
             passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None
         )
 

@@ -18,10 +18,10 @@ import numpy as np
 from search.corpus import Skipped, SourceFile, documents, load
 from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
-from search.explaining.addends import AddendFinder, Addends, Found
+from search.explaining.addends import AddendFinder, Addends, IndexedHit
 from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layer
 from search.indexing.plan import listed as walked
-from search.ranking.freshness import as_of_now, since_indexed
+from search.ranking.freshness import since_indexed, with_file_status
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
 from search.ranking.rank import hit_of, listed
@@ -134,16 +134,16 @@ class Explainer:
             self._parts = encoded_parts(encoder, query.parts, layers)
         self.query, self._finder = query, AddendFinder(encoder, query)
 
-    def explain(self, what: Sequence[Hit | int]) -> list[Explanation]:
+    def explain(self, targets: Sequence[Hit | int]) -> list[Explanation]:
         """Of each hit or passage id, in one pass through the encoder."""
         with self._store.reading() as snapshot:
             ranking = Fusion(snapshot, self.query, self._ranking)
             hits = [
                 hit if isinstance(hit, Hit) else hit_of(snapshot, ranking.score(hit), self._ranking)
-                for hit in what
+                for hit in targets
             ]
-            found = self._finder.found(snapshot, hits)
-        return self._explained(hits, found)
+            indexed = self._finder.look_up(snapshot, hits)
+        return self._explained(hits, indexed)
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """See `Index.contrast`."""
@@ -154,34 +154,42 @@ class Explainer:
                     "the two hits were ranked in different ways, so their scores cannot be compared. "
                     "Take both from one query."
                 )
-            found = self._finder.found(snapshot, hits)
-        hits = as_of_now(hits)
-        why_a, why_b = self._explained(hits, found)
+            indexed = self._finder.look_up(snapshot, hits)
+        hits = with_file_status(hits)
+        why_a, why_b = self._explained(hits, indexed)
         return contrast_of(hits[0], why_a, hits[1], why_b)
 
-    def why_not(self, what: str | Path | int, wanted: Selection, where: Where | None = None) -> WhyNot:
+    def why_not(
+        self, target: str | Path | int, selection: Selection, where: Where | None = None
+    ) -> WhyNot:
         """See `Index.why_not`."""
         with self._store.reading() as snapshot:
-            place, facts = self._place(snapshot, what), snapshot.facts
+            place, facts = self._place(snapshot, target), snapshot.facts
             passing = np.asarray(
                 snapshot.passing(where, np.array(place.passages, dtype=np.int64))
             ).tolist()
             hit = self._best(snapshot, passing) or self._best(snapshot, place.passages)
-            question = (self.query.text, place.document, wanted.k, wanted.per_document, facts.passages)
+            question = (
+                self.query.text,
+                place.document,
+                selection.k,
+                selection.per_document,
+                facts.passages,
+            )
             if hit is not None:
-                hits = listed(snapshot, self.query, self._ranking, wanted, snapshot.passing(where))
+                hits = listed(snapshot, self.query, self._ranking, selection, snapshot.passing(where))
                 looked_at = [hits[-1], hit] if hits else [hit]
-                found = self._finder.found(snapshot, looked_at)
-                copies = snapshot.copies([hit.passage_id, *(shown.passage_id for shown in hits)])
+                indexed = self._finder.look_up(snapshot, looked_at)
+                copies = snapshot.copies([hit.passage_id, *(other.passage_id for other in hits)])
         if hit is None:
             return WhyNot(*question, "not indexed", *why_missing(facts, self._store.path, place))
-        *last, hit = as_of_now(looked_at)
-        *last_why, why = self._explained([*last, hit], found)
+        *last, hit = with_file_status(looked_at)
+        *last_why, why = self._explained([*last, hit], indexed)
         passes = hit.passage_id in passing
         if not last:  # none passes the filter, or only words count and no passage has one
             return WhyNot(*question, "lower" if passes else "filtered", hit=hit)
         answer = WhyNot(*question, "found", hit=hit, last=last[0])
-        if hit.passage_id in [shown.passage_id for shown in hits]:
+        if hit.passage_id in [other.passage_id for other in hits]:
             return answer
         answer = replace(answer, contrast=contrast_of(last[0], last_why[0], hit, why))
         if not passes:
@@ -191,35 +199,35 @@ class Explainer:
             return replace(answer, cause=since.changed, detail=since.detail)
         above = (-hit.score, hit.passage_id) < (-last[0].score, last[0].passage_id)  # as hits are ordered
         mine = copies.get(hit.passage_id)
-        same = [shown for shown in hits if mine and copies.get(shown.passage_id) == mine]
+        same = [other for other in hits if mine and copies.get(other.passage_id) == mine]
         if above and same:
             return replace(answer, cause="copy", detail=same[0].document)
         return replace(answer, cause="limit" if above else "lower")
 
-    def hit(self, what: str | Path) -> int:
+    def hit(self, target: str | Path) -> int:
         """The id of the best passage of a path."""
         with self._store.reading() as snapshot:
-            return self._named(snapshot, what).passage_id
+            return self._named(snapshot, target).passage_id
 
-    def _place(self, snapshot: Snapshot, what: str | Path | int) -> Place:
+    def _place(self, snapshot: Snapshot, target: str | Path | int) -> Place:
         """What a path means; the file of a passage, with that passage alone."""
-        if not isinstance(what, int):
-            return snapshot.place(what)
-        stored = snapshot.passage(what)
+        if not isinstance(target, int):
+            return snapshot.place(target)
+        stored = snapshot.passage(target)
         place = snapshot.place(stored.path)
         record = stored.document.removeprefix(place.name or "").removeprefix("#")
-        return replace(place, record=int(record) if record else None, passages=(what,))
+        return replace(place, record=int(record) if record else None, passages=(target,))
 
-    def _named(self, snapshot: Snapshot, what: Hit | int | str | Path) -> Hit:
+    def _named(self, snapshot: Snapshot, target: Hit | int | str | Path) -> Hit:
         """What was named, as a hit with its true rank; of a document its best passage."""
-        if isinstance(what, Hit):
-            return what
-        place = self._place(snapshot, what)
+        if isinstance(target, Hit):
+            return target
+        place = self._place(snapshot, target)
         best = self._best(snapshot, place.passages)
         if best is None:
             reason, detail = why_missing(snapshot.facts, self._store.path, place)
             raise InputError(
-                f"'{what}' is not in the index: {reason}{f' ({detail})' if detail else ''}. "
+                f"'{target}' is not in the index: {reason}{f' ({detail})' if detail else ''}. "
                 "Name a passage or a file that is."
             )
         return best
@@ -234,7 +242,7 @@ class Explainer:
         rank, item = min(positions.values(), key=lambda position: position[0])
         return hit_of(snapshot, item, self._ranking, rank)
 
-    def _explained(self, hits: Sequence[Hit], found: Sequence[Found]) -> list[Explanation]:
+    def _explained(self, hits: Sequence[Hit], indexed: Sequence[IndexedHit]) -> list[Explanation]:
         """Of hits, given with what the index says of them."""
         if not hits:
             return []
@@ -246,8 +254,8 @@ class Explainer:
                 role="document",
                 layers=[self._layer, -1],
             )
-        addends = [self._finder.of(*one) for one in zip(hits, found, vectors, strict=True)]
-        return [self._whole(*one) for one in zip(hits, vectors, addends, strict=True)]
+        addends = [self._finder.of(*args) for args in zip(hits, indexed, vectors, strict=True)]
+        return [self._whole(*args) for args in zip(hits, vectors, addends, strict=True)]
 
     def _whole(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.ranking.rerank, 0.0)

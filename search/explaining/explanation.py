@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.encoding.tokenizer import Role
-    from search.ranking.question import Part
+    from search.ranking.question import QuestionPart
     from search.records.tokens import Layer, Matrix
 
 
@@ -51,8 +51,8 @@ def similarity_matrix(query: NDArray[Any], passage: NDArray[Any]) -> NDArray[np.
         >>> similarity_matrix(np.array([[2.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 5.0]]))
         array([[1., 0.]], dtype=float32)
     """
-    found = _directions(query) @ _directions(passage).T
-    return np.clip(found, -1, 1).astype(np.float32)
+    cosines = _directions(query) @ _directions(passage).T
+    return np.clip(cosines, -1, 1).astype(np.float32)
 
 
 def contribution_matrix(
@@ -98,23 +98,23 @@ def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
 
 
-def similarity_layer(asked: Layer | None, n_layers: int) -> int:
+def similarity_layer(layer: Layer | None, n_layers: int) -> int:
     """The layer whose cosines are asked for, counted from the embedding layer, 0.
 
     Args:
-        asked: a number, a negative one counted from the last as Python counts, "middle" or "last"; None is "middle".
+        layer: a number, a negative one counted from the last as Python counts, "middle" or "last"; None is "middle".
 
     Raises:
         InputError: the model has no such layer.
     """
     middle = middle_layer(n_layers)
     named = {"None": middle, "middle": middle, "last": n_layers}
-    found = named.get(str(asked), asked)
-    if not isinstance(found, Integral) or isinstance(found, bool):
+    number = named.get(str(layer), layer)
+    if not isinstance(number, Integral) or isinstance(number, bool):
         raise InputError(
-            f"there is no layer {asked!r}. Give its number, 0 to {n_layers}, 'middle' or 'last'."
+            f"there is no layer {layer!r}. Give its number, 0 to {n_layers}, 'middle' or 'last'."
         )
-    return layer_number(int(found), n_layers)
+    return layer_number(int(number), n_layers)
 
 
 def explain_pair(
@@ -172,7 +172,7 @@ def _contributions(
 
 
 def encoded_parts(
-    encoder: Encoder, parts: Sequence[Part], layers: Sequence[int]
+    encoder: Encoder, parts: Sequence[QuestionPart], layers: Sequence[int]
 ) -> list[TokenVectors | None]:
     """The token vectors of the parts that have a text; None for the others."""
     vectors: list[TokenVectors | None] = []
@@ -190,7 +190,7 @@ def encoded_parts(
 
 
 def explain_parts(
-    parts: Sequence[Part],
+    parts: Sequence[QuestionPart],
     tokens: Sequence[TokenVectors | None],
     passage: TokenVectors,
     embedding: Matrix,

@@ -53,7 +53,7 @@ class Attribution:
     def __init__(self, model: Differentiable, query: TokenVectors, role: Role | None) -> None:
         self._model, self._query = model, model.path(query, role)
         self._embedding = query.embedding
-        self._known: dict[int, NDArray[np.float64]] = {}
+        self._by_steps: dict[int, NDArray[np.float64]] = {}
 
     def cells(self, passage: TokenVectors, role: Role | None) -> tuple[NDArray[np.float64], int]:
         """The (q, p) addends of the cosine, and the number of points on the way that they were made from.
@@ -64,9 +64,9 @@ class Attribution:
         way = self._model.path(passage, role)
         steps = FEWEST_STEPS
         while True:
-            if steps not in self._known:
-                self._known[steps] = self._model.token_addends(self._query, steps)
-            cells = self._model.products(way, self._known[steps], steps)
+            if steps not in self._by_steps:
+                self._by_steps[steps] = self._model.token_addends(self._query, steps)
+            cells = self._model.products(way, self._by_steps[steps], steps)
             if abs(cosine - cells.sum()) < _TOLERANCE * abs(cosine) or steps >= MOST_STEPS:
                 return cells, steps
             steps *= 2
@@ -115,13 +115,13 @@ class Differentiable:
         ids = torch.tensor(encoded.ids, device=engine.device)
         special = torch.tensor([token.special for token in text.tokens], device=engine.device)
         with torch.no_grad():
-            there, pad = table(ids), table(torch.tensor([engine.pad], device=engine.device))
-            start = torch.where(special[:, None], there, pad)
+            words, pad = table(ids), table(torch.tensor([engine.pad], device=engine.device))
+            start = torch.where(special[:, None], words, pad)
         inputs = {"attention_mask": torch.ones_like(ids)[None]}
         if engine.takes_types:
             inputs["token_type_ids"] = torch.tensor([encoded.types], device=engine.device)
         moving = [i for i, token in enumerate(text.tokens) if not token.special]
-        return Path(inputs, start, there - start, moving)
+        return Path(inputs, start, words - start, moving)
 
     def token_addends(self, path: Path, steps: int) -> NDArray[np.float64]:
         """(n, d): the addends v_i of an embedding. Their sum is the embedding, but for the error of integration.
@@ -159,14 +159,14 @@ class Differentiable:
         """
         torch = self._torch
         products = np.zeros((len(directions), len(path.start)))
-        wanted = np.flatnonzero(directions.any(axis=1))
-        towards = self._tensor(directions[wanted])
+        rows = np.flatnonzero(directions.any(axis=1))
+        towards = self._tensor(directions[rows])
         for some in _pieces(list(_points(steps)), len(path.start)):
             points = _between(path, [t for t, _ in some]).requires_grad_()
             with torch.enable_grad():
                 shadows = self._embed(path, points) @ towards.T
                 weights = self._tensor(np.array([weight for _, weight in some]))
-                for row, total in zip(wanted, (shadows * weights[:, None]).sum(dim=0), strict=True):
+                for row, total in zip(rows, (shadows * weights[:, None]).sum(dim=0), strict=True):
                     (slopes,) = torch.autograd.grad(total, points, retain_graph=True)
                     products[row] += (slopes * path.way).sum(dim=(0, 2)).double().cpu().numpy()
         products[:, _first_special(path)] += directions @ self._at(path, np.zeros(1))[0]
@@ -201,13 +201,13 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
     engine = encoder.engine
     if isinstance(engine, TorchEngine) and encoder.precision == "fp32":
         return Differentiable(encoder, engine)
-    known = KnownModel(encoder.files, encoder.description)
+    model = KnownModel(encoder.files, encoder.description)
     if not any(
-        known.files.folder.glob("*.safetensors")
+        model.files.folder.glob("*.safetensors")
     ):  # a converted model, without weights for PyTorch
         files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch", trusted=True).files
-        known = KnownModel(files, encoder.description)
-    return Differentiable(encoder, TorchEngine(known))
+        model = KnownModel(files, encoder.description)
+    return Differentiable(encoder, TorchEngine(model))
 
 
 @kept_loaded

@@ -31,10 +31,10 @@ def near_copies(store: Store, threshold: float, where: Where | None) -> list[Clu
             return []
         ids, vectors = map(np.concatenate, zip(*blocks, strict=True))
         del blocks
-        found = clusters(vectors, threshold)
-        stored = snapshot.stored(ids[np.concatenate(found)].tolist() if found else [])
-    made = [_cluster(ids[rows].tolist(), vectors[rows], stored) for rows in found]
-    return sorted(made, key=lambda cluster: (-len(cluster.passages), cluster.passages[0].passage_id))
+        groups = clusters(vectors, threshold)
+        stored = snapshot.stored(ids[np.concatenate(groups)].tolist() if groups else [])
+    copies = [_cluster(ids[rows].tolist(), vectors[rows], stored) for rows in groups]
+    return sorted(copies, key=lambda cluster: (-len(cluster.passages), cluster.passages[0].passage_id))
 
 
 def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.int64]]:
@@ -56,35 +56,35 @@ def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.
     _, first_rows = np.unique(numbers, return_index=True)
     different = vectors[first_rows]
     labels = np.arange(len(different))
-    for one, other in pairs_near(different, threshold):
-        apart = labels[one] != labels[other]
-        labels = _joined(labels, *_exact(different, one[apart], other[apart], threshold))
+    for left, right in pairs_near(different, threshold):
+        apart = labels[left] != labels[right]
+        labels = _joined(labels, *_exact(different, left[apart], right[apart], threshold))
     return _groups(labels[numbers])
 
 
 def _exact(
-    vectors: NDArray[np.float32], one: NDArray[np.int64], other: NDArray[np.int64], threshold: float
+    vectors: NDArray[np.float32], left: NDArray[np.int64], right: NDArray[np.int64], threshold: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Those of the pairs whose cosine, added up in float64, is high enough."""
-    high = np.zeros(len(one), dtype=bool)
-    for start in range(0, len(one), _AT_ONCE):
+    high = np.zeros(len(left), dtype=bool)
+    for start in range(0, len(left), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        addends = np.multiply(vectors[one[part]], vectors[other[part]], dtype=np.float64)
+        addends = np.multiply(vectors[left[part]], vectors[right[part]], dtype=np.float64)
         high[part] = addends.sum(axis=1) >= threshold
-    return one[high], other[high]
+    return left[high], right[high]
 
 
 def _joined(
-    labels: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
+    labels: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Labels of rows, where those of each pair have become one."""
-    if not len(one):
+    if not len(left):
         return labels
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     n = len(labels)
-    links = coo_array((np.ones(len(one), dtype=bool), (labels[one], labels[other])), shape=(n, n))
+    links = coo_array((np.ones(len(left), dtype=bool), (labels[left], labels[right])), shape=(n, n))
     _, component = connected_components(links, directed=False)
     return component[labels]
 

@@ -25,7 +25,7 @@ _LARGEST = 8 << 20  # bytes of a changed file in which a text is looked for
 
 
 @dataclass(frozen=True)
-class Since:
+class FileStatus:
     """What has become of a file since it was indexed.
 
     Attributes:
@@ -48,42 +48,44 @@ class Since:
             return ""
 
 
-def as_of_now(hits: Sequence[Hit]) -> list[Hit]:
+def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
     """The hits, each with the status of its file; where its text is on other lines of a text file now, with these."""
-    seen: dict[str, Since] = {}
+    seen: dict[str, FileStatus] = {}
     now = []
     for hit in hits:
-        since = seen.get(hit.path) or seen.setdefault(hit.path, since_indexed(hit.path, hit.file))
-        now.append(_relocated(hit, since) if since.changed else hit)
+        status = seen.get(hit.path) or seen.setdefault(hit.path, since_indexed(hit.path, hit.file))
+        now.append(_relocated(hit, status) if status.changed else hit)
     return now
 
 
-def since_indexed(path: str | Path, stored: StoredFile) -> Since:
+def since_indexed(path: str | Path, stored: StoredFile) -> FileStatus:
     """Look at a file."""
     try:
         now = os.lstat(path)
         if (now.st_size, now.st_mtime_ns, now.st_ino) == (stored.size, stored.mtime_ns, stored.inode):
-            return Since("")
+            return FileStatus("")
         if now.st_size > _LARGEST and now.st_size != stored.size:
-            return Since("changed")
+            return FileStatus("changed")
         raw = read_file(Path(path), now.st_size, links=False)
     except (FileNotFoundError, NotADirectoryError):
-        return Since("gone")
+        return FileStatus("gone")
     except (OSError, ValueError) as error:
-        return Since("changed", f"it cannot be read now: {getattr(error, 'strerror', None) or error}")
+        return FileStatus(
+            "changed", f"it cannot be read now: {getattr(error, 'strerror', None) or error}"
+        )
     same = hashlib.sha256(raw).hexdigest() == stored.sha256
-    return Since("") if same else Since("changed", raw=raw)
+    return FileStatus("") if same else FileStatus("changed", raw=raw)
 
 
-def _relocated(hit: Hit, since: Since) -> Hit:
+def _relocated(hit: Hit, status: FileStatus) -> Hit:
     """A hit of a file that is changed or gone, on the lines where its text is now, nearest to where it was."""
-    text = since.text if hit.kind in PLAIN_KINDS else ""
+    text = status.text if hit.kind in PLAIN_KINDS else ""
     places = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)
-    found = [place for place in places if place >= 0]
-    if not found:
-        return replace(hit, changed=since.changed)
+    starts = [place for place in places if place >= 0]
+    if not starts:
+        return replace(hit, changed=status.changed)
     from search.corpus.text import line_map
 
-    start = min(found, key=lambda place: abs(place - hit.start))
+    start = min(starts, key=lambda place: abs(place - hit.start))
     first, last = line_map(text).span(start, start + len(hit.text))
     return replace(hit, changed="moved", line_start=first, line_end=last)

@@ -72,11 +72,11 @@ class Fusion:
 
     def _named(self, word: str) -> Term:
         """The one of the terms that is meant by a word or phrase; in whichever of its forms that is."""
-        meant = {
+        forms = {
             term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"', phrases=True)
         }
         for term in self.counted:
-            if term.stems in meant:
+            if term.stems in forms:
                 return term
         raise WordMissing(word, [term.text for term in self.counted])
 
@@ -151,14 +151,12 @@ class Fusion:
             raise InputError(
                 "an index on a server does not know the exact rank of a passage. Ask an index on this machine."
             )
-        wanted = frozenset(passages)
+        ids = frozenset(passages)
         ranked = self.top(max(1, self._snapshot.facts.passages))
         positions = {
-            item.passage: (rank, item)
-            for rank, item in enumerate(ranked, start=1)
-            if item.passage in wanted
+            item.passage: (rank, item) for rank, item in enumerate(ranked, start=1) if item.passage in ids
         }
-        for id_ in sorted(self._snapshot.documents(sorted(wanted - positions.keys()))):
+        for id_ in sorted(self._snapshot.documents(sorted(ids - positions.keys()))):
             positions[id_] = len(ranked) + 1, self.score(id_)
         return positions
 

@@ -65,8 +65,10 @@ class Question:
             ((12, -0.5),)
         """
         weighted = [_weighted(text, 1.0) for text in texts]
-        examples = [_weighted(one, 1.0) for one in like]
-        examples += [(what, -weight) for what, weight in (_weighted(one, UNLIKE) for one in unlike)]
+        examples = [_weighted(entry, 1.0) for entry in like]
+        examples += [
+            (example, -weight) for example, weight in (_weighted(entry, UNLIKE) for entry in unlike)
+        ]
         if not all(text.strip() for text, _ in weighted):
             raise InputError(
                 "a text of the query is empty. Say in your own words what you are looking for."
@@ -90,7 +92,7 @@ Query: TypeAlias = str | Question | Sequence[tuple[str, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class QuestionPart:
     """One of several parts of a query.
 
     Attributes:
@@ -121,17 +123,17 @@ class EncodedQuery:
     text: str
     embedding: NDArray[np.float32] | None
     tokens: TokenVectors | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[QuestionPart, ...] = ()
 
 
 @contextmanager
-def query_fits(what: str = "query") -> Iterator[None]:
+def query_fits(name: str = "query") -> Iterator[None]:
     """Tell somebody whose query is too long to shorten it: unlike a text, it is never cut."""
     try:
         yield
     except TextTooLong as error:
         raise InputError(
-            f"the {what} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+            f"the {name} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
         ) from None
 
 
@@ -202,23 +204,23 @@ def encoded_question(
             return EncodedQuery(question.words_of, None)
     texts = [text for text, _ in question.texts]
     parts = [
-        Part(text, weight, vector, text)
+        QuestionPart(text, weight, vector, text)
         for (text, weight), vector in zip(
             question.texts, encoder.encode(texts, role="query"), strict=True
         )
     ]
     if question.examples:
         with store.reading() as snapshot:
-            parts += [_example(snapshot, what, weight) for what, weight in question.examples]
+            parts += [_example(snapshot, example, weight) for example, weight in question.examples]
     return _summed(question.words_of, parts)
 
 
-def similar_to(snapshot: Snapshot, what: Example) -> tuple[EncodedQuery, tuple[int, ...]]:
+def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tuple[int, ...]]:
     """A passage, or the passages of a document in equal parts, as a query; and their ids."""
-    ids = _passages_of(snapshot, what)
+    ids = _passages_of(snapshot, example)
     stored = snapshot.stored(ids)
     parts = [
-        Part(
+        QuestionPart(
             f"{stored[id_].document} p{id_}",
             1.0,
             vector,
@@ -231,16 +233,16 @@ def similar_to(snapshot: Snapshot, what: Example) -> tuple[EncodedQuery, tuple[i
     return _summed("\n".join(part.text for part in parts), parts), ids
 
 
-def likest_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> EncodedQuery:
+def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> EncodedQuery:
     """A query of passages of which only the one that adds most to the cosine with a passage keeps its text."""
     snapshot.passage(passage)
     (vector,) = snapshot.embeddings([passage])
-    most = int(np.argmax([part.factor * float(part.embedding @ vector) for part in query.parts]))
-    parts = tuple(part if i == most else replace(part, text="") for i, part in enumerate(query.parts))
-    return replace(query, text=query.parts[most].text, parts=parts)
+    best = int(np.argmax([part.factor * float(part.embedding @ vector) for part in query.parts]))
+    parts = tuple(part if i == best else replace(part, text="") for i, part in enumerate(query.parts))
+    return replace(query, text=query.parts[best].text, parts=parts)
 
 
-def _summed(text: str, parts: Sequence[Part]) -> EncodedQuery:
+def _summed(text: str, parts: Sequence[QuestionPart]) -> EncodedQuery:
     """The query that is the sum of some parts, whose factors are weights yet.
 
     Raises:
@@ -252,40 +254,40 @@ def _summed(text: str, parts: Sequence[Part]) -> EncodedQuery:
     return EncodedQuery(text, (total / length).astype(np.float32), parts=scaled)
 
 
-def _length(vector: NDArray[np.float64], what: str) -> float:
+def _length(vector: NDArray[np.float64], name: str) -> float:
     length = float(np.linalg.norm(vector))
     if length < 1e-6:
         raise InputError(
-            f"{what} cancel out: nothing is left to look for. Name others, or change a weight."
+            f"{name} cancel out: nothing is left to look for. Name others, or change a weight."
         )
     return length
 
 
-def _example(snapshot: Snapshot, what: Example, weight: float) -> Part:
+def _example(snapshot: Snapshot, example: Example, weight: float) -> QuestionPart:
     """A passage or document as a part of a query."""
-    mean = snapshot.embeddings(_passages_of(snapshot, what)).astype(np.float64).mean(axis=0)
-    length = _length(mean, f"the passages of '{what}'")
-    shown = f"p{what}" if isinstance(what, int) else str(what)
-    return Part(
-        f"{'like' if weight > 0 else 'unlike'} {shown}", weight, (mean / length).astype(np.float32)
+    mean = snapshot.embeddings(_passages_of(snapshot, example)).astype(np.float64).mean(axis=0)
+    length = _length(mean, f"the passages of '{example}'")
+    name = f"p{example}" if isinstance(example, int) else str(example)
+    return QuestionPart(
+        f"{'like' if weight > 0 else 'unlike'} {name}", weight, (mean / length).astype(np.float32)
     )
 
 
-def _passages_of(snapshot: Snapshot, what: Example) -> tuple[int, ...]:
+def _passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
     """The ids of a passage, or of all passages of a document (or a line of it).
 
     Raises:
         InputError: it is not in the index.
     """
-    if isinstance(what, int):
-        return (snapshot.passage(what).passage_id,)
-    place = snapshot.place(what)
+    if isinstance(example, int):
+        return (snapshot.passage(example).passage_id,)
+    place = snapshot.place(example)
     if not place.passages:
         raise InputError(
-            f"'{what}' is not in the index. Name a file or a passage that is, as hits are listed."
+            f"'{example}' is not in the index. Name a file or a passage that is, as hits are listed."
         )
     return place.passages
 
 
-def _weighted(what: Example | tuple[Example, float], default: float) -> tuple[Any, float]:
-    return (what[0], float(what[1])) if isinstance(what, tuple) else (what, default)
+def _weighted(entry: Example | tuple[Example, float], default: float) -> tuple[Any, float]:
+    return (entry[0], float(entry[1])) if isinstance(entry, tuple) else (entry, default)

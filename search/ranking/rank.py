@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.ranking.freshness import as_of_now
+from search.ranking.freshness import with_file_status
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.selection import completed, numbered, selected
-from search.ranking.verdict import SEEN, verdict
+from search.ranking.verdict import SEEN, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
 
@@ -33,7 +33,7 @@ def ranked(
     store: Store,
     query: EncodedQuery,
     ranking: Ranking,
-    wanted: Selection,
+    selection: Selection,
     where: Where | None = None,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
@@ -46,14 +46,14 @@ def ranked(
             best come back; of one document at most `wanted.per_document`. No model runs while the index is read.
     """
     if reranker:
-        return _reranked(store, query, ranking, wanted, where, reranker)
+        return _reranked(store, query, ranking, selection, where, reranker)
     with store.reading() as snapshot:
-        hits = listed(snapshot, query, ranking, wanted, snapshot.passing(where))
-    return as_of_now(hits)
+        hits = listed(snapshot, query, ranking, selection, snapshot.passing(where))
+    return with_file_status(hits)
 
 
 def listed(
-    snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, wanted: Selection, among: Ids | None
+    snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, selection: Selection, among: Ids | None
 ) -> list[Hit]:
     """The best passages of a snapshot as hits, as they were indexed.
 
@@ -61,25 +61,25 @@ def listed(
         among: which passages; None for all.
     """
     fusion = Fusion(snapshot, query, ranking, among)
-    best, groups = _head(snapshot, fusion, wanted)
-    said = verdict(snapshot, query, ranking, fusion, best)
-    if wanted.group and not snapshot.approximate:  # of a server, the candidates alone
-        groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
-    chosen = numbered(groups, wanted)
+    best, groups = _head(snapshot, fusion, selection)
+    verdict = answerability(snapshot, query, ranking, fusion, best)
+    if selection.group and not snapshot.approximate:  # of a server, the candidates alone
+        groups = completed(snapshot, groups, partial(_worth, fusion, selection))
+    chosen = numbered(groups, selection)
     stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
-    scale = Scale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
-    return [scale.hit(rank, stored[item.passage], item, said) for rank, item in chosen]
+    scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
+    return [scale.hit(rank, stored[item.passage], item, verdict) for rank, item in chosen]
 
 
 def _head(
-    snapshot: Snapshot, fusion: Fusion, wanted: Selection
+    snapshot: Snapshot, fusion: Fusion, selection: Selection
 ) -> tuple[list[Scored], list[list[Scored]]]:
     """The beginning of a ranking, and what is selected of it."""
-    some = wanted.per_document or wanted.group or not wanted.all_copies
-    depth = max(4 * wanted.last if some else wanted.last, SEEN)
+    some = selection.per_document or selection.group or not selection.all_copies
+    depth = max(4 * selection.last if some else selection.last, SEEN)
     while True:
         best = fusion.top(depth)
-        head = selected(best, len(best) < depth, wanted, snapshot.documents, snapshot.copies)
+        head = selected(best, len(best) < depth, selection, snapshot.documents, snapshot.copies)
         if head is not None:
             return best, head
         depth *= 4
@@ -89,7 +89,7 @@ def _reranked(
     store: Store,
     query: EncodedQuery,
     ranking: Ranking,
-    wanted: Selection,
+    selection: Selection,
     where: Where | None,
     reranker: Reranker,
 ) -> list[Hit]:
@@ -97,26 +97,26 @@ def _reranked(
     with store.reading() as snapshot:
         fusion = Fusion(snapshot, query, ranking, snapshot.passing(where))
         pool: dict[int, Scored] = {}
-        for one in wanted.pools():
+        for part in selection.pools():
             # No more of a document is shown, and it may have thousands of passages to rerank.
-            for group in _head(snapshot, fusion, one)[1]:
-                pool |= {item.passage: item for item in group[: wanted.per_document or None]}
+            for group in _head(snapshot, fusion, part)[1]:
+                pool |= {item.passage: item for item in group[: selection.per_document or None]}
         best = in_order(pool.values())
         stored = _stored(snapshot, best)
         copies = snapshot.copies(stored)
         prepared, approximate = reranker.prepare(snapshot, list(stored.values())), snapshot.approximate
     documents = {id_: passage.document for id_, passage in stored.items()}
     reranked = reranker.rerank(best, list(stored.values()), prepared)
-    groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
-    scale = Scale(None, ranking, copies, approximate)
-    return as_of_now(
-        [scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, wanted)]
+    groups = selected(reranked, True, selection, lambda _: documents, lambda _: copies) or []
+    scale = ScoreScale(None, ranking, copies, approximate)
+    return with_file_status(
+        [scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, selection)]
     )
 
 
-def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:
+def _worth(fusion: Fusion, selection: Selection, passages: Ids) -> list[Scored]:
     """Those of some passages that rank and score enough, best first."""
-    least = wanted.min_score
+    least = selection.min_score
     return [item for item in fusion.among(passages) if least is None or item.score >= least]
 
 
@@ -146,8 +146,8 @@ def scored(
         prepared: Any = reranker.prepare(snapshot, [stored]) if reranker else None
     if reranker:
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
-        hit = replace(Scale(None, ranking).hit(0, stored, item), copies=hit.copies)
-    return as_of_now([hit])[0]
+        hit = replace(ScoreScale(None, ranking).hit(0, stored, item), copies=hit.copies)
+    return with_file_status([hit])[0]
 
 
 def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) -> Hit:
@@ -156,11 +156,11 @@ def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) ->
     Raises:
         IdMissing: the index has no passage of that id.
     """
-    scale = Scale(snapshot.random_pairs(), ranking, snapshot.copies([item.passage]))
+    scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies([item.passage]))
     return scale.hit(rank, snapshot.passage(item.passage), item)
 
 
-class Scale:
+class ScoreScale:
     """What the scores of one ranking are compared with: a sample of random pairs of the index.
 
     Attributes:
@@ -179,7 +179,7 @@ class Scale:
         if baseline and not ranking.without:  # the pairs were measured with all their words
             self.scores = baseline.scores(ranking.weight)
 
-    def hit(self, rank: int, passage: StoredPassage, item: Scored, said: Verdict | None = None) -> Hit:
+    def hit(self, rank: int, passage: StoredPassage, item: Scored, verdict: Verdict | None = None) -> Hit:
         """A stored passage with its score."""
         below, pairs = int(np.searchsorted(self.scores, item.score)), len(self.scores)
         copied = self._copies.get(passage.passage_id)
@@ -195,6 +195,6 @@ class Scale:
             percentile=100 * below / pairs if pairs else None,
             random_pairs=pairs,
             copies=copied.documents - 1 if copied else 0,
-            verdict=said,
+            verdict=verdict,
             approximate=self._approximate,
         )

@@ -37,7 +37,7 @@ def document_text(store: Store, id_: int) -> DocumentText:
     """See `Index.document`."""
     with store.reading() as snapshot:
         stored, generation = snapshot.document(id_), snapshot.facts.generation
-    text, gaps = together(stored.passages)
+    text, gaps = joined_text(stored.passages)
     return DocumentText(
         id_,
         generation,
@@ -53,7 +53,7 @@ def document_text(store: Store, id_: int) -> DocumentText:
     )
 
 
-def together(passages: Sequence[StoredPassage]) -> tuple[str, tuple[Gap, ...]]:
+def joined_text(passages: Sequence[StoredPassage]) -> tuple[str, tuple[Gap, ...]]:
     """The text of a document, and what of it no passage holds."""
     pieces: list[str] = []
     gaps: list[Gap] = []
@@ -77,11 +77,11 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
         end: what a line ends with.
     """
     length = passage.start - at
-    known = passage.kind not in LINES_OF_THEIR_OWN
-    breaks = min(max(0, passage.line_start - line) if known else 2, length // len(end))
+    has_lines = passage.kind not in LINES_OF_THEIR_OWN
+    breaks = min(max(0, passage.line_start - line) if has_lines else 2, length // len(end))
     filling = (end * breaks).ljust(length)
-    blank = known and (passage.kind in _WITHOUT_MARKS or len(end) * breaks == length)
-    return Gap(at, passage.start, breaks if known else None, blank), filling
+    blank = has_lines and (passage.kind in _WITHOUT_MARKS or len(end) * breaks == length)
+    return Gap(at, passage.start, breaks if has_lines else None, blank), filling
 
 
 def file_text(store: Store, document: int) -> str | None:
@@ -103,12 +103,12 @@ def surroundings(hit: Hit, lines: int) -> Surroundings:
     texts, note = _file_lines(hit)
     first, last = hit.line_start, hit.line_end
     numbered = list(enumerate(texts, 1))
-    start, found, _ = "".join(texts[first - 1 : first]).partition(_LINE_END.split(hit.text)[0])
+    start, match, _ = "".join(texts[first - 1 : first]).partition(_LINE_END.split(hit.text)[0])
     return Surroundings(
         tuple(numbered[max(0, first - 1 - lines) : first - 1]),
         tuple(numbered[last : last + lines]),
         note,
-        start if found else "",
+        start if match else "",
     )
 
 

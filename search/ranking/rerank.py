@@ -39,7 +39,7 @@ _LEAST = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Matched:
+class MaxSim:
     """What late interaction says of one passage.
 
     Attributes:
@@ -90,7 +90,7 @@ class LateInteraction:
         passages: Sequence[StoredPassage],
         prepared: _Prepared,
         encoded_before: Mapping[int, TokenVectors] | None = None,
-    ) -> list[Matched]:
+    ) -> list[MaxSim]:
         """Of each passage, with its stored token vectors where it has them; others are encoded, once."""
         weights, stored = prepared
         vectors = {id_: unit_rows(tokens) for id_, tokens in (encoded_before or {}).items()} | stored
@@ -104,9 +104,9 @@ class LateInteraction:
                 role="document",
             )
             vectors |= {id_: unit_rows(tokens) for id_, tokens in zip(missing, encoded, strict=True)}
-        return [self._matched(vectors[passage.passage_id], weights) for passage in passages]
+        return [self._max_sim(vectors[passage.passage_id], weights) for passage in passages]
 
-    def _matched(self, passage: NDArray[np.float32], weights: NDArray[np.float64]) -> Matched:
+    def _max_sim(self, passage: NDArray[np.float32], weights: NDArray[np.float64]) -> MaxSim:
         n = len(self._query.tokens)
         addends, best = np.zeros(n), np.zeros(n, dtype=np.int64)
         if len(self._kept) and len(passage):
@@ -114,23 +114,23 @@ class LateInteraction:
             partner = cosines.argmax(axis=1)
             best[self._kept] = partner
             addends[self._kept] = weights * cosines[np.arange(len(partner)), partner]
-        return Matched(float(addends.sum()), addends, best)
+        return MaxSim(float(addends.sum()), addends, best)
 
     def _weights(self, snapshot: Snapshot) -> NDArray[np.float64]:
         """(kept tokens,) what each counts; they sum to 1."""
         words = snapshot.words(self._query.text)
         total = snapshot.facts.passages
         counts = zip(words, snapshot.counts(words), strict=True)
-        tells = [(word.start, word.end, weight(n, total)) for word, n in counts]
+        weighted = [(word.start, word.end, weight(n, total)) for word, n in counts]
         weights = np.full(len(self._kept), _LEAST)
         for place, i in enumerate(self._kept):
             at = self._query.tokens[i].start
-            told = next((told for start, end, told in tells if start <= at < end), _LEAST)
-            weights[place] = max(_LEAST, told)
+            value = next((value for start, end, value in weighted if start <= at < end), _LEAST)
+            weights[place] = max(_LEAST, value)
         return weights / weights.sum() if len(weights) else weights
 
 
-class Judge:
+class CrossEncoderReranker:
     """A cross-encoder and a query."""
 
     def __init__(self, model: Any, query: str) -> None:
@@ -149,14 +149,14 @@ class Judge:
 
         pairs = [(self._query, with_context(passage.context, passage.shown)) for passage in passages]
         scores = self._model.predict(pairs, activation_fn=Sigmoid(), show_progress_bar=False).tolist()
-        judged = zip(best, scores, strict=True)
+        rescored = zip(best, scores, strict=True)
         return in_order(
             replace(item, score=score, reranked=score, before=rank)
-            for rank, (item, score) in enumerate(judged, start=1)
+            for rank, (item, score) in enumerate(rescored, start=1)
         )
 
 
-Reranker: TypeAlias = LateInteraction | Judge
+Reranker: TypeAlias = LateInteraction | CrossEncoderReranker
 
 
 @kept_loaded

@@ -71,7 +71,7 @@ _PASSAGE = attrgetter("passage")
 def selected(
     best: Sequence[Scored],
     whole: bool,
-    wanted: Selection,
+    selection: Selection,
     document_of: Callable[[Sequence[int]], Mapping[int, object]],
     copies_of: Callable[[Sequence[int]], Mapping[int, Copied]],
 ) -> list[list[Scored]] | None:
@@ -85,19 +85,21 @@ def selected(
         At most `wanted.last`; None where more of the ranking has to be looked at.
     """
     worth = list(best)
-    if wanted.min_score is not None:
-        worth = [item for item in best if item.score >= wanted.min_score]
+    if selection.min_score is not None:
+        worth = [item for item in best if item.score >= selection.min_score]
     whole = whole or len(worth) < len(best)  # what is behind scores even less
-    if not wanted.all_copies:
+    if not selection.all_copies:
         copies = copies_of(list(map(_PASSAGE, worth)))
         worth = _once(worth, copies) if copies else worth
-    documents = document_of(list(map(_PASSAGE, worth))) if wanted.group or wanted.per_document else {}
-    if wanted.group:
+    documents = (
+        document_of(list(map(_PASSAGE, worth))) if selection.group or selection.per_document else {}
+    )
+    if selection.group:
         groups = _by_document(worth, documents)
     else:
-        within, others = _within(wanted.per_document, worth, documents)
+        within, others = _within(selection.per_document, worth, documents)
         groups = list(map(list, zip(within + others if whole else within, strict=True)))
-    return groups[: wanted.last] if whole or len(groups) >= wanted.last else None
+    return groups[: selection.last] if whole or len(groups) >= selection.last else None
 
 
 def _once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
@@ -128,18 +130,18 @@ def completed(
     return list(complete.values())
 
 
-def numbered(groups: Sequence[Sequence[Scored]], wanted: Selection) -> list[tuple[int, Scored]]:
+def numbered(groups: Sequence[Sequence[Scored]], selection: Selection) -> list[tuple[int, Scored]]:
     """The hits that are wanted, with their ranks, of what `selected` gave."""
-    shown = list(map(itemgetter(slice(wanted.per_document or None)), groups))
-    before = sum(map(len, shown[: wanted.offset]))
-    return list(enumerate(chain(*shown[wanted.offset :]), before + 1))
+    limited = list(map(itemgetter(slice(selection.per_document or None)), groups))
+    before = sum(map(len, limited[: selection.offset]))
+    return list(enumerate(chain(*limited[selection.offset :]), before + 1))
 
 
 def _within(
-    most: int, best: Sequence[Scored], document_of: Mapping[int, object]
+    limit: int, best: Sequence[Scored], document_of: Mapping[int, object]
 ) -> tuple[list[Scored], list[Scored]]:
     """The first `most` passages of each document, or all if that is 0; and all others; in the order of the ranking."""
-    if not most:
+    if not limit:
         return list(best), []
     seen: Counter[object] = Counter()
     kept: list[Scored] = []
@@ -147,7 +149,7 @@ def _within(
     for item in best:
         document = document_of.get(item.passage)
         seen[document] += 1
-        (kept if seen[document] <= most else others).append(item)
+        (kept if seen[document] <= limit else others).append(item)
     return kept, others
 
 

@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 
 SEEN = 10  # first hits that are looked at
 
-CONSTANT, SCORE, FOUND = -6.99, 5.96, 8.49
+CONSTANT, SCORE, WORDS = -6.99, 5.96, 8.49
 LIKELY, NOTHING = 0.7, 0.08  # from here on, and below
 
 
-def verdict(
+def answerability(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, fusion: Fusion, best: Sequence[Scored]
 ) -> Verdict | None:
     """Whether the best passages, best first, seem to answer a query; None where that cannot be told."""
     if not best or ranking != Ranking.of() or query.parts:
         return None
-    made = snapshot.facts.fingerprint
-    if (made.weights, made.pooling, made.layer) != (DEFAULT_WEIGHTS, "mean", "-1"):
+    fingerprint = snapshot.facts.fingerprint
+    if (fingerprint.weights, fingerprint.pooling, fingerprint.layer) != (DEFAULT_WEIGHTS, "mean", "-1"):
         return None
-    score, found = best[0].score, _found(snapshot, fusion, best[:SEEN])
-    probability = 1 / (1 + math.exp(-(CONSTANT + SCORE * score + FOUND * found)))
+    score, coverage = best[0].score, _coverage(snapshot, fusion, best[:SEEN])
+    probability = 1 / (1 + math.exp(-(CONSTANT + SCORE * score + WORDS * coverage)))
     if probability >= LIKELY:
-        return Verdict("answers likely", probability, score, found)
-    return Verdict("perhaps" if probability >= NOTHING else "nothing", probability, score, found)
+        return Verdict("answers likely", probability, score, coverage)
+    return Verdict("perhaps" if probability >= NOTHING else "nothing", probability, score, coverage)
 
 
-def _found(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
+def _coverage(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
     """The most of the query's words that passages of one document have between them, in [0, 1]."""
     passages = list(map(attrgetter("passage"), best))
     weights = partial(weight, passages=snapshot.facts.passages)

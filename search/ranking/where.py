@@ -119,7 +119,7 @@ class _Parser:
         return self.joined("or", self.all_of, depth)
 
     def all_of(self, depth: int) -> Condition:
-        return self.joined("and", self.one, depth)
+        return self.joined("and", self.condition, depth)
 
     def joined(self, word: str, rule: Callable[[int], Condition], depth: int) -> Condition:
         parts = [rule(depth)]
@@ -127,12 +127,12 @@ class _Parser:
             parts.append(rule(depth))
         return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
 
-    def one(self, depth: int) -> Condition:
+    def condition(self, depth: int) -> Condition:
         start = self.at
         if depth > _DEEPEST:
             raise wrong(self.text, start, f"more than {_DEEPEST} conditions within one another")
         if self.take_keyword("not"):
-            return Not(self.one(depth + 1))
+            return Not(self.condition(depth + 1))
         if self.take(_OPEN):
             condition = self.any_of(depth + 1)
             self.require(_CLOSE, f"'and', 'or' or ')' for the '(' in column {start + 1}")
@@ -244,9 +244,9 @@ class _Parser:
         if self.is_at_end():
             return wrong(self.text, self.at, f"expected {expected}, found the end")
         match = _PART.match(self.text, self.at)
-        shown = match[0] if match else self.text[self.at]
+        word = match[0] if match else self.text[self.at]
         hint = "; a value with spaces or brackets needs quotes" if "'and'" in expected else ""
-        return wrong(self.text, self.at, f"expected {expected}, found '{shown:.40}'{hint}")
+        return wrong(self.text, self.at, f"expected {expected}, found '{word:.40}'{hint}")
 
 
 def _time(value: Value) -> Value:

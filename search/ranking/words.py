@@ -106,13 +106,13 @@ def candidates(
     """
     if n < 1:
         raise InputError(f"n is {n}, but at least 1 passage must be asked for.")
-    asked, words = Fusion(snapshot, query, ranking, among), _words(snapshot, query, ranking, among)
+    fusion, words = Fusion(snapshot, query, ranking, among), _words(snapshot, query, ranking, among)
     terms, without = _named(words)
     matches = snapshot.matches(words.counted)  # whatever is left out
     nearest = [] if query.embedding is None else snapshot.nearest(query.embedding, n, among)
-    saying, parts = matches.best(n, among)
-    top = asked.top(n)
-    routes = [id_ for id_, _ in nearest], saying.tolist(), [item.passage for item in top]
+    matching, parts = matches.best(n, among)
+    top = fusion.top(n)
+    routes = [id_ for id_, _ in nearest], matching.tolist(), [item.passage for item in top]
     ids = np.array(sorted(set().union(*routes)), dtype=np.int64)
     by_meaning = query.embedding is not None
     bound = Bound(
@@ -176,8 +176,8 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
         return [()] * len(hits)
     with store.reading() as snapshot:
         fusion = Fusion(snapshot, EncodedQuery(text, None), hits[0].ranking)
-        found = fusion.matches
-        rows = found.addends(np.array([hit.passage_id for hit in hits], dtype=np.int64)) / found.scale
+        matches = fusion.matches
+        rows = matches.addends(np.array([hit.passage_id for hit in hits], dtype=np.int64)) / matches.scale
         return [
             _highlights(
                 snapshot, hit, [(t, value) for t, value in zip(fusion.terms, row, strict=True) if value]
@@ -189,13 +189,13 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
 def _highlights(
     snapshot: Snapshot, hit: Hit, here: Sequence[tuple[Term, float]]
 ) -> tuple[Highlight, ...]:
-    found = [
+    marks = [
         Highlight(place.start, place.end, (1 - hit.weight) * value / len(places))
         for places, (_, value) in zip(occurrences(snapshot, [t for t, _ in here], hit), here, strict=True)
         for place in places
         if place.part == "text"
     ]
-    return tuple(sorted(found, key=lambda one: (one.start, -one.end)))
+    return tuple(sorted(marks, key=lambda mark: (mark.start, -mark.end)))
 
 
 def occurrences(
@@ -214,15 +214,15 @@ def occurrences(
     return [tuple(mine) for mine in places]
 
 
-def _runs(wanted: tuple[str, ...], said: Sequence[Term]) -> list[tuple[int, int]]:
+def _runs(stems: tuple[str, ...], words: Sequence[Term]) -> list[tuple[int, int]]:
     """The spans of words in a row whose tokens are those that are wanted."""
     spans = []
-    for first in [at for at, word in enumerate(said) if not word.stems or word.stems[0] == wanted[0]]:
+    for first in [at for at, word in enumerate(words) if not word.stems or word.stems[0] == stems[0]]:
         run: tuple[str, ...] = ()
         last = first
-        while last < len(said) and len(run) < len(wanted):
-            run += said[last].stems
+        while last < len(words) and len(run) < len(stems):
+            run += words[last].stems
             last += 1
-        if run == wanted:
-            spans.append((said[first].start, said[last - 1].end))
+        if run == stems:
+            spans.append((words[first].start, words[last - 1].end))
     return spans

@@ -62,7 +62,7 @@ def test_the_verdict(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, constant: int, says: str
 ) -> None:
     weights = search.Index.open(indexed).fingerprint.weights
-    for name, value in {"DEFAULT_WEIGHTS": weights, "CONSTANT": constant, "SCORE": 0, "FOUND": 0}.items():
+    for name, value in {"DEFAULT_WEIGHTS": weights, "CONSTANT": constant, "SCORE": 0, "WORDS": 0}.items():
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     exit_code, out, _ = run("query", KEY)
     assert (exit_code, out.splitlines()[-2].startswith(says)) == (0, True)

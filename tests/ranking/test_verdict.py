@@ -91,7 +91,7 @@ def test_a_query_without_words_has_found_none(index: Index) -> None:
 def test_what_it_says(
     index: Index, monkeypatch: pytest.MonkeyPatch, probability: float, says: str
 ) -> None:
-    constants = {"CONSTANT": math.log(probability / (1 - probability)), "SCORE": 0, "FOUND": 0}
+    constants = {"CONSTANT": math.log(probability / (1 - probability)), "SCORE": 0, "WORDS": 0}
     for name, value in constants.items():
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     (hit, *_) = index.query("key")
