@@ -1,4 +1,4 @@
-"""What a score is made of besides the token pairs: words, rerankers; and the score made anew."""
+"""Addends of a score besides the token pairs: keywords, rerankers; and the recomputed score."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from search.store.vectors import kept
 
 @dataclass(frozen=True, eq=False)
 class Addends:
-    """What a score is made of besides token pairs.
+    """Addends of a score besides token pairs.
 
     Attributes:
-        embedding: of the passage, as it is stored.
-        recomputed: the score as the index gives it anew; None after a cross-encoder, which is not asked again.
+        embedding: of the passage, from the index.
+        recomputed: the score, recomputed from the index; None after a cross-encoder, which does not run again.
         late: (q, p) addends of late interaction, by tokens of query and passage.
     """
 
@@ -43,7 +43,7 @@ class Addends:
 
 @dataclass(frozen=True, eq=False)
 class IndexedHit:
-    """What the index says of a hit: its passage, and its score before a rerank."""
+    """Index data of a hit: its passage, and its score before a rerank."""
 
     passage: StoredPassage
     embedding: NDArray[np.float32]
@@ -53,20 +53,20 @@ class IndexedHit:
 
 
 class AddendFinder:
-    """Finds them for the hits of one query."""
+    """Finds the addends for the hits of one query."""
 
     def __init__(self, encoder: Encoder, query: EncodedQuery) -> None:
         self._query = query
         self._late = LateInteraction(encoder, query.tokens) if query.tokens is not None else None
 
     def look_up(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[IndexedHit]:
-        """What the index says of each hit."""
+        """Read the index data of each hit."""
         fusions: dict[Ranking, Fusion] = {}
         return [self._look_up(snapshot, hit, fusions) for hit in hits]
 
     def of(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
-        """Of a hit, with its token vectors."""
-        if hit.ranking.rerank not in ("", "late"):  # a cross-encoder is not asked again
+        """Return the addends of a hit, using its token vectors."""
+        if hit.ranking.rerank not in ("", "late"):  # a cross-encoder does not run again
             name = f"{hit.ranking.rerank}, reading both texts at once"
             return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
         if hit.ranking.rerank == "":
@@ -87,7 +87,7 @@ class AddendFinder:
     def _look_up(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> IndexedHit:
         """
         Raises:
-            InputError: the hit's passage has left the index since, or the hit is of another one.
+            InputError: the hit's passage is no longer in the index, or the hit is from another index.
         """
         passage = snapshot.passage(hit.passage_id)
         if (passage.shown, passage.context) != (visible(hit.text, hit.hidden), hit.context):
@@ -113,7 +113,7 @@ class AddendFinder:
 def _terms(
     snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage
 ) -> tuple[Term, ...]:
-    """What each word of the query added to the score of a passage; words that it does not have are left out."""
+    """Return the addends of the query's words in the score of a passage; words that it does not have are left out."""
     (addends,) = fusion.matches.addends(np.array([passage.passage_id])) / fusion.matches.scale
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
     places = occurrences(snapshot, [term for term, _ in here], passage)

@@ -1,6 +1,6 @@
 """The questions that an index answers about its own ranking: why, why this above that, and why not.
 
-Why not may be that a file has no passage in the index, or that what it has is not the file's text any more.
+An answer to why not may be that a file has no passage in the index, or has changed since it was indexed.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ NOT_THERE, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
 def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
-    """Why there is no passage of a place: a reason and a detail.
+    """Return why the index has no passage of a place: a reason and a detail.
 
-    The folder is walked as indexing walks it, and the file is read, so what is said holds now, also where it
-    has changed since the index was made.
+    Walks the folder as indexing does, and reads the file, so the reason is current even if the file has changed since
+    it was indexed.
 
     Args:
-        facts: of the index; `index`, the folder that it is kept in.
+        facts: of the index; `index`, its folder.
 
     Raises:
         InputError: the indexed folder is gone.
@@ -77,7 +77,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
 
 
 def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
-    """What becomes of a file that is walked, when it is read."""
+    """Read a walked file; return why it has no passage: a reason and a detail."""
     n_records = 0
     try:
         for item in documents(
@@ -102,12 +102,12 @@ class Explainer:
 
     Args:
         query: a text that is not empty; or a query of several parts.
-        ranking: how passages are ranked that are named by id or path; a hit knows its own.
-        offline: never call out to the hub, should the model be needed in PyTorch (see gradients.py).
+        ranking: of passages named by id or path; a hit has its own.
+        offline: never connect to the hub if the model is needed in PyTorch (see gradients.py).
         layer: see `search.explain`.
 
     Attributes:
-        query: as it is searched for.
+        query: encoded.
 
     Raises:
         InputError: the query is too long, or the model has no such layer.
@@ -135,7 +135,7 @@ class Explainer:
         self.query, self._finder = query, AddendFinder(encoder, query)
 
     def explain(self, targets: Sequence[Hit | int]) -> list[Explanation]:
-        """Of each hit or passage id, in one pass through the encoder."""
+        """Explain each hit or passage id, in one pass through the encoder."""
         with self._store.reading() as snapshot:
             ranking = Fusion(snapshot, self.query, self._ranking)
             hits = [
@@ -169,26 +169,20 @@ class Explainer:
                 snapshot.passing(where, np.array(place.passages, dtype=np.int64))
             ).tolist()
             hit = self._best(snapshot, passing) or self._best(snapshot, place.passages)
-            question = (
-                self.query.text,
-                place.document,
-                selection.k,
-                selection.per_document,
-                facts.passages,
-            )
+            fields = self.query.text, place.document, selection.k, selection.per_document, facts.passages
             if hit is not None:
                 hits = listed(snapshot, self.query, self._ranking, selection, snapshot.passing(where))
                 looked_at = [hits[-1], hit] if hits else [hit]
                 indexed = self._finder.look_up(snapshot, looked_at)
                 copies = snapshot.copies([hit.passage_id, *(other.passage_id for other in hits)])
         if hit is None:
-            return WhyNot(*question, "not indexed", *why_missing(facts, self._store.path, place))
+            return WhyNot(*fields, "not indexed", *why_missing(facts, self._store.path, place))
         *last, hit = with_file_status(looked_at)
         *last_why, why = self._explained([*last, hit], indexed)
         passes = hit.passage_id in passing
         if not last:  # none passes the filter, or only words count and no passage has one
-            return WhyNot(*question, "lower" if passes else "filtered", hit=hit)
-        answer = WhyNot(*question, "found", hit=hit, last=last[0])
+            return WhyNot(*fields, "lower" if passes else "filtered", hit=hit)
+        answer = WhyNot(*fields, "found", hit=hit, last=last[0])
         if hit.passage_id in [other.passage_id for other in hits]:
             return answer
         answer = replace(answer, contrast=contrast_of(last[0], last_why[0], hit, why))
@@ -205,12 +199,12 @@ class Explainer:
         return replace(answer, cause="limit" if above else "lower")
 
     def hit(self, target: str | Path) -> int:
-        """The id of the best passage of a path."""
+        """Return the id of the best passage of a path."""
         with self._store.reading() as snapshot:
             return self._named(snapshot, target).passage_id
 
     def _place(self, snapshot: Snapshot, target: str | Path | int) -> Place:
-        """What a path means; the file of a passage, with that passage alone."""
+        """Resolve a path; for a passage id, the place of its file with that passage alone."""
         if not isinstance(target, int):
             return snapshot.place(target)
         stored = snapshot.passage(target)
@@ -219,7 +213,7 @@ class Explainer:
         return replace(place, record=int(record) if record else None, passages=(target,))
 
     def _named(self, snapshot: Snapshot, target: Hit | int | str | Path) -> Hit:
-        """What was named, as a hit with its true rank; of a document its best passage."""
+        """Return a target as a hit with its true rank; of a document, the best passage."""
         if isinstance(target, Hit):
             return target
         place = self._place(snapshot, target)
@@ -233,7 +227,7 @@ class Explainer:
         return best
 
     def _best(self, snapshot: Snapshot, passages: Sequence[int]) -> Hit | None:
-        """The best of passages in the ranking of everything."""
+        """Return the best of some passages in the ranking of all passages."""
         if not passages:
             return None
         positions = Fusion(snapshot, self.query, self._ranking).positions(passages)
@@ -243,7 +237,7 @@ class Explainer:
         return hit_of(snapshot, item, self._ranking, rank)
 
     def _explained(self, hits: Sequence[Hit], indexed: Sequence[IndexedHit]) -> list[Explanation]:
-        """Of hits, given with what the index says of them."""
+        """Explain hits, using their index data."""
         if not hits:
             return []
         with query_fits("text"):
@@ -283,7 +277,7 @@ def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contr
     """Split the gap between two scores of the same query by its words.
 
     The scores are sums over the query's words, so their difference is a sum of the words' differences. A word
-    that one side alone has (a term of the word part, say) adds nothing to the other.
+    that only one side has (a keyword, for instance) adds nothing to the other.
     """
     in_a, in_b = _by_word(why_a), _by_word(why_b)
     nothing = Share("", "", 0, 0, 0.0)

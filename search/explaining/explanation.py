@@ -1,7 +1,7 @@
 """Two encoded texts and a score -> an Explanation, with two matrices that must not be confused.
 
-The similarity matrix says which token is like which. The contribution matrix says what the cosine of the two
-embeddings is made of: with mean pooling over n query tokens and m passage tokens
+The similarity matrix compares tokens. The contribution matrix splits the cosine of the two embeddings into
+addends: with mean pooling over n query tokens and m passage tokens
 
     cos(q, p) = (mean_i q_i) . (mean_j p_j) / (|q_mean| |p_mean|)
               = sum_ij  (q_i . p_j) / (n m |q_mean| |p_mean|)
@@ -10,7 +10,7 @@ so each pair of tokens adds (q_i . p_j) / (n m |q_mean| |p_mean|), and these add
 
 For a query of several parts the cosine is a sum over the parts (see `search.ranking.question`), and the cosine
 with a text is one over token pairs. So the rows of the texts' contribution matrices, each matrix times the factor
-of its part, stand below each other, and what is no text, or not taken apart, is one addend.
+of its part, are stacked, and a part without tokens is one addend.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def similarity_matrix(query: NDArray[Any], passage: NDArray[Any]) -> NDArray[np.
 def contribution_matrix(
     query: NDArray[Any], passage: NDArray[Any], pooling: str = "mean"
 ) -> NDArray[np.float64]:
-    """What each pair of tokens adds to the cosine of the two pooled embeddings.
+    """Addend of each pair of tokens in the cosine of the two pooled embeddings.
 
     Args:
         query: (q, d) last-layer vectors of all query tokens, special tokens included.
@@ -99,7 +99,7 @@ def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def similarity_layer(layer: Layer | None, n_layers: int) -> int:
-    """The layer whose cosines are asked for, counted from the embedding layer, 0.
+    """Resolve a layer to its number, counted from the embedding layer, 0.
 
     Args:
         layer: a number, a negative one counted from the last as Python counts, "middle" or "last"; None is "middle".
@@ -126,13 +126,13 @@ def explain_pair(
     roles: tuple[Role | None, Role | None] = (None, None),
     offline: bool = False,
 ) -> Explanation:
-    """Explain the cosine of two texts, as if it was all of a score.
+    """Explain the cosine of two texts as a whole score.
 
     Args:
         query, passage: from `encoder`, with the last layer and `layer`.
         layer: of the similarity matrix.
         roles: what the two texts were encoded as.
-        offline: never call out to the hub, should the model be needed in PyTorch.
+        offline: never connect to the hub if the model is needed in PyTorch.
     """
     cosine = float(query.embedding @ passage.embedding)
     contributions, steps = _contributions(query, passage, encoder, roles, offline)
@@ -174,7 +174,7 @@ def _contributions(
 def encoded_parts(
     encoder: Encoder, parts: Sequence[QuestionPart], layers: Sequence[int]
 ) -> list[TokenVectors | None]:
-    """The token vectors of the parts that have a text; None for the others."""
+    """Return the token vectors of the parts that have a text; None for the others."""
     vectors: list[TokenVectors | None] = []
     for part in parts:
         if part.text:
@@ -200,12 +200,12 @@ def explain_parts(
     weight: float,
     offline: bool = False,
 ) -> Explanation:
-    """As `explain_pair`, for a query of several parts.
+    """Explain a cosine as `explain_pair` does, for a query of several parts.
 
     Args:
         tokens: of each part, from `encoded_parts`.
         embedding: of the passage, by which it was ranked.
-        weight: what the cosine counts in the score, and so what a part counts that is not taken apart.
+        weight: of the cosine in the score, and so of a part without tokens.
     """
     wholes = []
     others = []
@@ -231,7 +231,7 @@ def explain_parts(
 
 
 def _in_a_row(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
-    """The tokens of several texts, with their offsets in all the texts, one a line, and words counted on."""
+    """Concatenate the tokens of several texts, with offsets and word numbers in the joined text, one text a line."""
     row: list[Token] = []
     at = words = 0
     for mine, text in zip(tokens, texts, strict=True):

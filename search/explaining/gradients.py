@@ -1,18 +1,18 @@
-"""Addends for embeddings that are no sum over tokens: integrated gradients (Sundararajan, Taly & Yan 2017).
+"""Addends for embeddings that are not sums over tokens: integrated gradients (Sundararajan, Taly & Yan 2017).
 
 With pooling `cls` or `pooler`, or with a Dense module that has an activation, the embedding e(x) of a text is a
-non-linear function of its tokens' input embeddings x_1 .. x_n. On the straight way from a baseline b to x
+non-linear function of its tokens' input embeddings x_1 .. x_n. On the straight path from a baseline b to x
 
     e(x) - e(b) = sum_i v_i    with    v_i = integral over t in [0, 1] of  de/dx_i (b + t (x - b)) (x_i - b_i)
 
 so each token has an addend v_i, a vector. In the baseline every token but the special ones is [PAD]; a special
-token is there as in x, its own v_i is 0, and what the baseline says by itself, e(b), is counted as the first
-special token's. Both embeddings are then sums over tokens, and the cell of a query token and a passage token is
+token is the same as in x, its own v_i is 0, and the embedding of the baseline, e(b), is added to the first
+special token. Both embeddings are then sums over tokens, and the cell of a query token and a passage token is
 
     c_ij = v_i . w_j        so that    sum_ij c_ij = e(q) . e(p) = cosine
 
 as in Moeller, Nikolaev & Pado 2023, "An Attribution Method for Siamese Encoders". Its rows sum to what a query
-token adds to the cosine with the passage's embedding as it is, its columns likewise. Integrals are computed
+token adds to the cosine with the passage's embedding, its columns likewise. Integrals are computed
 from finitely many points, so the sums miss the cosine by a little: the completeness error.
 """
 
@@ -43,7 +43,7 @@ _TOKENS_AT_ONCE = 2048
 
 
 class Attribution:
-    """What the tokens of one query add to its cosines, as far as gradients tell.
+    """Addends of the tokens of one query in its cosines, by integrated gradients.
 
     Args:
         model: from `differentiable`.
@@ -56,7 +56,7 @@ class Attribution:
         self._by_steps: dict[int, NDArray[np.float64]] = {}
 
     def cells(self, passage: TokenVectors, role: Role | None) -> tuple[NDArray[np.float64], int]:
-        """The (q, p) addends of the cosine, and the number of points on the way that they were made from.
+        """Return the (q, p) addends of the cosine, and the number of points on the path.
 
         The points are doubled until the sum misses the cosine by less than 1 %, or there are MOST_STEPS.
         """
@@ -73,10 +73,10 @@ class Attribution:
 
 
 class Path:
-    """The straight way from the baseline to a text, in the space of input embeddings.
+    """The straight path from the baseline to a text, in the space of input embeddings.
 
     Attributes:
-        inputs: what else the model is given, a row.
+        inputs: other inputs of the model, a row.
         start: (n, h) the baseline.
         way: (n, h) the text less the baseline; zeros for special tokens.
         moving: positions of the tokens that are not special.
@@ -107,7 +107,7 @@ class Differentiable:
         self._layers = pooled_layers(encoder.layer, engine.n_layers)
 
     def path(self, text: TokenVectors, role: Role | None) -> Path:
-        """From [PAD] in place of every word to the text as it is."""
+        """Return the path from a baseline of [PAD] tokens to the text."""
         torch, engine = self._torch, self._engine
         whole = self._encoder.prompt(role) + with_context(text.context, visible(text.text, text.hidden))
         (encoded,) = encode_ids(self._encoder.tokenizer, [whole], self._encoder.max_tokens)
@@ -124,9 +124,9 @@ class Differentiable:
         return Path(inputs, start, words - start, moving)
 
     def token_addends(self, path: Path, steps: int) -> NDArray[np.float64]:
-        """(n, d): the addends v_i of an embedding. Their sum is the embedding, but for the error of integration.
+        """Return the (n, d) addends v_i of an embedding. Their sum is the embedding, up to the integration error.
 
-        By forward differentiation, each token's part of the way in a row of its own.
+        By forward differentiation, with a row for each token's part of the path.
         """
         torch = self._torch
         n = len(path.start)
@@ -153,9 +153,9 @@ class Differentiable:
         return addends
 
     def products(self, path: Path, directions: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
-        """(q, n): the products of q directions (q, d) with the addends of an embedding.
+        """Return the (q, n) products of q directions (q, d) with the addends of an embedding.
 
-        By backward differentiation, which takes as many passes as there are directions that are not zero.
+        By backward differentiation, one pass for each direction that is not zero.
         """
         torch = self._torch
         products = np.zeros((len(directions), len(path.start)))
@@ -173,12 +173,12 @@ class Differentiable:
         return products
 
     def _at(self, path: Path, where: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Embeddings at points of a path, (len(where), d)."""
+        """Return the (len(where), d) embeddings at points of a path."""
         with self._torch.no_grad():
             return self._embed(path, _between(path, list(where))).double().cpu().numpy()
 
     def _embed(self, path: Path, points: Any) -> Any:
-        """Input embeddings (b, n, h) -> embeddings (b, d), unit length; as `Encoder.encode` computes them."""
+        """Input embeddings (b, n, h) -> embeddings (b, d), unit length; the same as `Encoder.encode`."""
         torch = self._torch
         inputs = {name: value.expand(len(points), -1) for name, value in path.inputs.items()}
         output = self._engine.model(inputs_embeds=points, output_hidden_states=True, **inputs)
@@ -195,16 +195,15 @@ class Differentiable:
 
 @kept_loaded
 def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
-    """The same model in PyTorch, which is loaded beside another engine; the last three are kept."""
+    """Return the same model in PyTorch, loaded in addition to another engine; the last three are cached."""
     from search.encoding.torch_engine import TorchEngine
 
     engine = encoder.engine
     if isinstance(engine, TorchEngine) and encoder.precision == "fp32":
         return Differentiable(encoder, engine)
     model = KnownModel(encoder.files, encoder.description)
-    if not any(
-        model.files.folder.glob("*.safetensors")
-    ):  # a converted model, without weights for PyTorch
+    if not any(model.files.folder.glob("*.safetensors")):
+        # A converted model, without weights for PyTorch.
         files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch", trusted=True).files
         model = KnownModel(files, encoder.description)
     return Differentiable(encoder, TorchEngine(model))
@@ -212,29 +211,29 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
 
 @kept_loaded
 def attribution(encoder: Encoder, query: TokenVectors, role: Role | None, offline: bool) -> Attribution:
-    """Of a query, kept for its next hit: a query's own addends are the same for all."""
+    """Return the attribution of a query, cached, as the query's own addends are the same for all hits."""
     return Attribution(differentiable(encoder, offline), query, role)
 
 
 def _points(steps: int) -> Iterator[tuple[float, float]]:
-    """Gauss and Legendre's points on [0, 1] and their weights: the fewest for a smooth function."""
+    """Return Gauss-Legendre points on [0, 1] and their weights."""
     points, weights = np.polynomial.legendre.leggauss(steps)
     return zip(((points + 1) / 2).tolist(), (weights / 2).tolist(), strict=True)
 
 
 def _between(path: Path, where: list[float]) -> Any:
-    """(len(where), n, h) points of a path, 0 for its start and 1 for its end."""
+    """Return (len(where), n, h) points of a path, 0 for its start and 1 for its end."""
     share = path.start.new_tensor(where)[:, None, None]
     return path.start + share * path.way
 
 
 def _pieces(rows: list[Any], n: int) -> Iterator[list[Any]]:
-    """Rows of n tokens each, so many at once that they fit."""
+    """Split rows of n tokens each into batches that fit into memory."""
     size = max(1, _TOKENS_AT_ONCE // n)
     return (rows[first : first + size] for first in range(0, len(rows), size))
 
 
 def _first_special(path: Path) -> int:
-    """The token that the baseline's own embedding is counted as; the first one where none is special."""
+    """Return the token that gets the baseline's embedding; the first one if none is special."""
     moving = set(path.moving)
     return next((i for i in range(len(path.start)) if i not in moving), 0)

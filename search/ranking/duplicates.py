@@ -1,7 +1,7 @@
-"""Passages that say the same: all pairs with a cosine above a threshold, joined to clusters.
+"""Near-duplicate passages: all pairs with a cosine above a threshold, joined to clusters.
 
-Exact: every pair is looked at. Passages with equal embeddings are taken together first, so that text which stands in
-every file is one row. Memory: the embeddings twice, and blocks of pairs of a fixed size.
+Exact: every pair is compared. Passages with equal embeddings are merged first, so a text that is in every file is one
+row. Memory: the embeddings twice, and blocks of pairs of a fixed size.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from search.store.conditions import Where
 from search.store.sqlite import Store
 from search.store.vectors import pairs_near
 
-_AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared
+_AT_ONCE = 1024  # pairs whose cosines are summed, rows that are compared
 
 
 def near_copies(store: Store, threshold: float, where: Where | None) -> list[Cluster]:
-    """Clusters of an index, the largest first. See `Index.duplicates`."""
+    """Return the clusters of an index, the largest first. See `Index.duplicates`."""
     if not 0 < threshold <= 1:
         raise InputError(
             f"the threshold is {threshold}; it must be a cosine above 0, and 1 at most: 0.95, for instance."
@@ -38,9 +38,9 @@ def near_copies(store: Store, threshold: float, where: Where | None) -> list[Clu
 
 
 def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.int64]]:
-    """Rows that are joined by pairs with a cosine of at least `threshold`, two rows or more in each cluster.
+    """Group rows that are linked by pairs with a cosine of at least `threshold`, two rows or more in each cluster.
 
-    Two rows of a cluster may be less alike than the threshold: there is then a chain of others between them.
+    Two rows of a cluster may be less alike than the threshold if a chain of other rows links them.
 
     Args:
         vectors: (n, d) float32, unit length.
@@ -65,7 +65,7 @@ def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.
 def _exact(
     vectors: NDArray[np.float32], left: NDArray[np.int64], right: NDArray[np.int64], threshold: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Those of the pairs whose cosine, added up in float64, is high enough."""
+    """Return the pairs whose cosine, summed in float64, reaches the threshold."""
     high = np.zeros(len(left), dtype=bool)
     for start in range(0, len(left), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
@@ -77,7 +77,7 @@ def _exact(
 def _joined(
     labels: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Labels of rows, where those of each pair have become one."""
+    """Merge the labels of each pair of rows."""
     if not len(left):
         return labels
     from scipy.sparse import coo_array
@@ -90,7 +90,7 @@ def _joined(
 
 
 def _groups(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The rows of each label that more than one row has."""
+    """Return the rows of each label that is shared."""
     order = np.argsort(labels, kind="stable")
     cuts = np.flatnonzero(np.diff(labels[order])) + 1
     groups = [rows for rows in np.split(order, cuts) if len(rows) > 1]
@@ -109,7 +109,7 @@ def _cluster(ids: list[int], vectors: NDArray[np.float32], stored: dict[int, Sto
 
 
 def _nearest(vectors: NDArray[np.float32]) -> list[float]:
-    """(n,) cosines of each row with the row that is nearest to it."""
+    """Return (n,) cosines of each row with its nearest row."""
     nearest: list[float] = []
     for start in range(0, len(vectors), _AT_ONCE):
         cosines = vectors[start : start + _AT_ONCE] @ vectors.T

@@ -1,6 +1,6 @@
-"""File status of hits: unchanged, changed or gone since they were indexed; in a changed text file, the lines of now.
+"""File status of hits: unchanged, changed or deleted since indexing; in a changed text file, also the current lines.
 
-One look at the size, time stamp and inode of each file, as indexing takes it; only a file that differs is read.
+Compares size, time stamp and inode of each file, as indexing does; only a file that differs is read.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from search.records.contents import StoredFile
     from search.records.hits import Hit
 
-_LARGEST = 8 << 20  # bytes of a changed file in which a text is looked for
+_LARGEST = 8 << 20  # bytes of a changed file that is searched for a text
 
 
 @dataclass(frozen=True)
 class FileStatus:
-    """What has become of a file since it was indexed.
+    """Status of a file since it was indexed.
 
     Attributes:
-        changed: "" where its content is what was indexed.
-        detail: why it cannot be read, if it cannot.
-        raw: its content, if that changed and is not too large to look for something in it.
+        changed: "" if its content is the indexed one.
+        detail: reason why it cannot be read.
+        raw: its content, if that changed and is small enough to search.
     """
 
     changed: Literal["", "changed", "gone"]
@@ -49,7 +49,7 @@ class FileStatus:
 
 
 def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits, each with the status of its file; where its text is on other lines of a text file now, with these."""
+    """Return the hits with the status of their files; a text that moved within a text file, with its current lines."""
     seen: dict[str, FileStatus] = {}
     now = []
     for hit in hits:
@@ -59,7 +59,7 @@ def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def since_indexed(path: str | Path, stored: StoredFile) -> FileStatus:
-    """Look at a file."""
+    """Compare a file with its indexed state."""
     try:
         now = os.lstat(path)
         if (now.st_size, now.st_mtime_ns, now.st_ino) == (stored.size, stored.mtime_ns, stored.inode):
@@ -78,7 +78,7 @@ def since_indexed(path: str | Path, stored: StoredFile) -> FileStatus:
 
 
 def _relocated(hit: Hit, status: FileStatus) -> Hit:
-    """A hit of a file that is changed or gone, on the lines where its text is now, nearest to where it was."""
+    """Return a hit of a changed file with the current lines of its text: the nearest occurrence."""
     text = status.text if hit.kind in PLAIN_KINDS else ""
     places = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)
     starts = [place for place in places if place >= 0]

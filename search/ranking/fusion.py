@@ -1,9 +1,9 @@
-"""Meaning and words -> one ranking of passages, exactly.
+"""Meaning and keywords -> one exact ranking of passages.
 
 The hybrid score is a sum of two parts that each have a ranked list. The best n of the sum are found with the bound
-of the threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the head of the list by meaning is scored on both
-sides, and of all others only those whose words could lift them into the best n. So no hit is missed because it was
-in one list only, and no score is made up for a side that was not looked at.
+of the threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the head of the list by meaning gets both scores,
+and so do all others whose keywords could lift them into the best n. So no hit is missed because it was in one list
+only, and no missing score is guessed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Scored:
-    """A passage's score and what it was made of, as in a `Hit`."""
+    """A passage's score and its parts, as in a `Hit`."""
 
     passage: int
     score: float
@@ -49,12 +49,12 @@ class Fusion:
 
     Attributes:
         typed: the words of the query.
-        counts: in how many passages each of them is.
-        counted: those that tell passages apart.
-        terms: those of them that count, as they are not left out.
+        counts: number of passages with each of them.
+        counted: the discriminative terms among them.
+        terms: the discriminative terms that are not left out.
 
     Raises:
-        WordMissing: a word that is to be left out is none that tells passages apart.
+        WordMissing: a word to leave out is not a discriminative term.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Fusion:
             self.terms = [term for term in self.counted if term not in self._left_out]
 
     def _named(self, word: str) -> Term:
-        """The one of the terms that is meant by a word or phrase; in whichever of its forms that is."""
+        """Return the discriminative term for a word or phrase, in any of its forms."""
         forms = {
             term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"', phrases=True)
         }
@@ -82,14 +82,14 @@ class Fusion:
 
     @cached_property
     def matches(self) -> Matches:
-        """The passages that have one of the terms."""
+        """Passages with at least one of the terms."""
         return self._snapshot.matches(self.counted, self._left_out)
 
     def top(self, n: int, among: Ids | None = None) -> list[Scored]:
-        """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more.
+        """Return the n best passages, best first; equal scores in the order of ids. Fewer if there are no more.
 
         Args:
-            among: of these, whatever the ranking is of.
+            among: rank these passages only, instead of the passages of the ranking.
         """
         among = self._among if among is None else among
         if not self._ranking.weight:
@@ -122,12 +122,12 @@ class Fusion:
         return self._best(n, ids, cosine, lexical)
 
     def among(self, passages: Ids) -> list[Scored]:
-        """Those of some passages that rank at all, best first, with the scores that they have."""
+        """Rank some passages, best first; those that the ranking excludes are left out."""
         among = np.unique(passages) if self._among is None else np.intersect1d(passages, self._among)
         return self.top(len(among), among) if len(among) else []
 
     def score(self, passage: int) -> Scored:
-        """Of one passage, whatever its rank.
+        """Score one passage, whatever its rank.
 
         Raises:
             IdMissing: the index has no passage of that id.
@@ -142,10 +142,10 @@ class Fusion:
         return self._best(1, ids, cosine, lexical)[0]
 
     def positions(self, passages: Iterable[int]) -> dict[int, tuple[int, Scored]]:
-        """The ranks of passages among all, best first; exact, and in the order in which a query ranks.
+        """Return the exact ranks of passages among all, best first.
 
-        A passage that is not in the index is left out. One without any word of the query stands behind all others
-        where only words count.
+        A passage that is not in the index is left out. In a keyword ranking, one without any word of the query
+        ranks behind all others.
         """
         if self._snapshot.approximate:
             raise InputError(
@@ -167,7 +167,7 @@ class Fusion:
         cosine: NDArray[np.float64] | None,
         lexical: NDArray[np.float64] | None,
     ) -> list[Scored]:
-        """The n best of some passages, given by their parts, best first; equal scores in the order of ids."""
+        """Return the n best of some passages by the parts of their scores, best first; ties in the order of ids."""
         scores, nothing = np.zeros(len(ids)), [None] * min(n, len(ids))
         for weight, part in ((self._ranking.weight, cosine), (1 - self._ranking.weight, lexical)):
             if part is not None:
@@ -179,5 +179,5 @@ class Fusion:
 
 
 def in_order(scored: Iterable[Scored]) -> list[Scored]:
-    """Best first; equal scores in the order of ids."""
+    """Sort passages, best first; equal scores in the order of ids."""
     return sorted(scored, key=lambda item: (-item.score, item.passage))

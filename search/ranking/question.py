@@ -1,9 +1,9 @@
-"""Queries of several parts: texts with weights, and what hits shall be like or unlike.
+"""Queries of several parts: texts with weights, and examples that hits should be like or unlike.
 
 The embedding of such a query is the sum of its parts' embeddings, each times its weight, scaled to length 1. So a
 passage's cosine is a sum too, of its cosines with the parts, each times the same factor for all passages: the part's
 weight by the length of the sum. A document counts as the mean of its passages' embeddings, scaled to length 1.
-The words that are looked for are those of the texts with a weight above 0, all alike.
+The keywords are the words of the texts with a weight above 0, all with equal weight.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from search.records.tokens import TokenVectors
     from search.store.sqlite import Snapshot, Store
 
-Example: TypeAlias = str | Path | int  # a path as `Index.why_not` takes it, or a passage id
-UNLIKE = 0.5  # what an example counts that hits shall be unlike, if nothing else is said
+Example: TypeAlias = str | Path | int  # a path as in `Index.why_not`, or a passage id
+UNLIKE = 0.5  # default weight of an example that hits should be unlike
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Question:
 
     Attributes:
         texts: with their weights; at least one above 0.
-        examples: passages and documents with their weights, below 0 for what hits shall be unlike.
+        examples: passages and documents with their weights, below 0 for those that hits should be unlike.
     """
 
     texts: tuple[tuple[str, float], ...]
@@ -55,7 +55,7 @@ class Question:
         Args:
             texts: with or without a weight, which is 1.
             like: passage ids or paths, with or without a weight, which is 1.
-            unlike: likewise; the weight, 0.5 if none is given, is taken off.
+            unlike: likewise; the weight, by default 0.5, is subtracted.
 
         Raises:
             InputError: a text is empty, no text has a weight above 0, or a weight is not a number.
@@ -66,9 +66,7 @@ class Question:
         """
         weighted = [_weighted(text, 1.0) for text in texts]
         examples = [_weighted(entry, 1.0) for entry in like]
-        examples += [
-            (example, -weight) for example, weight in (_weighted(entry, UNLIKE) for entry in unlike)
-        ]
+        examples += [(item, -weight) for item, weight in (_weighted(entry, UNLIKE) for entry in unlike)]
         if not all(text.strip() for text, _ in weighted):
             raise InputError(
                 "a text of the query is empty. Say in your own words what you are looking for."
@@ -79,12 +77,12 @@ class Question:
             require_characters(text, "a text of the query")
         if not np.isfinite([weight for _, weight in (*weighted, *examples)]).all():
             raise InputError("a weight of the query is not a finite number. Take one such as 0.5.")
-        # The words of a query stand where they stand in the texts with a positive weight, one a line.
+        # Offsets of words count in the texts with a positive weight, one a line: these come first.
         return cls(tuple(sorted(weighted, key=lambda part: part[1] <= 0)), tuple(examples))
 
     @property
     def words_of(self) -> str:
-        """The texts whose words are looked for, one a line."""
+        """The texts with keywords, one a line."""
         return "\n".join(text for text, weight in self.texts if weight > 0)
 
 
@@ -96,10 +94,10 @@ class QuestionPart:
     """One of several parts of a query.
 
     Attributes:
-        name: the text, or what the part is.
-        factor: what its cosine counts in the query's.
+        name: the text, or a description of the part.
+        factor: of its cosine in the cosine of the query.
         embedding: (d,) unit length.
-        text, context, role: what was encoded, and as what; "" where it is not to be taken apart.
+        text, context, role: the encoded text, for an explanation by tokens; "" for none.
     """
 
     name: str
@@ -112,11 +110,11 @@ class QuestionPart:
 
 @dataclass(frozen=True, eq=False)
 class EncodedQuery:
-    """A query as it is searched for.
+    """A query with its embedding.
 
     Attributes:
-        embedding: (d,) unit length; None where the ranking does not need it.
-        tokens: the vectors of its tokens; None where they are not needed, and for several parts.
+        embedding: (d,) unit length; None if the ranking does not need it.
+        tokens: the vectors of its tokens; None if they are not needed, and for several parts.
         parts: of a query that has several.
     """
 
@@ -128,7 +126,7 @@ class EncodedQuery:
 
 @contextmanager
 def query_fits(name: str = "query") -> Iterator[None]:
-    """Tell somebody whose query is too long to shorten it: unlike a text, it is never cut."""
+    """Raise InputError for over-long queries; queries are never truncated."""
     try:
         yield
     except TextTooLong as error:
@@ -138,10 +136,10 @@ def query_fits(name: str = "query") -> Iterator[None]:
 
 
 def as_question(query: Query) -> str | Question:
-    """A query as one text, or as a question where it has several parts.
+    """Return a query as one text, or as a question if it has several parts.
 
     Raises:
-        InputError: it cannot be asked.
+        InputError: it is empty or of the wrong type.
     """
     if isinstance(query, str):
         if not query.strip():
@@ -163,7 +161,7 @@ def as_question(query: Query) -> str | Question:
 
 
 def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: Store) -> EncodedQuery:
-    """A query as it is searched for.
+    """Encode a query for a ranking.
 
     Raises:
         InputError: it is too long; or, of several parts, the ranking does not fit, an example is not in the index, or
@@ -178,7 +176,7 @@ def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: St
 
 
 def encoded_text(text: str, encoder: Encoder, layers: Sequence[int]) -> EncodedQuery:
-    """A query of one text with the vectors of its tokens, at the last layer and some others."""
+    """Encode a query of one text, with the vectors of its tokens at the last layer and some others."""
     (tokens,) = encoder.tokens([text], role="query", layers=layers)
     return EncodedQuery(text, tokens.embedding.astype("float32", copy=False), tokens)
 
@@ -186,10 +184,10 @@ def encoded_text(text: str, encoder: Encoder, layers: Sequence[int]) -> EncodedQ
 def encoded_question(
     question: Question, ranking: Ranking, encoder: Encoder, store: Store, *, explained: bool = False
 ) -> EncodedQuery:
-    """A query of several parts, as it is searched for; see `encoded`.
+    """Encode a query of several parts; see `encoded`.
 
     Args:
-        explained: embeddings are needed, whatever the ranking.
+        explained: encode for any ranking, as an explanation needs embeddings.
     """
     if ranking.rerank:
         raise InputError(
@@ -216,7 +214,7 @@ def encoded_question(
 
 
 def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tuple[int, ...]]:
-    """A passage, or the passages of a document in equal parts, as a query; and their ids."""
+    """Return a passage, or the passages of a document in equal parts, as a query; and their ids."""
     ids = _passages_of(snapshot, example)
     stored = snapshot.stored(ids)
     parts = [
@@ -234,7 +232,7 @@ def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tupl
 
 
 def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> EncodedQuery:
-    """A query of passages of which only the one that adds most to the cosine with a passage keeps its text."""
+    """Return the query with the text of one part only: the part that adds most to the cosine with a passage."""
     snapshot.passage(passage)
     (vector,) = snapshot.embeddings([passage])
     best = int(np.argmax([part.factor * float(part.embedding @ vector) for part in query.parts]))
@@ -243,7 +241,7 @@ def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> 
 
 
 def _summed(text: str, parts: Sequence[QuestionPart]) -> EncodedQuery:
-    """The query that is the sum of some parts, whose factors are weights yet.
+    """Return the query that is the weighted sum of some parts; their factors are still weights.
 
     Raises:
         InputError: they cancel out.
@@ -264,7 +262,7 @@ def _length(vector: NDArray[np.float64], name: str) -> float:
 
 
 def _example(snapshot: Snapshot, example: Example, weight: float) -> QuestionPart:
-    """A passage or document as a part of a query."""
+    """Return a passage or document as a part of a query."""
     mean = snapshot.embeddings(_passages_of(snapshot, example)).astype(np.float64).mean(axis=0)
     length = _length(mean, f"the passages of '{example}'")
     name = f"p{example}" if isinstance(example, int) else str(example)
@@ -274,7 +272,7 @@ def _example(snapshot: Snapshot, example: Example, weight: float) -> QuestionPar
 
 
 def _passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
-    """The ids of a passage, or of all passages of a document (or a line of it).
+    """Return the ids of a passage, or of all passages of a document (or a line of it).
 
     Raises:
         InputError: it is not in the index.

@@ -37,13 +37,13 @@ def ranked(
     where: Where | None = None,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
-    """The best passages, best first, where they stand now; exact.
+    """Rank passages exactly, best first, with the current status of their files.
 
     Args:
-        wanted: which part of the ranking.
-        where: which passages; None for all.
-        reranker: looks at the best 30 passages again (more where the last that is wanted is behind them), of which the
-            best come back; of one document at most `wanted.per_document`. No model runs while the index is read.
+        selection: the part of the ranking to return.
+        where: the passages to rank; None for all.
+        reranker: rescores the best 30 passages (or more, up to the last one that is shown), of one document at most
+            `selection.per_document`. No model runs while the index is read.
     """
     if reranker:
         return _reranked(store, query, ranking, selection, where, reranker)
@@ -55,10 +55,10 @@ def ranked(
 def listed(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, selection: Selection, among: Ids | None
 ) -> list[Hit]:
-    """The best passages of a snapshot as hits, as they were indexed.
+    """Return the best passages of a snapshot as hits, as they were indexed.
 
     Args:
-        among: which passages; None for all.
+        among: the passages to rank; None for all.
     """
     fusion = Fusion(snapshot, query, ranking, among)
     best, groups = _head(snapshot, fusion, selection)
@@ -74,7 +74,7 @@ def listed(
 def _head(
     snapshot: Snapshot, fusion: Fusion, selection: Selection
 ) -> tuple[list[Scored], list[list[Scored]]]:
-    """The beginning of a ranking, and what is selected of it."""
+    """Return the beginning of a ranking, and the groups selected from it."""
     some = selection.per_document or selection.group or not selection.all_copies
     depth = max(4 * selection.last if some else selection.last, SEEN)
     while True:
@@ -93,7 +93,7 @@ def _reranked(
     where: Where | None,
     reranker: Reranker,
 ) -> list[Hit]:
-    """As `ranked`, with the best passages looked at again."""
+    """Rank as `ranked` does, then rescore the best passages."""
     with store.reading() as snapshot:
         fusion = Fusion(snapshot, query, ranking, snapshot.passing(where))
         pool: dict[int, Scored] = {}
@@ -115,13 +115,13 @@ def _reranked(
 
 
 def _worth(fusion: Fusion, selection: Selection, passages: Ids) -> list[Scored]:
-    """Those of some passages that rank and score enough, best first."""
+    """Rank some passages, best first, down to the lowest selected score."""
     least = selection.min_score
     return [item for item in fusion.among(passages) if least is None or item.score >= least]
 
 
 def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassage]:
-    """The passages of a ranking, in its order."""
+    """Return the stored passages of a ranking, in its order."""
     ids = dict.fromkeys(map(attrgetter("passage"), best))
     stored = snapshot.stored(ids)
     if missing := ids.keys() - stored.keys():
@@ -134,7 +134,7 @@ def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassa
 def scored(
     store: Store, query: EncodedQuery, ranking: Ranking, passage: int, reranker: Reranker | None = None
 ) -> Hit:
-    """One passage of the index as a hit, wherever it ranks; its rank is given as 0.
+    """Return one passage of the index as a hit, with rank 0.
 
     Raises:
         IdMissing: the index has no passage of that id.
@@ -151,7 +151,7 @@ def scored(
 
 
 def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) -> Hit:
-    """One passage of the index as a hit, as it was indexed.
+    """Return one passage of the index as a hit, as it was indexed.
 
     Raises:
         IdMissing: the index has no passage of that id.
@@ -161,10 +161,10 @@ def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) ->
 
 
 class ScoreScale:
-    """What the scores of one ranking are compared with: a sample of random pairs of the index.
+    """Null distribution of the scores of a ranking: a sample of random pairs of the index.
 
     Attributes:
-        scores: of the sample, lowest first; none where nothing can be said.
+        scores: (n,) of the sample, lowest first; empty if there is no sample for this ranking.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class ScoreScale:
             self.scores = baseline.scores(ranking.weight)
 
     def hit(self, rank: int, passage: StoredPassage, item: Scored, verdict: Verdict | None = None) -> Hit:
-        """A stored passage with its score."""
+        """Return a stored passage as a hit with its score and percentile."""
         below, pairs = int(np.searchsorted(self.scores, item.score)), len(self.scores)
         copied = self._copies.get(passage.passage_id)
         return Hit(

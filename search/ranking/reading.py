@@ -1,7 +1,7 @@
-"""Documents and passages to be read: put together from their passages, or read from an unchanged file.
+"""Documents and passages to read: joined from their passages, or read from an unchanged file.
 
-A passage is a span of its document's text, and between two of them there is nothing but blank space and marks. How
-long that is follows from the spans, and how many line breaks are in it from the lines, where these are of the text.
+A passage is a span of its document's text, and only blank space and markup separate two passages. The spans give the
+length of a gap, and the line numbers its line breaks, if they count lines of the text.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def document_text(store: Store, id_: int) -> DocumentText:
 
 
 def joined_text(passages: Sequence[StoredPassage]) -> tuple[str, tuple[Gap, ...]]:
-    """The text of a document, and what of it no passage holds."""
+    """Join passages to the text of a document; return it with the gaps that no passage covers."""
     pieces: list[str] = []
     gaps: list[Gap] = []
     at, line = 0, 1
@@ -70,11 +70,11 @@ def joined_text(passages: Sequence[StoredPassage]) -> tuple[str, tuple[Gap, ...]
 
 
 def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str]:
-    """What stands before a passage, and what is put in its place.
+    """Return the gap before a passage, and the text that fills it.
 
     Args:
         at, line: where the passage before it ends.
-        end: what a line ends with.
+        end: line ending.
     """
     length = passage.start - at
     has_lines = passage.kind not in LINES_OF_THEIR_OWN
@@ -113,7 +113,7 @@ def surroundings(hit: Hit, lines: int) -> Surroundings:
 
 
 def _file_lines(hit: Hit) -> tuple[list[str], str]:
-    """The lines of a hit's file; or none, and why."""
+    """Return the lines of a hit's file; or none, and the reason."""
     if hit.kind not in (*PLAIN_KINDS, *LINES_OF_THEIR_OWN):
         return [], f"{hit.document} is no text file, so it has no lines to show"
     try:
@@ -128,7 +128,7 @@ def _file_lines(hit: Hit) -> tuple[list[str], str]:
 
 
 def _read(name: str, path: str) -> tuple[str, str]:
-    """The text of a file as it is now, and its hash."""
+    """Read a file: its current text and its hash."""
     from search.corpus.files import regular_bytes
     from search.corpus.text import decode
 
@@ -137,7 +137,7 @@ def _read(name: str, path: str) -> tuple[str, str]:
 
 
 def span_lines(hit: Hit, start: int, end: int) -> tuple[int, int, int | None]:
-    """First and last line, and page, of a span of a hit's document; those of the hit where its file is converted."""
+    """Return first and last line, and page, of a span of a hit's document; those of the hit in a converted file."""
     from search.corpus.text import line_map
 
     if hit.kind not in PLAIN_KINDS:

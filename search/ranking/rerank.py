@@ -1,11 +1,11 @@
-"""Rerank: look at the best passages of a ranking again, by late interaction or by a cross-encoder.
+"""Rerank the best passages of a ranking, by late interaction or with a cross-encoder.
 
-*Late interaction* takes each query token with the passage token that is most like it: the MaxSim of ColBERT (Khattab
-and Zaharia 2020, section 3.3), with the vectors of the model at hand, made a weighted mean:
-`late = sum_i w_i max_j cos(q_i, p_j) / sum_i w_i`, over the tokens of the query, with the best of the tokens of the
-passage and its context; special tokens and prompts are left out. A token weighs as much as its word tells passages
-apart: log((N - n + 0.5) / (n + 0.5)) for a word in n of N passages, and at least 0.05. The score is half the score
-before and half this, so it is a sum like any other.
+*Late interaction* pairs each query token with the most similar passage token: the MaxSim of ColBERT (Khattab and
+Zaharia 2020, section 3.3), with the vectors of the index's model, as a weighted mean:
+`late = sum_i w_i max_j cos(q_i, p_j) / sum_i w_i`, over the tokens i of the query and the tokens j of the passage and
+its context; special tokens and prompts are left out. The weight of a token is the idf of its word,
+log((N - n + 0.5) / (n + 0.5)) for a word in n of N passages, and at least 0.05. The new score is half the score before
+and half this, so it is still a sum of addends.
 
 A *cross-encoder* reads query and passage together. It is the most exact and the slowest way to compare two texts, and
 its score is no sum over their tokens: it is shown as one addend (Nogueira and Cho 2019).
@@ -40,12 +40,12 @@ _LEAST = 0.05
 
 @dataclass(frozen=True, eq=False)
 class MaxSim:
-    """What late interaction says of one passage.
+    """Late interaction score of one passage.
 
     Attributes:
         value: the weighted mean.
-        addends: (q,) of each token of the query, 0 for those that are left out; they sum to `value`.
-        best: (q,) its partner: a position among the tokens of the passage that are of its text or context.
+        addends: (q,) addends of the query tokens, 0 for tokens that are left out; they sum to `value`.
+        best: (q,) positions of their partners among the passage's tokens of text and context.
     """
 
     value: float
@@ -53,7 +53,7 @@ class MaxSim:
     best: NDArray[np.int64]
 
 
-# What late interaction takes from the index: weights of the kept query tokens, vectors that are stored.
+# Input from the index: weights of the kept query tokens, stored token vectors.
 _Prepared: TypeAlias = tuple[NDArray[np.float64], dict[int, NDArray[np.float32]]]
 
 
@@ -70,14 +70,14 @@ class LateInteraction:
         self._kept = kept(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """What is needed of the index; no model runs while a snapshot is open."""
+        """Read the input from the index; no model runs while a snapshot is open."""
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return self._weights(snapshot), stored
 
     def rerank(
         self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: _Prepared
     ) -> list[Scored]:
-        """The same passages by new scores, best first, each with what it has to say and the rank before."""
+        """Return the passages by their new scores, best first, each with the rank before."""
         reranked = []
         matches = zip(best, self.matches(passages, prepared), strict=True)
         for rank, (item, matched) in enumerate(matches, start=1):
@@ -91,7 +91,7 @@ class LateInteraction:
         prepared: _Prepared,
         encoded_before: Mapping[int, TokenVectors] | None = None,
     ) -> list[MaxSim]:
-        """Of each passage, with its stored token vectors where it has them; others are encoded, once."""
+        """Score each passage with its stored token vectors; passages without are encoded, once."""
         weights, stored = prepared
         vectors = {id_: unit_rows(tokens) for id_, tokens in (encoded_before or {}).items()} | stored
         if missing := {
@@ -117,7 +117,7 @@ class LateInteraction:
         return MaxSim(float(addends.sum()), addends, best)
 
     def _weights(self, snapshot: Snapshot) -> NDArray[np.float64]:
-        """(kept tokens,) what each counts; they sum to 1."""
+        """Return the (kept tokens,) weights; they sum to 1."""
         words = snapshot.words(self._query.text)
         total = snapshot.facts.passages
         counts = zip(words, snapshot.counts(words), strict=True)
@@ -131,18 +131,18 @@ class LateInteraction:
 
 
 class CrossEncoderReranker:
-    """A cross-encoder and a query."""
+    """Reranks with a cross-encoder, for one query."""
 
     def __init__(self, model: Any, query: str) -> None:
         self._model, self._query = model, query
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """Nothing more is needed of the index."""
+        """Return None: a cross-encoder needs nothing from the index."""
 
     def rerank(
         self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: Any
     ) -> list[Scored]:
-        """The same passages by how well they answer, as the model says it, from 0 to 1; best first."""
+        """Return the passages by the model's scores in [0, 1], best first."""
         if not passages:
             return []
         from torch.nn import Sigmoid
@@ -162,7 +162,7 @@ Reranker: TypeAlias = LateInteraction | CrossEncoderReranker
 @kept_loaded
 @alone
 def cross_encoder(name: str, offline: bool) -> Any:
-    """A cross-encoder that gives one number for two texts, in PyTorch; the last three are kept.
+    """Load a cross-encoder with one output, in PyTorch; the last three are cached.
 
     Args:
         name: on the Hugging Face hub, NAME@REVISION to pin one, or a folder.
@@ -192,7 +192,7 @@ def cross_encoder(name: str, offline: bool) -> Any:
 
 
 def _require_a_head(name: str, folder: Path) -> None:
-    """A model without a head for classification would get a random one."""
+    """Raise ModelError for a model without a classification head, which would get a random one."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     kinds = config.get("architectures") or ["of no known kind"]
     if not any(kind.endswith("ForSequenceClassification") for kind in kinds):

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from search.store.passages import Copied
     from search.store.sqlite import Ids, Snapshot
 
-RERANKED = 30  # best passages that a reranker looks at, at least
+RERANKED = 30  # best passages that a reranker scores, at least
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a ranking is shown; make one with `Selection.of`.
+    """The part of a ranking that is shown; make one with `Selection.of`.
 
-    In this order: what scores less than `min_score` is left out; of copied texts the best passage is taken; documents
-    are limited, or grouped; `offset` hits are passed over and k are taken.
+    In this order: scores below `min_score` are dropped; the best passage of each copied text is kept; documents are
+    limited, or grouped; `offset` hits are skipped and k are taken.
 
     Attributes:
-        per_document: without `group` it gives way where fewer than `offset + k` hits would come back: the others stand
-            behind those within it, best first. So a rank means the same passage whatever k and the offset are; with a
-            rerank, as long as `offset + k` is at most 30, as it looks at more passages for more hits.
-        group: passages of one document stand together, documents in the order of their best passages.
+        per_document: without `group` it is exceeded if fewer than `offset + k` hits would come back: the others
+            follow those within it, best first. So a rank means the same passage for any k and offset; with a rerank,
+            as long as `offset + k` is at most 30, as more hits need more reranked passages.
+        group: passages of one document are adjacent, documents in the order of their best passages.
     """
 
     k: int
@@ -55,11 +55,11 @@ class Selection:
 
     @property
     def last(self) -> int:
-        """How many hits (documents) there are up to the last that is wanted."""
+        """Number of hits (documents) up to the last one that is shown."""
         return self.offset + self.k
 
     def pools(self) -> tuple[Selection, ...]:
-        """What a reranker looks at: the best 30 passages, or so many as are wanted; and so many documents."""
+        """Return the pools of a reranker: at least the best 30 passages; with `group`, also the documents to show."""
         limit = 0 if self.group else self.per_document
         pool = Selection.of(max(RERANKED, self.last), per_document=limit, all_copies=self.all_copies)
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
@@ -75,35 +75,33 @@ def selected(
     document_of: Callable[[Sequence[int]], Mapping[int, object]],
     copies_of: Callable[[Sequence[int]], Mapping[int, Copied]],
 ) -> list[list[Scored]] | None:
-    """What is wanted of a ranking, from its beginning on: hits, each alone, or those of a document together.
+    """Select the beginning of a ranking: hits, each alone or grouped by document.
 
     Args:
         best: the beginning of the ranking; `whole` if there is no more.
         document_of: documents of passages; `copies_of`, the copied texts of those that are copies.
 
     Returns:
-        At most `wanted.last`; None where more of the ranking has to be looked at.
+        At most `selection.last`; None if a longer beginning of the ranking is needed.
     """
-    worth = list(best)
+    top = list(best)
     if selection.min_score is not None:
-        worth = [item for item in best if item.score >= selection.min_score]
-    whole = whole or len(worth) < len(best)  # what is behind scores even less
+        top = [item for item in best if item.score >= selection.min_score]
+    whole = whole or len(top) < len(best)  # the rest scores even less
     if not selection.all_copies:
-        copies = copies_of(list(map(_PASSAGE, worth)))
-        worth = _once(worth, copies) if copies else worth
-    documents = (
-        document_of(list(map(_PASSAGE, worth))) if selection.group or selection.per_document else {}
-    )
+        copies = copies_of(list(map(_PASSAGE, top)))
+        top = _once(top, copies) if copies else top
+    documents = document_of(list(map(_PASSAGE, top))) if selection.group or selection.per_document else {}
     if selection.group:
-        groups = _by_document(worth, documents)
+        groups = _by_document(top, documents)
     else:
-        within, others = _within(selection.per_document, worth, documents)
+        within, others = _within(selection.per_document, top, documents)
         groups = list(map(list, zip(within + others if whole else within, strict=True)))
     return groups[: selection.last] if whole or len(groups) >= selection.last else None
 
 
 def _once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
-    """The ranking with each copied text where it comes up first."""
+    """Keep the first passage of each copied text."""
     seen: set[int] = set()
     kept = []
     for item in best:
@@ -118,7 +116,7 @@ def _once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
 def completed(
     snapshot: Snapshot, groups: Sequence[Sequence[Scored]], ranking_of: Callable[[Ids], Sequence[Scored]]
 ) -> list[list[Scored]]:
-    """Groups of passages, each with all other passages of its document that rank at all.
+    """Complete groups with all other ranked passages of their documents.
 
     Args:
         ranking_of: ranks the passages of some ids.
@@ -131,7 +129,7 @@ def completed(
 
 
 def numbered(groups: Sequence[Sequence[Scored]], selection: Selection) -> list[tuple[int, Scored]]:
-    """The hits that are wanted, with their ranks, of what `selected` gave."""
+    """Return the shown hits with their ranks, from the result of `selected`."""
     limited = list(map(itemgetter(slice(selection.per_document or None)), groups))
     before = sum(map(len, limited[: selection.offset]))
     return list(enumerate(chain(*limited[selection.offset :]), before + 1))
@@ -140,7 +138,7 @@ def numbered(groups: Sequence[Sequence[Scored]], selection: Selection) -> list[t
 def _within(
     limit: int, best: Sequence[Scored], document_of: Mapping[int, object]
 ) -> tuple[list[Scored], list[Scored]]:
-    """The first `most` passages of each document, or all if that is 0; and all others; in the order of the ranking."""
+    """Split into the first `limit` passages of each document (0: all) and the others, in the order of the ranking."""
     if not limit:
         return list(best), []
     seen: Counter[object] = Counter()
@@ -154,7 +152,7 @@ def _within(
 
 
 def _by_document(best: Sequence[Scored], document_of: Mapping[int, object]) -> list[list[Scored]]:
-    """The passages of each document, best first; documents in the order in which they come up."""
+    """Group passages by document, best first; documents in the order of their best passages."""
     groups: dict[object, list[Scored]] = {}
     for item in best:
         groups.setdefault(document_of.get(item.passage), []).append(item)

@@ -1,12 +1,12 @@
-"""Does anything here answer this? How likely it is, by two figures that a ranking has at hand.
+"""Answerability: the probability that the index answers a query, from two features of its ranking.
 
-    the score of the best hit
-    how much of the query's words is found together: of the first ten hits, the most that those of one document have,
-    each word counting its idf; words that no passage has count, too, as what nobody says here is not answered here
+    score: the score of the best hit
+    coverage: the largest share of the query's words in the first ten hits of one document, words weighted by idf;
+    words that no passage has count, too
 
-A logistic regression of the two; its coefficients are what `benchmarks/verdict.py` prints, which asks questions with
-and without what answers them (its page says how sure the verdicts are, and on what). They hold for the default ranking
-with the default model: other rankings and models have other scores, and no verdict.
+A logistic regression of the two. `benchmarks/verdict.py` prints its coefficients; it runs queries with and without
+their answers in the index (its page reports the accuracy of the verdicts). They hold for the default ranking with the
+default model: other rankings and models have other scores, and no verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
     from search.store.sqlite import Snapshot
 
-SEEN = 10  # first hits that are looked at
+SEEN = 10  # first hits that are examined
 
 CONSTANT, SCORE, WORDS = -6.99, 5.96, 8.49
 LIKELY, NOTHING = 0.7, 0.08  # from here on, and below
@@ -39,7 +39,7 @@ LIKELY, NOTHING = 0.7, 0.08  # from here on, and below
 def answerability(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, fusion: Fusion, best: Sequence[Scored]
 ) -> Verdict | None:
-    """Whether the best passages, best first, seem to answer a query; None where that cannot be told."""
+    """Answerability verdict for a query and its best passages, best first; None for rankings without calibration."""
     if not best or ranking != Ranking.of() or query.parts:
         return None
     fingerprint = snapshot.facts.fingerprint
@@ -53,7 +53,7 @@ def answerability(
 
 
 def _coverage(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
-    """The most of the query's words that passages of one document have between them, in [0, 1]."""
+    """Return the largest share of the query's words, weighted by idf, in passages of one document, in [0, 1]."""
     passages = list(map(attrgetter("passage"), best))
     weights = partial(weight, passages=snapshot.facts.passages)
     idf = dict(zip(fusion.typed, map(weights, fusion.counts), strict=True))

@@ -1,4 +1,4 @@
-"""The language of filters: which passages a search chooses from.
+"""The filter language, which restricts a search to some passages.
 
     path:docs/** and not kind=code and mtime>=2024-01-01
     (tags in (python, "C++") or title:rotat*) and not has draft
@@ -9,14 +9,14 @@
                 | field "in" "(" value {"," value} ")"
     field       = path | name | kind | title | heading | page | size | mtime, or a name from the metadata or from
                   annotations: parts joined by "."
-    part, value = a word, or quoted: "a b" or 'a b', in which a doubled quote stands for one
+    part, value = a word, or quoted: "a b" or 'a b', in which a doubled quote is a literal one
 
 The words of the language and names of fields may be in any case. Every condition is either true or false
 of a passage: `lang != en` is `not lang = en`, so it is true where there is no `lang`. What values
 mean is in `search.store.conditions`; how passages are found, in `search.store.filters`.
 
 Written by hand, as a parser library would save some thirty lines and cost its import (pyparsing: 40 ms)
-in a query that takes milliseconds, and its errors would have to be put in these words anyway.
+in a query that takes milliseconds, and its error messages would need rewriting anyway.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _TIME = "a time is a date, such as 2024-05-01, or how long ago it was, such as 1
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
 
-# SQLite's parser has room for 100 words that are not done with, and for trees of a depth of 1,000.
+# SQLite's parser has a stack of 100 tokens, and a limit of 1,000 on the depth of trees.
 _DEEPEST = 20
 _MOST_CONDITIONS = 256
 
@@ -79,7 +79,7 @@ def parse(text: str) -> Where:
 
 
 def both(where: str | None, since: str | None) -> Where | None:
-    """A filter, and that the file changed at a time or later; None for neither.
+    """Combine a filter with the earliest time of the last change; None for neither.
 
     Raises:
         InputError: one of them cannot be read.
@@ -200,7 +200,7 @@ class _Parser:
         return value
 
     def quoted(self) -> str | None:
-        """A text in quotes, without them; None if none begins here."""
+        """Read a quoted text, without its quotes; None if there is no quote here."""
         mark = self.text[self.at : self.at + 1]
         if mark not in ("'", '"'):
             return None
@@ -211,7 +211,7 @@ class _Parser:
         return text[1:-1].replace(mark * 2, mark)
 
     def keyword(self) -> str:
-        """The word of the language that stands here, "" if none does."""
+        """Return the keyword at this position, "" if there is none."""
         match = _PART.match(self.text, self.at)
         word = match[0].casefold() if match else ""
         return word if word in _KEYWORDS else ""
@@ -224,7 +224,7 @@ class _Parser:
         return True
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        """What a pattern finds here, "" if that is nothing; goes on behind it."""
+        """Consume the match of a pattern at this position; "" if there is none."""
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""
@@ -250,7 +250,7 @@ class _Parser:
 
 
 def _time(value: Value) -> Value:
-    """How long ago, as the date that it was, to the minute; a time with a zone, in local time; others as they are."""
+    """Convert an age to its date, to the minute, and a time with a zone to local time; other values do not change."""
     match = _AGO.fullmatch(value.text)
     try:
         if match:
@@ -265,7 +265,7 @@ def _time(value: Value) -> Value:
 
 
 def _problem(field: Field, operator: str, value: Value) -> str:
-    """Why a comparison can match nothing, whatever the index holds; "" if it can."""
+    """Return the reason why a comparison can never match; "" if it can."""
     if field.column == "name" and operator == ":" and "/" in value.text:
         return "a file's name has no '/'; write path: for folders"
     if field.column in ("path", "name") and operator == ":":

@@ -1,12 +1,12 @@
-"""The words of a query: where they stand in passages; the hits without some of them, or by another weight.
+"""Occurrences of the query's words in passages; hits without some of the words, or by another weight.
 
-The passages that can be hits then are the best by each part of the score. What all others have at most of each part
-bounds their score, whatever it is made of: the bound of the threshold algorithm (see fusion.py), handed on. A score is
-worked out from the same parts:
+The candidates for these hits are the best passages by each part of the score. The maximum of each part over all other
+passages bounds their scores: the bound of the threshold algorithm (see fusion.py). A score is computed from the same
+parts:
 
     score = weight * cosine + (1 - weight) * (sum of the addends of the words that count) / scale
 
-`search/render/page/whatif.js` does so, and says whether a passage that it was not given could be among the hits.
+`search/render/page/whatif.js` does so, and says if a passage outside of the candidates could be a hit.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Candidate:
 
     Attributes:
         document: a number of its document.
-        copied: a number that all passages share whose text, or nearly that, stands in many documents; None for others.
-        cosine: None where the ranking has no meaning.
-        addends: what each of the terms adds to its BM25.
+        copied: a number shared by all passages of a text that many documents have, or nearly; None for others.
+        cosine: None if the ranking does not use meaning.
+        addends: of its BM25, one for each term.
     """
 
     passage_id: int
@@ -52,13 +52,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Bound:
-    """What passages outside of a pool have at most.
+    """Upper bounds for all passages outside of a pool.
 
     Attributes:
-        cosine: -1 where there are none; 1 where the ranking has no meaning.
-        lexical: their word part with all terms; 0 where none of them has a word.
-        score: by the ranking that was asked for; -1 where there are none, or 0 where words alone count and they have
-            none.
+        cosine: -1 if there are none; 1 if the ranking does not use meaning.
+        lexical: keyword score with all terms; 0 if none of them has a word.
+        score: by the requested ranking; -1 if there are none, or 0 in a keyword ranking if they have no word.
     """
 
     cosine: float
@@ -68,15 +67,15 @@ class Bound:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The passages that can be the best ones by another weight, or without some of the words.
+    """Passages that can be hits by another weight, or without some of the words.
 
     Attributes:
         generation: of the index, as in `Index.generation`.
-        mode, weight: the ranking that was asked for, as in a `Hit`. In other modes than "hybrid" the weight is fixed.
-        terms: the words that count, also those that are left out, as they stand in the query.
-        without: those of the terms that are left out.
-        scale: the BM25 that is a word part of 1.
-        pool: the best passages by meaning, by words and by score, of those that pass the filter; by increasing ids.
+        mode, weight: the requested ranking, as in a `Hit`. In other modes than "hybrid" the weight is fixed.
+        terms: the discriminative terms, also those that are left out, as typed in the query.
+        without: the terms that are left out.
+        scale: the BM25 that is a keyword score of 1.
+        pool: the best passages by meaning, by keywords and by score among those that pass the filter; ids increase.
         bound: on all others that pass it.
         whole: there are no others.
     """
@@ -98,11 +97,11 @@ def candidates(
     """See `Index.candidates`.
 
     Args:
-        query: with its embedding, unless words alone count in the mode.
+        query: with its embedding, unless the mode uses keywords alone.
         among: the passages that pass a filter; None for all.
 
     Raises:
-        InputError: n < 1, or a word that does not count is to be left out.
+        InputError: n < 1, or a word to leave out is not a discriminative term.
     """
     if n < 1:
         raise InputError(f"n is {n}, but at least 1 passage must be asked for.")
@@ -140,20 +139,20 @@ def counted(store: Store, text: str, ranking: Ranking) -> tuple[tuple[str, ...],
 
 
 def _words(snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None) -> Fusion:
-    """The ranking by words, also where these count nothing by the weight that is asked for."""
+    """Return the keyword ranking, also if the requested weight gives keywords no share."""
     if ranking.mode == "hybrid":
         ranking = replace(ranking, mode="lexical", weight=0.0)
     return Fusion(snapshot, query, ranking, among)
 
 
 def _named(words: Fusion) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words that tell passages apart, and those of them that are left out."""
+    """Return the discriminative terms, and those of them that are left out."""
     left_out = (term for term in words.counted if term not in words.terms)
     return tuple(term.text for term in words.counted), tuple(term.text for term in left_out)
 
 
 def _pool(snapshot: Snapshot, query: EncodedQuery, matches: Matches, ids: Ids) -> tuple[Candidate, ...]:
-    """Passages with the parts of their scores."""
+    """Return passages with the parts of their scores."""
     cosines: Sequence[float | None] = [None] * len(ids)
     if query.embedding is not None:
         cosines = snapshot.cosines(query.embedding, ids).tolist()
@@ -170,7 +169,7 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
     """See `Index.highlights`.
 
     Args:
-        text: whose words were looked for.
+        text: of the query.
     """
     if not any(hit.lexical for hit in hits):
         return [()] * len(hits)
@@ -201,7 +200,7 @@ def _highlights(
 def occurrences(
     snapshot: Snapshot, terms: Sequence[Term], passage: StoredPassage | Hit
 ) -> list[tuple[Occurrence, ...]]:
-    """Where each term stands in a passage, in its text first."""
+    """Return the occurrences of each term in a passage, in its text first."""
     places: list[list[Occurrence]] = [[] for _ in terms]
     parts: tuple[tuple[Literal["text", "context"], VisibleText], ...] = (
         ("text", VisibleText(passage.text, passage.hidden)),
@@ -215,7 +214,7 @@ def occurrences(
 
 
 def _runs(stems: tuple[str, ...], words: Sequence[Term]) -> list[tuple[int, int]]:
-    """The spans of words in a row whose tokens are those that are wanted."""
+    """Return the spans of consecutive words whose stems are the given ones."""
     spans = []
     for first in [at for at, word in enumerate(words) if not word.stems or word.stems[0] == stems[0]]:
         run: tuple[str, ...] = ()
