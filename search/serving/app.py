@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import search
 from search.errors import SearchError
 from search.serving import api, pages, problems
-from search.serving.guard import AGENTS, Guard, RequestLimiter, Settings
+from search.serving.guard import AGENTS, RequestLimiter, SecurityMiddleware, Settings
 from search.serving.local import Local
 from search.serving.problems import Problem
 from search.serving.served import Served
@@ -61,17 +61,17 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:
-        """That the process answers."""
+        """Confirm that the process answers."""
         return PlainTextResponse("ok\n")
 
     @app.get("/readyz", include_in_schema=False)
     async def readyz() -> PlainTextResponse:
-        """That models were loaded, so that queries are quick."""
+        """Confirm that models were loaded, so that queries are quick."""
         if not served.ready.is_set():
             raise problems.busy("the model is being loaded. Ask again in a moment.", "not-ready")
         return PlainTextResponse("ok\n")
 
-    return Local(Guard(app, settings), served, limiter)
+    return Local(SecurityMiddleware(app, settings), served, limiter)
 
 
 class Agents:
@@ -96,16 +96,15 @@ class Agents:
 
         from search.serving.mcp.server import server
 
-        made = server(self._served, self._run)
-        guarded = TransportSecuritySettings(
-            enable_dns_rebinding_protection=False
-        )  # by search.serving.guard
-        made.streamable_http_app(json_response=True, stateless_http=True, transport_security=guarded)
-        return made.session_manager
+        mcp = server(self._served, self._run)
+        # search.serving.guard protects.
+        guarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        mcp.streamable_http_app(json_response=True, stateless_http=True, transport_security=guarded)
+        return mcp.session_manager
 
 
 async def _for_agents(limiter: RequestLimiter, work: Callable[[], Any]) -> Any:
-    """What an agent asks for, which takes turns with all other requests."""
+    """Run the request of an agent; it takes turns with all other requests."""
     try:
         return await limiter.run(work)
     except Problem as problem:

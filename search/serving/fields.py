@@ -32,7 +32,7 @@ _BY_NAME: dict[str, Any] = {
 }
 
 
-class Given(BaseModel):
+class RequestModel(BaseModel):
     """Base of what a request may say; anything else is refused."""
 
     model_config = ConfigDict(extra="forbid")
@@ -42,11 +42,11 @@ class Given(BaseModel):
         return part_of(dict(self), kind)
 
 
-def fields_of(*kinds: type, base: type[Given] = Given) -> Any:
+def fields_of(*kinds: type, base: type[RequestModel] = RequestModel) -> Any:
     """A model with a field for each option of some kinds."""
     fields: Any = {}
     for name, (type_, option) in {
-        name: one for kind in kinds for name, one in declared(kind).items()
+        name: declaration for kind in kinds for name, declaration in declared(kind).items()
     }.items():
         limited = _BY_NAME.get(name, _BY_TYPE.get(type_, type_))
         about = Field(description=option.help, ge=option.ge, le=option.le)
@@ -60,13 +60,13 @@ def as_next(generation: int, offset: int) -> str:
     return f"{generation}-{offset}"
 
 
-def of_next(given: str) -> tuple[int, int]:
+def of_next(value: str) -> tuple[int, int]:
     """Generation and offset of a value of `next`.
 
     Raises:
         InputError: no answer can have given it.
     """
-    found = re.fullmatch(r"([0-9]{1,16})-([0-9]{1,16})", given)
-    if found is None or int(found[2]) > LAST_HIT:
-        raise InputError(f"{quoted(given[:80])} is no value of next. Take it from an answer.")
-    return int(found[1]), int(found[2])
+    match = re.fullmatch(r"([0-9]{1,16})-([0-9]{1,16})", value)
+    if match is None or int(match[2]) > LAST_HIT:
+        raise InputError(f"{quoted(value[:80])} is no value of next. Take it from an answer.")
+    return int(match[1]), int(match[2])

@@ -53,7 +53,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a server is reached, and by whom.
+    """Address of a server, and who may ask it.
 
     Attributes:
         host: what it listens on.
@@ -83,7 +83,7 @@ class Settings:
 
 
 def _is_loopback(name: str) -> bool:
-    """Whether only this machine can mean itself by a name or address."""
+    """True if a name or address can only mean this machine itself."""
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
@@ -102,7 +102,7 @@ class RequestLimiter:
         self._limiter, self._most_waiting = anyio.CapacityLimiter(at_once), waiting
 
     async def run(self, function: Callable[[], Answer], *, wait: bool = True) -> Answer:
-        """What a function returns, which runs in a worker thread; what it raises is raised here.
+        """Run a function in a worker thread and return its result; its exceptions are raised here.
 
         Raises:
             Problem: too many requests wait already; or all threads work and `wait` is False.
@@ -114,7 +114,7 @@ class RequestLimiter:
         return await run_sync(function, limiter=self._limiter)
 
 
-class Guard:
+class SecurityMiddleware:
     """An ASGI application around another, which sees only requests that may be answered."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -198,6 +198,6 @@ def _counted(receive: Receive) -> Receive:
 
 
 def _is_of(origin: str | None, host: str) -> bool:
-    """Whether an origin is that of this server, which may stand behind another that speaks HTTPS."""
+    """True if an origin is that of this server, which may be behind another that speaks HTTPS."""
     scheme, _, rest = (origin or "").lower().partition("://")
     return scheme in ("http", "https") and rest == host.lower()

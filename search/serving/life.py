@@ -30,7 +30,7 @@ def url_of(host: str, port: int) -> str:
 
 
 def configured(app: ASGIApp) -> uvicorn.Config:
-    """How uvicorn runs the application: bounded heads and connections, and nothing logged but errors."""
+    """Configuration of uvicorn: bounded heads and connections, and nothing logged but errors."""
     return uvicorn.Config(
         app,
         http="h11",
@@ -84,7 +84,7 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _come_to_their_end(threads: set[threading.Thread]) -> bool:
-    """Whether threads end soon."""
+    """True if all threads end soon."""
     latest = time.monotonic() + _SECONDS_FOR_THREADS
     for thread in threads:
         thread.join(max(0.0, latest - time.monotonic()))

@@ -1,4 +1,4 @@
-"""What the command asks a running server of the same user, beside the API: a query, with all that it prints."""
+"""Queries of the command to a running server of the same user, beside the API, with all that the command prints."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ class Local:
             answer = Response(status_code=409)
         await answer(scope, receive, send)
 
-    def _answer(self, asked: Mapping[str, Any]) -> bytes:
-        """The hits of a query, with what counts in their texts and what stands around them.
+    def _answer(self, query: Mapping[str, Any]) -> bytes:
+        """The hits of a query, with the words that count in their texts, and the lines around them.
 
         Raises:
             LookupError: the command is of another version, what the first query needs is still being loaded, there is
                 no such index here, or it has something to say of itself.
         """
         named = {known_as(index.name): index for index in self._served.indexes.values()}
-        if asked["version"] != search.__version__ or not self._served.ready.is_set():
+        if query["version"] != search.__version__ or not self._served.ready.is_set():
             raise LookupError
-        index: Index = named[asked["index"]]
-        hits, lines = index.query(asked["text"], **asked["options"]), asked["lines"]
-        found = {
+        index: Index = named[query["index"]]
+        hits, lines = index.query(query["text"], **query["options"]), query["lines"]
+        content = {
             "hits": hits,
-            "marks": index.highlights(asked["text"], hits) if asked["marks"] else (),
+            "marks": index.highlights(query["text"], hits) if query["marks"] else (),
             "around": [index.surroundings(hit, lines=lines) for hit in hits if lines is not None],
         }
         if index.notes:
             raise LookupError
-        return json.dumps(found, default=_plain).encode("ascii")
+        return json.dumps(content, default=_plain).encode("ascii")
 
 
 def _plain(value: Any) -> Any:

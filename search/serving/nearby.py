@@ -1,6 +1,6 @@
 """The socket by which `seewhy query` finds a running server: `$SEEWHY_HOME/server.socket`.
 
-A port says nothing of who listens there. This socket lies in the user's own folder and only its owner may connect, so
+A port says nothing of who listens there. This socket is in the user's own folder and only its owner may connect, so
 it needs no token. Where nobody listens any more the system says so. Where there are no such sockets (Windows), or the
 path is too long for one, no server is found; of several, the one that was started last.
 """
@@ -18,7 +18,7 @@ from search.store.layout import home
 
 
 def place() -> Path:
-    """Where the socket is."""
+    """Path of the socket."""
     return home() / "server.socket"
 
 

@@ -37,7 +37,7 @@ from search.render.page import search as drawn
 from search.render.page import why as drawn_why
 from search.render.page.document import Page, assets
 from search.render.page.laboratory import LONGEST
-from search.serving.parameters import LARGEST, MOST_TEXTS, Asked, Id, IndexName
+from search.serving.parameters import LARGEST, MOST_TEXTS, Id, IndexName, SearchRequest
 from search.serving.problems import as_page
 from search.serving.served import GenerationGone, in_one_generation
 from search.texts import compare
@@ -52,7 +52,7 @@ Question = TypeVar("Question", bound=BaseModel)
 View = Callable[[Request, Index, Question], Page]
 
 
-def page(path: str, given: type[Question], pinned: bool = True) -> Callable[[View[Question]], None]:
+def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[View[Question]], None]:
     """Let a function draw a page of an index for a question, whose `index` is then the name of that.
 
     Args:
@@ -62,16 +62,16 @@ def page(path: str, given: type[Question], pinned: bool = True) -> Callable[[Vie
     def register(view: View[Question]) -> None:
         async def get(
             request: Request,
-            asked: Annotated[given, Query()],  # type: ignore[valid-type]
+            params: Annotated[model, Query()],  # type: ignore[valid-type]
         ) -> HTMLResponse:
             state = request.app.state
-            question: Any = asked
+            question: Any = params
             name = question.index = question.index or state.served.first
 
             def drawn() -> Page:
                 index = state.served.index(name)
-                wanted = question.generation if pinned else None
-                return in_one_generation(index, wanted, lambda: view(request, index, question))[1]
+                generation = question.generation if pinned else None
+                return in_one_generation(index, generation, lambda: view(request, index, question))[1]
 
             return as_page(request, await state.limiter.run(drawn), name)
 
@@ -80,8 +80,8 @@ def page(path: str, given: type[Question], pinned: bool = True) -> Callable[[Vie
     return register
 
 
-class OnPage(Asked):
-    """What stands in the address of the search page."""
+class OnPage(SearchRequest):
+    """Parameters in the address of the search page."""
 
     words: Annotated[bool, Field(description="Words alone, while one types.")] = False
     shades: Annotated[bool, Field(description="Mark every token, not words alone.")] = False
@@ -89,7 +89,7 @@ class OnPage(Asked):
 
     @property
     def options(self) -> QueryOptions:
-        """As `Index.query` takes them: what the form has."""
+        """Options of the form, for `Index.query`."""
         options: QueryOptions = part_of(self.of(RankOptions), QueryOptions)
         options["explain"] = self.shades
         if self.words:
@@ -98,33 +98,33 @@ class OnPage(Asked):
 
 
 @page("/", OnPage, pinned=False)
-def search(request: Request, index: Index, asked: OnPage) -> Page:
+def search(request: Request, index: Index, params: OnPage) -> Page:
     """The form, and the hits of what stands in it."""
     served = request.app.state.served
     try:
-        if asked.weight == WEIGHT:  # a form without scripts always sends one
-            asked = asked.model_copy(update={"weight": None})
-        found = _found(index, asked)
+        if params.weight == WEIGHT:  # a form without scripts always sends one
+            params = params.model_copy(update={"weight": None})
+        results = _results(index, params)
     except InputError as error:
-        left_out = tuple(asked.without)
-        found = drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error))
-    return drawn.search(asked.named(), tuple(served.indexes), found)
+        left_out = tuple(params.without)
+        results = drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error))
+    return drawn.search(params.named(), tuple(served.indexes), results)
 
 
-def _found(index: Index, asked: OnPage) -> drawn.Found:
-    """What there is to show of an index, and of a query to it."""
-    alone = asked.words or asked.shades  # the page has all else already
-    facets = index.facets() if asked.facets and not alone else None
-    if not asked.q.strip():
+def _results(index: Index, params: OnPage) -> drawn.Found:
+    """Content of the search page: hits, counted words, facets and notes."""
+    alone = params.words or params.shades  # the page has all else already
+    facets = index.facets() if params.facets and not alone else None
+    if not params.q.strip():
         return drawn.Found(index.generation, facets=facets, notes=index.notes)
-    hits = index.query(asked.q, asked.k, **asked.options)
+    hits = index.query(params.q, params.k, **params.options)
     notes = index.notes  # of this query: another would leave its own
     words: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
-    if not alone and asked.mode != "dense":
-        words, without = index.counted_words(asked.q, **asked.of(RankingOptions))
-    marked = _marked(index, asked.q, hits)
-    return drawn.Found(index.generation, marked, asked.shades, words, without, facets, notes)
+    if not alone and params.mode != "dense":
+        words, without = index.counted_words(params.q, **params.of(RankingOptions))
+    marked = _marked(index, params.q, hits)
+    return drawn.Found(index.generation, marked, params.shades, words, without, facets, notes)
 
 
 def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:
@@ -137,79 +137,79 @@ def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:
 
 
 @router.get("/what-if", include_in_schema=False)
-async def what_if(request: Request, asked: Annotated[OnPage, Query()]) -> Response:
-    """What the page needs to rank again by itself."""
+async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Response:
+    """Candidates and their scores, with which the page ranks again by itself."""
     state = request.app.state
 
     def answer() -> str:
-        index = state.served.index(asked.index)
-        return json.lines([index.candidates(asked.q, **asked.of(CandidateOptions))])
+        index = state.served.index(params.index)
+        return json.lines([index.candidates(params.q, **params.of(CandidateOptions))])
 
     return Response(await state.limiter.run(answer), media_type="application/json")
 
 
-class OfExample(Asked):
-    """The passage whose like is looked for."""
+class SimilarRequest(SearchRequest):
+    """The passage that others are compared with."""
 
     passage: Id
 
 
-@page("/similar", OfExample)
-def similar(request: Request, index: Index, asked: OfExample) -> Page:
+@page("/similar", SimilarRequest)
+def similar(request: Request, index: Index, params: SimilarRequest) -> Page:
     """The passages that are most like one."""
-    hits = [draw.Marked(hit) for hit in index.similar(asked.passage)]
+    hits = [draw.Marked(hit) for hit in index.similar(params.passage)]
     listed = drawn.Found(index.generation, marked=hits, notes=index.notes)
-    return drawn.similar(draw.Asked(asked.index or ""), index.passage(asked.passage), listed)
+    return drawn.similar(draw.Asked(params.index or ""), index.passage(params.passage), listed)
 
 
-class OfReading(Asked):
-    """Where a document is opened, and the query whose hits are marked in it."""
+class OfReading(SearchRequest):
+    """Passage at which a document is opened, and the query whose hits are marked in it."""
 
     passage: Id | None = None
 
 
 @page("/documents/{document:int}", OfReading, pinned=False)
-def read(request: Request, index: Index, asked: OfReading) -> Page:
+def read(request: Request, index: Index, params: OfReading) -> Page:
     """A whole document, as the index holds it; from a link of another generation, that of its passage."""
     document = request.path_params["document"]
-    if asked.generation not in (None, index.generation):
-        document = _document_now(index, asked)
+    if params.generation not in (None, index.generation):
+        document = _document_now(index, params)
     if document > LARGEST:
         raise HTTPException(404)
     whole = index.document(document)
-    best = max(asked.k, _BEST)
-    found = _marked(index, asked.q, _hits_in(index, asked, whole, best))
-    return drawn_reading.reading(asked.named(index.generation), whole, asked.passage, found, best)
+    best = max(params.k, _BEST)
+    marked = _marked(index, params.q, _hits_in(index, params, whole, best))
+    return drawn_reading.reading(params.named(index.generation), whole, params.passage, marked, best)
 
 
-def _document_now(index: Index, asked: OfReading) -> int:
-    """The document of a passage in the index as it is.
+def _document_now(index: Index, params: OfReading) -> int:
+    """The document of a passage in the current generation.
 
     Raises:
         GenerationGone: the passage is gone, or none was named.
     """
     with suppress(IdMissing):
-        if asked.passage:
-            return index.passage(asked.passage).document_id
+        if params.passage:
+            return index.passage(params.passage).document_id
     raise GenerationGone("the index has changed since this link was made. Search again.")
 
 
-def _hits_in(index: Index, asked: OfReading, document: DocumentText, best: int) -> list[Hit]:
+def _hits_in(index: Index, params: OfReading, document: DocumentText, best: int) -> list[Hit]:
     """The passages of a document that are among the best hits of the index, and the one that was asked for."""
-    if not asked.q.strip():
+    if not params.q.strip():
         return []
-    chosen = asked.of(RankOptions)
+    chosen = params.of(RankOptions)
     chosen["per_document"] = 0
     hits = [
-        hit for hit in index.query(asked.q, best, **chosen) if hit.document_id == document.document_id
+        hit for hit in index.query(params.q, best, **chosen) if hit.document_id == document.document_id
     ]
-    ids = {one.passage_id for one in document.passages}
-    if asked.passage in ids - {hit.passage_id for hit in hits}:
-        hits.append(index.hit(asked.q, asked.passage, **asked.of(RankingOptions)))
+    ids = {passage.passage_id for passage in document.passages}
+    if params.passage in ids - {hit.passage_id for hit in hits}:
+        hits.append(index.hit(params.q, params.passage, **params.of(RankingOptions)))
     return hits
 
 
-class OfHit(Asked):
+class OfHit(SearchRequest):
     """A hit, and how its explanation is shown."""
 
     passage: Id
@@ -217,24 +217,24 @@ class OfHit(Asked):
     by: Literal["word", "token"] = "word"
 
 
-def _address(asked: Asked, *kinds: type) -> dict[str, Any]:
+def _address(params: SearchRequest, *kinds: type) -> dict[str, Any]:
     """Index, query and options of some kinds, as addresses have them."""
-    chosen = {name: value for kind in kinds for name, value in changed(asked.of(kind), kind).items()}
-    return {"index": asked.index, "q": asked.q, **chosen, "generation": asked.generation}
+    chosen = {name: value for kind in kinds for name, value in changed(params.of(kind), kind).items()}
+    return {"index": params.index, "q": params.q, **chosen, "generation": params.generation}
 
 
 @page("/explain", OfHit)
-def explain(request: Request, index: Index, asked: OfHit) -> Page:
+def explain(request: Request, index: Index, params: OfHit) -> Page:
     """Why a passage has its score; or why it is like another."""
-    if asked.like is not None:
-        found, place = index.explain_similar(asked.like, asked.passage), index.passage(asked.passage)
-        address = {"index": asked.index, "like": asked.like, "generation": asked.generation}
-        return drawn_why.why(found, place, address, asked.by)
-    hit = index.hit(asked.q, asked.passage, **asked.of(RerankOptions))
-    return drawn_why.why(index.explain(asked.q, hit), hit, _address(asked, RerankOptions), asked.by)
+    if params.like is not None:
+        why, place = index.explain_similar(params.like, params.passage), index.passage(params.passage)
+        address = {"index": params.index, "like": params.like, "generation": params.generation}
+        return drawn_why.why(why, place, address, params.by)
+    hit = index.hit(params.q, params.passage, **params.of(RerankOptions))
+    return drawn_why.why(index.explain(params.q, hit), hit, _address(params, RerankOptions), params.by)
 
 
-class OfTwo(Asked):
+class OfTwo(SearchRequest):
     """Two hits."""
 
     a: Id
@@ -242,13 +242,13 @@ class OfTwo(Asked):
 
 
 @page("/contrast", OfTwo)
-def contrast(request: Request, index: Index, asked: OfTwo) -> Page:
+def contrast(request: Request, index: Index, params: OfTwo) -> Page:
     """Why one hit stands above another."""
-    compared = index.contrast(asked.q, asked.a, asked.b, **asked.of(RankingOptions))
-    return drawn_why.contrast(compared, _address(asked, RerankOptions))
+    compared = index.contrast(params.q, params.a, params.b, **params.of(RankingOptions))
+    return drawn_why.contrast(compared, _address(params, RerankOptions))
 
 
-class OfDocument(Asked):
+class OfDocument(SearchRequest):
     """A document, or a part of its name."""
 
     document: Id | None = None
@@ -256,22 +256,22 @@ class OfDocument(Asked):
 
 
 @page("/why-not", OfDocument)
-def why_not(request: Request, index: Index, asked: OfDocument) -> Page:
-    """Where a document stands; of none, documents to choose from."""
-    address = _address(asked, RerankOptions, FilterOptions, ListOptions)
+def why_not(request: Request, index: Index, params: OfDocument) -> Page:
+    """Position of a document; without one, documents to choose from."""
+    address = _address(params, RerankOptions, FilterOptions, ListOptions)
     address["generation"] = index.generation
-    if asked.document is None:
-        named = index.documents_named(asked.name, MOST_NAMES)
-        return drawn_why.choice(asked.name, named, MOST_NAMES, address)
-    document = index.location(asked.document)
-    return drawn_why.why_not(index.why_not(asked.q, document, asked.k, **asked.of(RankOptions)), address)
+    if params.document is None:
+        named = index.documents_named(params.name, MOST_NAMES)
+        return drawn_why.choice(params.name, named, MOST_NAMES, address)
+    place = index.location(params.document)
+    return drawn_why.why_not(index.why_not(params.q, place, params.k, **params.of(RankOptions)), address)
 
 
 Typed = Annotated[str, Field(max_length=LONGEST)]
 
 
 class OfTexts(BaseModel):
-    """What a form sends."""
+    """Texts and settings that a form sends."""
 
     index: IndexName = None
     text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
@@ -279,22 +279,22 @@ class OfTexts(BaseModel):
 
 
 @page("/similarity", OfTexts, pinned=False)
-def similarity(request: Request, index: Index, asked: OfTexts) -> Page:
-    """How alike sentences are, or the tokens of two of them."""
-    found, problem = _answer(asked, lambda: _compared(asked, index.encoder))
-    return laboratory.of_sentences(asked.text, asked.index or "", found, problem)
+def similarity(request: Request, index: Index, params: OfTexts) -> Page:
+    """Similarities of sentences, or of the tokens of two of them."""
+    content, problem = _answer(params, lambda: _compared(params, index.encoder))
+    return laboratory.of_sentences(params.text, params.index or "", content, problem)
 
 
 @page("/inspect", OfTexts, pinned=False)
-def inspect(request: Request, index: Index, asked: OfTexts) -> Page:
-    """What a model makes of a text."""
-    found, problem = _answer(asked, lambda: _looked(asked, index.encoder.model))
-    return laboratory.of_text(asked.text, asked.index or "", found, problem, asked.show)
+def inspect(request: Request, index: Index, params: OfTexts) -> Page:
+    """Tokens or attention of a model for a text."""
+    content, problem = _answer(params, lambda: _looked(params, index.encoder.model))
+    return laboratory.of_text(params.text, params.index or "", content, problem, params.show)
 
 
-def _answer(asked: OfTexts, work: Callable[[], Page]) -> tuple[Page | None, str]:
-    """What came of the texts in a form, and why it cannot be."""
-    if not any(text.strip() for text in asked.text):
+def _answer(params: OfTexts, work: Callable[[], Page]) -> tuple[Page | None, str]:
+    """Page for the texts in a form and the message of an error: one of them, or neither if there are no texts."""
+    if not any(text.strip() for text in params.text):
         return None, ""
     try:
         return work(), ""
@@ -302,9 +302,9 @@ def _answer(asked: OfTexts, work: Callable[[], Page]) -> tuple[Page | None, str]
         return None, str(error)
 
 
-def _compared(asked: OfTexts, encoder: Encoder) -> Page:
+def _compared(params: OfTexts, encoder: Encoder) -> Page:
     """Raise InputError for too few sentences, and too many."""
-    lines = [line for text in asked.text for line in text.splitlines() if line.strip()]
+    lines = [line for text in params.text for line in text.splitlines() if line.strip()]
     if not 2 <= len(lines) <= MOST_TEXTS:
         raise InputError(
             f"2 to {MOST_TEXTS} sentences are compared, each on a line; there are {len(lines)}."
@@ -315,15 +315,15 @@ def _compared(asked: OfTexts, encoder: Encoder) -> Page:
     return drawn_alone.sentences(compare(lines, model=encoder))
 
 
-def _looked(asked: OfTexts, model: str) -> Page:
+def _looked(params: OfTexts, model: str) -> Page:
     """Raise InputError for what the model cannot read."""
     from search import bert
 
-    texts = [text for text in asked.text if text.strip()]
+    texts = [text for text in params.text if text.strip()]
     looked = bert.inspect(*texts[:2], model=model, offline=True)
     return (
         laboratory.inspection(looked)
-        if asked.show == "tokens"
+        if params.show == "tokens"
         else drawn_alone.attention(looked.attention)
     )
 

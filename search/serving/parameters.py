@@ -23,7 +23,7 @@ from search.records.options import (
     declared,
 )
 from search.render.page.hits import Asked as Written
-from search.serving.fields import Given, LayerName, Text, fields_of
+from search.serving.fields import LayerName, RequestModel, Text, fields_of
 
 LARGEST = 2**53 - 1  # whole number that every program reads as it is
 MOST_TEXTS = 100  # that are compared with each other
@@ -33,8 +33,8 @@ IndexName = Annotated[Text | None, Field(description="An index; by default the f
 Sentence = Annotated[Text, Field(min_length=1)]
 
 
-class OfIndex(Given):
-    """Which index, and in which state."""
+class OfIndex(RequestModel):
+    """Index and generation that answer."""
 
     index: IndexName = None
     generation: Annotated[
@@ -53,7 +53,7 @@ class OfQuery(OfIndex):
 
 
 class OfList(OfIndex):
-    """Which part of a list."""
+    """Part of a list."""
 
     next: Annotated[
         Annotated[str, Field(max_length=100)] | None,
@@ -74,14 +74,14 @@ class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
     layer: Annotated[LayerName, Field(description=declared(MatrixOptions)["layer"][1].help)] = None
 
 
-class Contrast(fields_of(RankingOptions, base=OfQuery)):  # type: ignore[misc]
+class ContrastParameters(fields_of(RankingOptions, base=OfQuery)):  # type: ignore[misc]
     """A query and two passages of its index."""
 
     a: Annotated[Id, Field(description="The id of a passage.")]
     b: Annotated[Id, Field(description="The id of another.")]
 
 
-class OfExample(OfIndex):
+class ExampleParameters(OfIndex):
     """A passage or a document of an index."""
 
     passage: Annotated[Id | None, Field(description="`passage_id` of a hit.")] = None
@@ -91,27 +91,27 @@ class OfExample(OfIndex):
     ] = None
 
     def example(self, index: Index) -> int | Path:
-        """As `Index.why_not` takes it.
+        """The passage ID, or the path of the document, for `Index.why_not`.
 
         Raises:
-            InputError: it is not there, or not one of the two is given.
+            InputError: the document is not in the index, or not exactly one of the two is set.
         """
         if (self.passage is None) == (self.document is None):
             raise InputError("give passage or document: one of them.")
         return self.passage or index.location(self.document or 0)
 
 
-class WhyNot(fields_of(CandidateOptions, ListOptions, base=OfExample), OfQuery):  # type: ignore[misc]
+class WhyNotParameters(fields_of(CandidateOptions, ListOptions, base=ExampleParameters), OfQuery):  # type: ignore[misc]
     """A query, and what is not among its hits."""
 
 
-class Similar(fields_of(CountOptions, SimilarOptions, base=OfList), OfExample):  # type: ignore[misc]
-    """A passage or document, and which of those that are like it are shown."""
+class Similar(fields_of(CountOptions, SimilarOptions, base=OfList), ExampleParameters):  # type: ignore[misc]
+    """A passage or document, and limits for the similar passages."""
 
     same_document: Annotated[bool, Field(description="With passages of the same document.")] = False
 
 
-class Similarity(Given):
+class Similarity(RequestModel):
     """Texts, and the index whose model compares them."""
 
     index: IndexName = None
@@ -130,7 +130,9 @@ class Similarity(Given):
     ] = Field(default_factory=list)
 
 
-class Asked(fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOptions, base=OfQuery)):  # type: ignore[misc]
+class SearchRequest(  # type: ignore[misc]
+    fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOptions, base=OfQuery)
+):
     """A query as a page is asked: what a form leaves empty is passed over, and so is what has no meaning here."""
 
     model_config = ConfigDict(extra="ignore")
@@ -139,15 +141,15 @@ class Asked(fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOp
 
     @model_validator(mode="before")
     @classmethod
-    def taken(cls, given: Any) -> Any:
-        """What was sent without what a form leaves empty, and the weight where it does not count."""
-        said = {name: value for name, value in given.items() if value != ""}
-        if said.get("mode", "hybrid") != "hybrid":
-            said.pop("weight", None)
-        return said
+    def taken(cls, data: Any) -> Any:
+        """Drop what a form leaves empty, and the weight unless the mode is hybrid."""
+        values = {name: value for name, value in data.items() if value != ""}
+        if values.get("mode", "hybrid") != "hybrid":
+            values.pop("weight", None)
+        return values
 
     def named(self, generation: int | None = None) -> Written:
-        """As pages write it.
+        """The request as pages write it.
 
         Args:
             generation: the one that addresses are to be of; None for the one that was asked for.

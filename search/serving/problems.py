@@ -1,4 +1,4 @@
-"""What went wrong, as a program reads it (RFC 9457) and as a person does."""
+"""Errors as answers: JSON for programs (RFC 9457), a page for people."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def problem_of(error: Exception) -> Problem:
     return Problem(500, "failed", "the server failed at that; its log says how.")
 
 
-def _about_parameters(found: Sequence[Any]) -> str:
-    """What pydantic finds wrong with parameters, each by its name."""
-    return " ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}." for error in found)
+def _about_parameters(failures: Sequence[Any]) -> str:
+    """Messages of pydantic about parameters, each with its name."""
+    return " ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}." for error in failures)
 
 
 def is_for_programs(request: Request) -> bool:
-    """Whether an answer is read by a program; else it is a page."""
+    """True if a program reads the answer; otherwise it is a page."""
     accepted = request.headers.get("accept", "*/*")
     return request.scope["path"].startswith("/api/") or "text/html" not in accepted
 

@@ -23,7 +23,7 @@ _TRIES = 5  # of an index that is written to all the time
 
 
 class GenerationGone(SearchError):
-    """The index is not the one of the generation that is wanted any more."""
+    """The index is no longer at the expected generation."""
 
 
 class IndexBusy(SearchError):
@@ -31,24 +31,24 @@ class IndexBusy(SearchError):
 
 
 def in_one_generation(
-    index: Index | Indexes, wanted: int | None, work: Callable[[], Answered]
+    index: Index | Indexes, expected: int | None, work: Callable[[], Answered]
 ) -> tuple[int, Answered]:
-    """What is found in one generation of an index, and its number; asked anew where the index changes meanwhile.
+    """Run `work` in one generation of an index, again if the index changes meanwhile; return its number and the result.
 
     Raises:
-        GenerationGone: another generation is wanted.
+        GenerationGone: the index is not at the expected generation.
         IndexBusy: there was none that lasted.
     """
     generation = index.generation
     for _ in range(_TRIES):
-        if wanted not in (None, generation):
+        if expected not in (None, generation):
             raise GenerationGone(
-                f"the index has changed since generation {wanted}. Ask without generation."
+                f"the index has changed since generation {expected}. Ask without generation."
             )
-        found, before = work(), generation
+        answer, before = work(), generation
         generation = index.generation
         if generation == before:
-            return generation, found
+            return generation, answer
     raise IndexBusy("the index is being written to. Ask again in a moment.")
 
 
@@ -71,7 +71,7 @@ class Served:
 
     @classmethod
     def open(
-        cls, what: Sequence[Index | str | Path] = (), *, own: bool = False, **options: Any
+        cls, indexes: Sequence[Index | str | Path] = (), *, own: bool = False, **options: Any
     ) -> Served:
         """Open indexes: those that are named; else the one that `Index.open()` means, and all others of the user.
 
@@ -83,11 +83,11 @@ class Served:
             IndexNotFound: there is no index of a name.
         """
         served = cls(**options)
-        for one in what or (() if own else (None,)):
-            with nullcontext() if what else suppress(SearchError):
-                index = one if isinstance(one, Index) else served._open(one)
+        for source in indexes or (() if own else (None,)):
+            with nullcontext() if indexes else suppress(SearchError):
+                index = source if isinstance(source, Index) else served._open(source)
                 served.indexes[name_of(index)] = served._prepared(index)
-        served._every = not what
+        served._every = not indexes
         served.renew()
         return served
 
@@ -113,13 +113,13 @@ class Served:
         index.find_encoders_by(self._encoder)
         return index
 
-    def _encoder(self, made: Fingerprint, **options: Any) -> Encoder:
-        """As `Encoder.of`, once for all indexes that were made in the same way."""
-        key = replace(made, passages="")
+    def _encoder(self, fingerprint: Fingerprint, **options: Any) -> Encoder:
+        """`Encoder.of`, once for all indexes that were made in the same way."""
+        key = replace(fingerprint, passages="")
         with self._lock:
-            found = self._encoders.get(key) or Encoder.of(made, **options)
-            self._encoders[key] = found
-            return found
+            encoder = self._encoders.get(key) or Encoder.of(fingerprint, **options)
+            self._encoders[key] = encoder
+            return encoder
 
     @property
     def first(self) -> str:
@@ -134,12 +134,12 @@ class Served:
         """
         if not self.indexes:
             raise IndexNotFound("there is no index yet. Make one with: seewhy index FOLDER")
-        found = self.indexes.get(name or self.first)
-        if found is None:
+        index = self.indexes.get(name or self.first)
+        if index is None:
             raise IndexNotFound(
                 f"there is no index '{name}' here. Choose one of: {', '.join(self.indexes)}."
             )
-        return found
+        return index
 
     def named(self, name: str | None) -> dict[str, Index]:
         """The index of a name; all for None.

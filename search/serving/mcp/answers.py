@@ -27,20 +27,19 @@ class PassageId:
         return f"{self.index}@{self.generation}/p{self.passage}"
 
     @classmethod
-    def of(cls, said: str) -> PassageId:
+    def of(cls, text: str) -> PassageId:
         """
         Raises:
             InputError: it is no id.
         """
-        found = _ID.fullmatch(said)
-        if found is None:
-            raise InputError(f"{quoted(said[:80])} is no id. Take it as search gave it, whole.")
-        return cls(found["index"], int(found["generation"]), int(found["passage"]))
+        match = _ID.fullmatch(text)
+        if match is None:
+            raise InputError(f"{quoted(text[:80])} is no id. Take it as search gave it, whole.")
+        return cls(match["index"], int(match["generation"]), int(match["passage"]))
 
 
-_CHARACTERS = (
-    4  # of English and of JSON; to count by a tokenizer takes longer, and each model has its own
-)
+# Of a token of English and of JSON. To count by a tokenizer takes longer, and each model has its own.
+_CHARACTERS = 4
 _SNIPPETS = (1_200, 800, 500, 300, 200, 100)  # characters
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -56,7 +55,7 @@ def tokens(answer: BaseModel) -> int:
 
 
 def listed(most: int, count: int, make: Callable[[int, int], Answer]) -> Answer:
-    """As many items as fit, each with as long a text as fits: rather all of them with shorter texts.
+    """Answer with as many items as fit, each with the longest text that fits; shorter texts rather than fewer items.
 
     Args:
         most: tokens.
@@ -76,14 +75,14 @@ Place = Annotated[str, Field(description="path:line-line, within the indexed fol
 Changed = Literal["moved", "changed", "gone"]
 
 
-class Verdict(BaseModel):
-    """Whether anything in the index seems to answer the query."""
+class VerdictAnswer(BaseModel):
+    """Answerability verdict for the query."""
 
     says: Literal["answers likely", "perhaps", "nothing"]
     probability: float
 
 
-class Hit(BaseModel):
+class HitAnswer(BaseModel):
     """One passage."""
 
     id: Annotated[str, Field(description="For fetch and explain.")]
@@ -102,11 +101,11 @@ class Hit(BaseModel):
     changed: Annotated[Changed | None, Field(description="What became of the file.")] = None
 
 
-class Found(BaseModel):
+class SearchAnswer(BaseModel):
     """The best passages, best first."""
 
-    verdict: Verdict | None = None
-    results: list[Hit]
+    verdict: VerdictAnswer | None = None
+    results: list[HitAnswer]
     next: Annotated[str | None, Field(description="Ask with it for the hits behind these.")] = None
     total: Annotated[int, Field(description="Passages of the indexes.")]
     index: Annotated[str, Field(description="The indexes that were asked.")]
@@ -114,7 +113,7 @@ class Found(BaseModel):
     notes: list[str] | None = None
 
 
-class Fetched(BaseModel):
+class FetchAnswer(BaseModel):
     """A text."""
 
     id: str
@@ -129,8 +128,8 @@ class Fetched(BaseModel):
     metadata: dict[str, str]
 
 
-class Share(BaseModel):
-    """What one word of the query added to the score."""
+class ShareAnswer(BaseModel):
+    """Contribution of one word of the query to the score."""
 
     word: str
     kind: Annotated[str, Field(description="word: by meaning; term: as it stands there.")]
@@ -138,7 +137,7 @@ class Share(BaseModel):
     by: Annotated[list[str] | None, Field(description="Words of the passage.")] = None
 
 
-class Explained(BaseModel):
+class ExplanationAnswer(BaseModel):
     """Why a passage has its score: the shares, the others and the residual sum to it."""
 
     id: str
@@ -146,13 +145,13 @@ class Explained(BaseModel):
     said: str
     score: float
     cosine: float
-    shares: list[Share]
+    shares: list[ShareAnswer]
     others: Annotated[float, Field(description="All shares that are not listed.")] = 0.0
     residual: float
 
 
-class Why(BaseModel):
-    """Where a document stands for a query, and why it is not among the hits."""
+class WhyNotAnswer(BaseModel):
+    """Position of a document for a query, and why it is not among the hits."""
 
     index: str
     document: str
@@ -164,8 +163,8 @@ class Why(BaseModel):
     score: float | None = None
 
 
-class Index(BaseModel):
-    """What an index is and holds."""
+class IndexStatus(BaseModel):
+    """Folder, contents, model and state of an index."""
 
     name: str
     folder: str = ""
@@ -178,8 +177,8 @@ class Index(BaseModel):
     problem: Annotated[str | None, Field(description="Why it cannot be asked.")] = None
 
 
-class Indexes(BaseModel):
+class IndexesAnswer(BaseModel):
     """The indexes that can be asked."""
 
-    indexes: list[Index]
+    indexes: list[IndexStatus]
     notes: list[str] | None = None

@@ -63,13 +63,13 @@ def answer(served: Served) -> None:
 
 
 def _instructions(served: Served) -> str:
-    """What a client is told of the indexes before it asks."""
+    """Instructions for a client, with the indexes that it can ask."""
     served.renew()
     lines = [
-        f"- {one.name}: {one.problem}"
-        if one.problem
-        else f"- {one.name}: {one.documents:,} documents of {one.folder}, brought up to date {one.updated}"
-        for one in (tools.status(served).indexes if served.indexes else [])
+        f"- {index.name}: {index.problem}"
+        if index.problem
+        else f"- {index.name}: {index.documents:,} documents of {index.folder}, brought up to date {index.updated}"
+        for index in (tools.status(served).indexes if served.indexes else [])
     ]
     return "\n".join(
         (
@@ -92,32 +92,32 @@ def _offered(
             return function(served, **arguments)
 
         try:
-            found = await run(work)
+            result = await run(work)
         except SearchError as error:
             raise ToolError(str(error)) from None
-        text = TextContent(type="text", text=written(found))
-        return CallToolResult(content=[text], structured_content=found.model_dump(exclude_none=True))
+        text = TextContent(type="text", text=written(result))
+        return CallToolResult(content=[text], structured_content=result.model_dump(exclude_none=True))
 
     call.__signature__ = _signature(function, kinds)  # type: ignore[attr-defined]
     description = " ".join((function.__doc__ or "").split())
     name = function.__name__
-    made = Tool.from_function(call, name=name, title=title, description=description, annotations=_READS)
-    model = made.fn_metadata.arg_model
+    tool = Tool.from_function(call, name=name, title=title, description=description, annotations=_READS)
+    model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
-    made.parameters = model.model_json_schema()
-    return made
+    tool.parameters = model.model_json_schema()
+    return tool
 
 
 def _signature(function: Callable[..., Any], kinds: tuple[type, ...]) -> inspect.Signature:
     """The arguments of a function as agents give them: without the first, with declared options."""
     signature = inspect.signature(function, eval_str=True)
-    _, *parameters = (one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD)
+    _, *params = (param for param in signature.parameters.values() if param.kind is not param.VAR_KEYWORD)
     for name, field in fields_of(*kinds).model_fields.items():
         hint: Any = Annotated[field.annotation, field]
         option = inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hint
         )
-        parameters.append(option)
+        params.append(option)
     returned: Any = Annotated[CallToolResult, signature.return_annotation]
-    return signature.replace(parameters=parameters, return_annotation=returned)
+    return signature.replace(parameters=params, return_annotation=returned)

@@ -50,36 +50,36 @@ def search(
     next: Annotated[Text | None, Field(description="`next` of an answer, with the same query.")] = None,
     max_tokens: Tokens = 1_500,
     **options: Any,
-) -> answers.Found:
+) -> answers.SearchAnswer:
     """Find the passages of the indexed documents that answer a question best, asked in your own words. Better than grep
     where the wording is not known; for an exact name or string grep is better. Read `verdict` first: 'nothing' means
     that probably nothing here answers this, so say that or ask otherwise. `text` is a part of a passage: fetch it
     before you answer from it."""
-    asked = _comparable(served, index)
-    wanted, offset = of_next(next) if next else (None, 0)
+    indexes = _comparable(served, index)
+    expected, offset = of_next(next) if next else (None, 0)
 
     def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]]]:
-        hits = asked.query(query, k, offset=offset, **options)
-        return hits, asked.highlights(query, hits) if hits else ()
+        hits = indexes.query(query, k, offset=offset, **options)
+        return hits, indexes.highlights(query, hits) if hits else ()
 
-    generation, (hits, marks) = in_one_generation(asked, wanted, find)
-    notes = list(asked.notes)
+    generation, (hits, marks) = in_one_generation(indexes, expected, find)
+    notes = list(indexes.notes)
     if not hits and (options.get("where") or options.get("since")):
         notes.append("No passage passes the filter. Ask without where and since.")
-    total = sum(one.status().passages for one in asked.all)
-    ids = [str(PassageId(hit.index, asked.of(hit).generation, hit.passage_id)) for hit in hits]
+    total = sum(member.status().passages for member in indexes.all)
+    ids = [str(PassageId(hit.index, indexes.of(hit).generation, hit.passage_id)) for hit in hits]
 
-    def make(count: int, characters: int) -> answers.Found:
-        there_is_more = count < len(hits) or len(hits) == k
-        return answers.Found(
+    def make(count: int, characters: int) -> answers.SearchAnswer:
+        has_more = count < len(hits) or len(hits) == k
+        return answers.SearchAnswer(
             verdict=_verdict(hits),
             results=[
                 _hit(hit, of_hit, id_, characters)
                 for hit, of_hit, id_ in zip(hits[:count], marks, ids, strict=False)
             ],
-            next=as_next(generation, offset + count) if hits and there_is_more else None,
+            next=as_next(generation, offset + count) if hits and has_more else None,
             total=total,
-            index=", ".join(map(name_of, asked.all)),
+            index=", ".join(map(name_of, indexes.all)),
             generation=generation,
             notes=notes or None,
         )
@@ -95,12 +95,12 @@ def _comparable(served: Served, name: str | None) -> Indexes:
     first, alike, notes = None, [], []
     for name, index in named.items():
         try:
-            made = index.fingerprint
+            fingerprint = index.fingerprint
         except SearchError as error:
             notes.append(f"the index '{name}' is left out: {first_line(error)}")
             continue
-        first = first or made
-        if not made.differences(replace(first, passages=made.passages)):
+        first = first or fingerprint
+        if not fingerprint.differences(replace(first, passages=fingerprint.passages)):
             alike.append(index)
         else:
             notes.append(f"'{name}' has other scores and was not asked. Name it as `index`.")
@@ -109,13 +109,13 @@ def _comparable(served: Served, name: str | None) -> Indexes:
     return Indexes(alike, notes, whatever_there_is=True)
 
 
-def _verdict(hits: Sequence[records.Hit]) -> answers.Verdict | None:
-    said = hits[0].verdict if hits else None
-    return answers.Verdict(says=said.says, probability=round(said.probability, 3)) if said else None
+def _verdict(hits: Sequence[records.Hit]) -> answers.VerdictAnswer | None:
+    best = hits[0].verdict if hits else None
+    return answers.VerdictAnswer(says=best.says, probability=round(best.probability, 3)) if best else None
 
 
-def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int) -> answers.Hit:
-    return answers.Hit(
+def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int) -> answers.HitAnswer:
+    return answers.HitAnswer(
         id=id_,
         index=hit.index,
         title=hit.title or PurePosixPath(hit.document).name,
@@ -131,7 +131,7 @@ def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int
 
 
 def _snippet(hit: records.Hit, marks: Sequence[Highlight], characters: int) -> str:
-    """The passage if it is so short, else what of it the query's words stand in."""
+    """The whole passage if it is short enough, else the part around the query's words."""
     if len(hit.text) <= characters:
         return hit.text
     start = min(cut(hit, marks).start, len(hit.text) - characters)
@@ -143,13 +143,13 @@ def place(document: str, first: int, last: int) -> str:
     return f"{document}:{first}-{last}"
 
 
-def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
+def passage_of(served: Served, text: str) -> tuple[library.Index, PassageId]:
     """The index of an id, and the id.
 
     Raises:
         GenerationGone: the passage has left the index since.
     """
-    id_ = PassageId.of(said)
+    id_ = PassageId.of(text)
     index = served.index(id_.index)
     try:
         index.passage(id_.passage)
@@ -157,11 +157,11 @@ def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
         now = index.generation
         if now == id_.generation:
             raise
-        raise GenerationGone(f"{said} is gone: the index has changed. Search again.") from None
+        raise GenerationGone(f"{text} is gone: the index has changed. Search again.") from None
     return index, id_
 
 
-def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.Explained:
+def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.ExplanationAnswer:
     """Say why a passage has its score for a query: what each word of the query added, by its meaning and because it
     stands there. The addends sum to the score."""
     from search.render.why import sentence
@@ -174,7 +174,7 @@ def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.Exp
 
     _, (hit, why) = in_one_generation(index, None, find)
     shares = sorted(why.shares(), key=lambda share: -abs(share.contribution))
-    return answers.Explained(
+    return answers.ExplanationAnswer(
         id=id,
         place=place(hit.document, hit.line_start, hit.line_end),
         said=sentence(why) or "No word of the query adds to the score.",
@@ -186,9 +186,9 @@ def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.Exp
     )
 
 
-def _share(share: Share) -> answers.Share:
+def _share(share: Share) -> answers.ShareAnswer:
     by = [partner.text for partner in share.partners] or None
-    return answers.Share(word=share.text, kind=share.kind, adds=round(share.contribution, 6), by=by)
+    return answers.ShareAnswer(word=share.text, kind=share.kind, adds=round(share.contribution, 6), by=by)
 
 
 def why_not(
@@ -201,17 +201,17 @@ def why_not(
     index: IndexName = None,
     k: Annotated[int, Field(ge=1, le=100, description="How many hits there were to be.")] = 5,
     **options: Any,
-) -> answers.Why:
+) -> answers.WhyNotAnswer:
     """Say where a document stands for a query and why it is not among the hits: others score higher, it is not indexed,
     its file has changed, a filter leaves it out."""
     from search.render.why import REMEDIES, answer
 
-    def stand(name: str, asked: library.Index, what: Path | int) -> tuple[str, int, WhyNot]:
-        return name, *in_one_generation(asked, None, lambda: asked.why_not(query, what, k, **options))
+    def stand(name: str, index: library.Index, item: Path | int) -> tuple[str, int, WhyNot]:
+        return name, *in_one_generation(index, None, lambda: index.why_not(query, item, k, **options))
 
     name, generation, standing = _standing(served, document, index, stand)
     hit = standing.hit
-    return answers.Why(
+    return answers.WhyNotAnswer(
         index=name,
         document=standing.document,
         cause=standing.cause,
@@ -227,7 +227,7 @@ Stand = Callable[[str, library.Index, Path | int], tuple[str, int, WhyNot]]
 
 
 def _standing(served: Served, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
-    """Where a document stands in its index; of several, in the one that knows most of it."""
+    """Position of a document in its index; of several indexes, in the one that knows most about it."""
     try:
         index, id_ = passage_of(served, document)
     except InputError:
@@ -240,7 +240,7 @@ def _standing(served: Served, document: str, name: str | None, stand: Stand) -> 
         if problem and not standings:
             raise problem from None
         return min(
-            standings, key=lambda one: (one[2].cause == "not indexed", one[2].reason == "not there")
+            standings, key=lambda each: (each[2].cause == "not indexed", each[2].reason == "not there")
         )
     return stand(id_.index, index, id_.passage)
 
@@ -261,27 +261,27 @@ def _within(index: library.Index, document: str) -> Path:
     return root / document
 
 
-def status(served: Served, index: IndexName = None) -> answers.Indexes:
+def status(served: Served, index: IndexName = None) -> answers.IndexesAnswer:
     """List the indexes: their folders, how much they hold, when they were brought up to date."""
     indexes = [_status(name, index) for name, index in served.named(index).items()]
-    return answers.Indexes(indexes=indexes, notes=list(served.notes) or None)
+    return answers.IndexesAnswer(indexes=indexes, notes=list(served.notes) or None)
 
 
-def _status(name: str, index: library.Index) -> answers.Index:
+def _status(name: str, index: library.Index) -> answers.IndexStatus:
     try:
-        held = index.status()
-        return answers.Index(
+        current = index.status()
+        return answers.IndexStatus(
             name=name,
-            folder=held.folder,
-            documents=held.documents,
-            passages=held.passages,
-            updated=held.updated,
-            model=held.model,
+            folder=current.folder,
+            documents=current.documents,
+            passages=current.passages,
+            updated=current.updated,
+            model=current.model,
             generation=index.generation,
             notes=list(index.notes) or None,
         )
     except SearchError as error:
-        return answers.Index(name=name, problem=str(error))
+        return answers.IndexStatus(name=name, problem=str(error))
 
 
 def fetch(
@@ -296,7 +296,7 @@ def fetch(
     ] = None,
     offset: Annotated[int, Field(ge=0, description="Characters to skip; see `cut`.")] = 0,
     max_tokens: Tokens = 2_000,
-) -> answers.Fetched:
+) -> answers.FetchAnswer:
     """Read a passage that search found with the lines around it, or any lines of its document. If the document is right
     but the answer does not stand here, read on there with `lines`. Answer from this, and cite `place`."""
     index, id_ = passage_of(served, id)
@@ -311,27 +311,27 @@ def fetch(
     if generation != id_.generation:
         notes.append("The index has changed since this id was given.")
 
-    def made(start: int, stop: int, cut: str = "") -> answers.Fetched:
+    def make(start: int, stop: int, cut: str = "") -> answers.FetchAnswer:
         return _fetched(document, passage, id_, (start, stop), cut, notes)
 
-    wanted = around
+    limit = around
     start, end = _span(document, passage, lines, around)
-    while around and not lines and tokens(made(start, end, _CUT)) > max_tokens:
+    while around and not lines and tokens(make(start, end, _CUT)) > max_tokens:
         around //= 2
         start, end = _span(document, passage, lines, around)
     if offset >= end - start:
         raise InputError(f"there is nothing behind offset {offset}. Leave it out.")
-    rest = f"{_CUT}only {around} lines around are here." if around != wanted else ""
+    rest = f"{_CUT}only {around} lines around are here." if around != limit else ""
     begin, stop = start + offset, min(end, start + offset + 4 * max_tokens)
     same = f"lines={lines}" if lines else f"around={around}"
     while (
-        tokens(answer := made(begin, stop, rest if stop == end else _CUT)) > max_tokens
+        tokens(answer := make(begin, stop, rest if stop == end else _CUT)) > max_tokens
         and stop > begin + 1
     ):
         stop = begin + (stop - begin) * 9 // 10
     if stop < end:
         stop = document.text.rfind("\n", begin, stop) + 1 or stop
-        answer = made(begin, stop, f"{_CUT}go on with {same} and offset={stop - start}.")
+        answer = make(begin, stop, f"{_CUT}go on with {same} and offset={stop - start}.")
     return answer
 
 
@@ -352,16 +352,16 @@ def _span(
     if lines:
         first, last = map(int, lines.split("-"))
     if document.kind in LINES_OF_THEIR_OWN:
-        those = [one for one in document.passages if one.line_start <= last and one.line_end >= first]
-        if those:
-            return those[0].start, those[-1].end
+        parts = [part for part in document.passages if part.line_start <= last and part.line_end >= first]
+        if parts:
+            return parts[0].start, parts[-1].end
     elif 1 <= first <= min(last, len(starts := _line_starts(document)) - 1):
         return starts[first - 1], starts[min(last, len(starts) - 1)]
     raise InputError(f"there are no lines {lines} in '{document.document}'.")
 
 
 def _line_starts(document: DocumentText) -> list[int]:
-    """Where each line begins, and where the last ends."""
+    """Start of each line, and the end of the last."""
     from search.corpus.text import line_starts  # with all readers of files, which a search does without
 
     size = len(document.text)
@@ -371,8 +371,9 @@ def _line_starts(document: DocumentText) -> list[int]:
 def _lines(document: DocumentText, passage: StoredPassage, start: int, stop: int) -> tuple[int, int]:
     """The first and the last line of a span, as the file has them."""
     if document.kind in LINES_OF_THEIR_OWN:
-        there = [one for one in document.passages if one.start < stop and start < one.end] or [passage]
-        return there[0].line_start, there[-1].line_end
+        parts = [part for part in document.passages if part.start < stop and start < part.end]
+        parts = parts or [passage]
+        return parts[0].line_start, parts[-1].line_end
     starts = _line_starts(document)
     first = bisect_right(starts, start)
     return first, max(first, bisect_left(starts, stop))
@@ -398,11 +399,11 @@ def _fetched(
     span: tuple[int, int],
     cut: str,
     notes: list[str],
-) -> answers.Fetched:
+) -> answers.FetchAnswer:
     first, last = _lines(document, passage, *span)
     page = {"page": str(passage.page)} if passage.page else {}
     about = {str(name): str(value) for name, value in document.metadata.items()}
-    return answers.Fetched(
+    return answers.FetchAnswer(
         id=str(id_),
         title=document.title or document.document,
         text=_readable(document, *span),
