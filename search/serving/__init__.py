@@ -39,7 +39,7 @@ def create_app(
 
     Raises:
         IndexNotFound: there is no such index.
-        InputError: others could ask without a token, or a setting is not what it has to be.
+        InputError: others could ask without a token, or a setting is invalid.
     """
     from search.serving.app import application
     from search.serving.guard import Settings

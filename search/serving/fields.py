@@ -64,7 +64,7 @@ def of_next(value: str) -> tuple[int, int]:
     """Generation and offset of a value of `next`.
 
     Raises:
-        InputError: no answer can have given it.
+        InputError: the value cannot come from an answer.
     """
     match = re.fullmatch(r"([0-9]{1,16})-([0-9]{1,16})", value)
     if match is None or int(match[2]) > LAST_HIT:

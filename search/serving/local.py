@@ -47,7 +47,7 @@ class Local:
 
         Raises:
             LookupError: the command is of another version, what the first query needs is still being loaded, there is
-                no such index here, or it has something to say of itself.
+                no such index here, or it has notes.
         """
         named = {known_as(index.name): index for index in self._served.indexes.values()}
         if query["version"] != search.__version__ or not self._served.ready.is_set():

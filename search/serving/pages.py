@@ -56,7 +56,7 @@ def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[Vie
     """Let a function draw a page of an index for a question, whose `index` is then the name of that.
 
     Args:
-        pinned: all of it is found in one generation of the index: the one that is asked for, if there is one.
+        pinned: answer from a single generation of the index: the requested one, if any.
     """
 
     def register(view: View[Question]) -> None:
@@ -99,7 +99,7 @@ class OnPage(SearchRequest):
 
 @page("/", OnPage, pinned=False)
 def search(request: Request, index: Index, params: OnPage) -> Page:
-    """The form, and the hits of what stands in it."""
+    """The search form with its hits."""
     served = request.app.state.served
     try:
         if params.weight == WEIGHT:  # a form without scripts always sends one
@@ -156,7 +156,7 @@ class SimilarRequest(SearchRequest):
 
 @page("/similar", SimilarRequest)
 def similar(request: Request, index: Index, params: SimilarRequest) -> Page:
-    """The passages that are most like one."""
+    """The passages that are most similar to one."""
     hits = [draw.Marked(hit) for hit in index.similar(params.passage)]
     listed = drawn.Found(index.generation, marked=hits, notes=index.notes)
     return drawn.similar(draw.Asked(params.index or ""), index.passage(params.passage), listed)

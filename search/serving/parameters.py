@@ -133,7 +133,7 @@ class Similarity(RequestModel):
 class SearchRequest(  # type: ignore[misc]
     fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOptions, base=OfQuery)
 ):
-    """A query as a page is asked: what a form leaves empty is passed over, and so is what has no meaning here."""
+    """Query of a page: empty fields of a form and parameters without a meaning here are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -152,7 +152,7 @@ class SearchRequest(  # type: ignore[misc]
         """The request as pages write it.
 
         Args:
-            generation: the one that addresses are to be of; None for the one that was asked for.
+            generation: generation for addresses; None for that of the request.
         """
         return Written(
             index=self.index or "",

@@ -41,7 +41,7 @@ _AGAIN = (("Retry-After", "1"),)
 
 @dataclass(eq=False)  # not frozen: contexts that it passes through set its attributes
 class Problem(Exception):
-    """The answer to a request that cannot be answered otherwise.
+    """Error answer to a request.
 
     Attributes:
         status: of HTTP.
@@ -131,7 +131,7 @@ def as_page(
 
 
 def _way_on(request: Request, problem: Problem) -> str:
-    """From an address of another state of an index to the same one of now, without what has no meaning in that."""
+    """Link from an outdated address to the same page of the current index, without IDs that may have changed."""
     if problem.code != "generation-gone":
         return ""
     query = request.url.remove_query_params(["generation", "document"]).query

@@ -27,7 +27,7 @@ class GenerationGone(SearchError):
 
 
 class IndexBusy(SearchError):
-    """There was no generation that lasted as long as a question."""
+    """The index kept changing while a request was answered."""
 
 
 def in_one_generation(
@@ -37,7 +37,7 @@ def in_one_generation(
 
     Raises:
         GenerationGone: the index is not at the expected generation.
-        IndexBusy: there was none that lasted.
+        IndexBusy: the index changed during every attempt.
     """
     generation = index.generation
     for _ in range(_TRIES):
@@ -56,8 +56,8 @@ class Served:
     """Indexes by name, each open once. Those made in the same way share an encoder. Safe between threads.
 
     Attributes:
-        indexes: name -> index; of the HTTP API the first is asked where none is named.
-        notes: what was left out, and why.
+        indexes: index by name; the HTTP API asks the first if a request names none.
+        notes: indexes that were left out, and why.
         ready: set when `warm` has loaded what the first queries need, or tried to.
     """
 

@@ -17,7 +17,7 @@ _ID = re.compile(r"(?P<index>.+)@(?P<generation>[0-9]{1,16})/p(?P<passage>[0-9]{
 
 @dataclass(frozen=True)
 class PassageId:
-    """A passage, the index that it is of, and the generation in which it was found. No id is given twice."""
+    """ID of a passage: its index, the generation in which it was found, and its number. No ID is used twice."""
 
     index: str
     generation: int
