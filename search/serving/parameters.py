@@ -130,8 +130,8 @@ class Similarity(RequestModel):
     ] = Field(default_factory=list)
 
 
-class SearchRequest(  # type: ignore[misc]
-    fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOptions, base=OfQuery)
+class SearchRequest(
+    fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOptions, base=OfQuery)  # type: ignore[misc]
 ):
     """Query of a page: empty fields of a form and parameters without a meaning here are ignored."""
 
