@@ -42,8 +42,8 @@ from search.evaluating.metrics import ranking_values
 from search.records.documents import Document
 from search.records.options import WEIGHT
 from search.statistics import mean_of
-from search.store.bm25 import Matches, Words, telling
-from search.store.postings import Block, written
+from search.store.bm25 import Matches, Words, discriminative
+from search.store.postings import PostingsBlock, written
 from search.store.terms import Stemmer, indexable
 
 K = 10
@@ -241,13 +241,13 @@ def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
         (number, indexable(context, text)) for number, (context, text) in enumerate(texts_of, start=1)
     ]
     chunks = [rows[start : start + 4096] for start in range(0, len(rows), 4096)]
-    blocks = [Block(written(stemmer, chunk)) for chunk in chunks]
+    blocks = [PostingsBlock(written(stemmer, chunk)) for chunk in chunks]
     words, every = Words(stemmer, blocks, [None] * len(blocks)), np.arange(1, len(rows) + 1)
 
     def scores(query: Query) -> NDArray[np.float64]:
         typed = stemmer.terms(query.text)
-        counts = [words.found(term, lambda ids: ()).count for term in typed]
-        found = [words.found(term, lambda ids: ()) for term in telling(typed, counts, len(rows))]
+        counts = [words.hits(term, lambda ids: ()).count for term in typed]
+        found = [words.hits(term, lambda ids: ()) for term in discriminative(typed, counts, len(rows))]
         return Matches(words, found, found).parts(every)
 
     return scores

@@ -35,7 +35,7 @@ from search.records.options import MODES, Ranking
 from search.records.shown import visible
 from search.store import segments
 from search.store.sqlite import Store
-from search.store.terms import TOKENIZER, Stemmer, Term, folded, indexable
+from search.store.terms import TOKENIZER, IndexTerm, Stemmer, folded, indexable
 
 DIMENSIONS = (1, 2, 32, 384, 1100)
 KS = (1, 10, 100, 1000)
@@ -108,7 +108,7 @@ class Everything:
             found[start : start + _ROWS] = rows @ queries.T.astype(np.float64)
         return found
 
-    def words(self, terms: Sequence[Term]) -> Floats:
+    def words(self, terms: Sequence[IndexTerm]) -> Floats:
         """(passages,) the word parts of a query's terms."""
         found = {term: self._postings(f'"{folded(term.text)}"') for term in terms}
         there = [rows for rows, _ in found.values() if len(rows)]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.encoding.encoder import Encoder
-from search.store.bm25 import scale, telling, weight
+from search.store.bm25 import discriminative, scale, weight
 from search.store.sqlite import Snapshot
 from search.store.status import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.tables import Tables
@@ -94,7 +94,7 @@ def _beginning(sentence: str) -> str:
 def _word_parts(snapshot: Snapshot, asked: _Asked) -> NDArray[np.float64]:
     """(n,) the word parts of the pairs of a text."""
     typed = snapshot.terms(asked.text)
-    terms = telling(typed, snapshot.counts(typed), snapshot.facts.passages)
+    terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
     if not terms:
         return np.zeros(len(asked.pairs))
     matches = snapshot.matches(terms)

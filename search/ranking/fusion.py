@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.errors import InputError, WordMissing
-from search.store.bm25 import telling
+from search.store.bm25 import discriminative
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from search.records.options import Ranking
     from search.store.bm25 import Matches
     from search.store.sqlite import Ids, Snapshot
-    from search.store.terms import Term
+    from search.store.terms import IndexTerm
 
 _MORE = 100  # than asked for by meaning: the more, the fewer others can still be among the best
 _ROUNDING = 1e-9
@@ -64,13 +64,13 @@ class Fusion:
         self._embedding = query.embedding
         self.typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.weight < 1 else []
         self.counts = snapshot.counts(self.typed) if self.typed else []
-        self.counted = telling(self.typed, self.counts, snapshot.facts.passages)
+        self.counted = discriminative(self.typed, self.counts, snapshot.facts.passages)
         self._left_out = set(map(self._named, ranking.without if ranking.weight < 1 else ()))
         self.terms = self.counted
         if self._left_out:
             self.terms = [term for term in self.counted if term not in self._left_out]
 
-    def _named(self, word: str) -> Term:
+    def _named(self, word: str) -> IndexTerm:
         """Return the discriminative term for a word or phrase, in any of its forms."""
         forms = {
             term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"', phrases=True)

@@ -29,9 +29,9 @@ from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
 from search.records.documents import BUILT_IN_FIELDS
 from search.store.conditions import (
-    Comparison,
     Condition,
     Field,
+    FieldComparison,
     Joined,
     Not,
     Value,
@@ -90,7 +90,7 @@ def both(where: str | None, since: str | None) -> Where | None:
     value = _time(Value(since.strip(), False))
     if value.date is None:
         raise InputError(f"'{since}' cannot be understood: {_TIME}.")
-    changed = Comparison(Field("mtime", ("mtime",), 0), ">=", (value,))
+    changed = FieldComparison(Field("mtime", ("mtime",), 0), ">=", (value,))
     if parsed is None:
         return Where(f"mtime>={since}", changed)
     return Where(parsed.text, Joined("and", (changed, parsed.condition)))
@@ -142,7 +142,7 @@ class _Parser:
             problem = f"more than {_MOST_CONDITIONS} conditions; many values fit into: FIELD in (A, B)"
             raise wrong(self.text, start, problem)
         if self.take_keyword("has"):
-            return Comparison(self.field(), "has", ())
+            return FieldComparison(self.field(), "has", ())
         return self.comparison()
 
     def comparison(self) -> Condition:
@@ -152,8 +152,8 @@ class _Parser:
         operator = self.require(_OPERATOR, f"one of = != < <= > >= : in, behind the field '{field.name}'")
         value = self.value(field, operator, f"a value behind '{operator}'")
         if operator == "!=":
-            return Not(Comparison(field, "=", (value,)))
-        return Comparison(field, operator, (value,))
+            return Not(FieldComparison(field, "=", (value,)))
+        return FieldComparison(field, operator, (value,))
 
     def one_of(self, field: Field) -> Condition:
         self.require(_OPEN, "'(' and a list of values")
@@ -161,7 +161,7 @@ class _Parser:
         while self.take(_COMMA):
             values.append(self.value(field, "=", "a value"))
         self.require(_CLOSE, "',' or ')'")
-        return Comparison(field, "=", tuple(values))
+        return FieldComparison(field, "=", tuple(values))
 
     def field(self) -> Field:
         start = self.at

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from search.records.options import Ranking
     from search.store.bm25 import Matches
     from search.store.sqlite import Ids, Snapshot, Store
-    from search.store.terms import Term
+    from search.store.terms import IndexTerm
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
 
 
 def _highlights(
-    snapshot: Snapshot, hit: Hit, here: Sequence[tuple[Term, float]]
+    snapshot: Snapshot, hit: Hit, here: Sequence[tuple[IndexTerm, float]]
 ) -> tuple[Highlight, ...]:
     marks = [
         Highlight(place.start, place.end, (1 - hit.weight) * value / len(places))
@@ -198,7 +198,7 @@ def _highlights(
 
 
 def occurrences(
-    snapshot: Snapshot, terms: Sequence[Term], passage: StoredPassage | Hit
+    snapshot: Snapshot, terms: Sequence[IndexTerm], passage: StoredPassage | Hit
 ) -> list[tuple[Occurrence, ...]]:
     """Return the occurrences of each term in a passage, in its text first."""
     places: list[list[Occurrence]] = [[] for _ in terms]
@@ -213,7 +213,7 @@ def occurrences(
     return [tuple(mine) for mine in places]
 
 
-def _runs(stems: tuple[str, ...], words: Sequence[Term]) -> list[tuple[int, int]]:
+def _runs(stems: tuple[str, ...], words: Sequence[IndexTerm]) -> list[tuple[int, int]]:
     """Return the spans of consecutive words whose stems are the given ones."""
     spans = []
     for first in [at for at, word in enumerate(words) if not word.stems or word.stems[0] == stems[0]]:

@@ -77,9 +77,9 @@ class Annotating:
         dimension = int(Fingerprint(**one_meta(self.connection, "fingerprint")).dimension)
         return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
-    def put(self, found: Sequence[Annotation]) -> None:
+    def put(self, annotations: Sequence[Annotation]) -> None:
         """Store annotations, one for each passage that was looked at, with values or without: one transaction."""
-        rows = [self._row(annotation) for annotation in found]
+        rows = [self._row(annotation) for annotation in annotations]
         with self._writer.transaction():
             self._writer.insert("annotations", rows)
 
@@ -117,10 +117,10 @@ def annotating(
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be used.
     """
     annotators_of(index)  # no lock and no rights are needed to say that an index is of no use
-    with _writing(index) as (writer, known):
-        _check_fields(annotator, fields, known)
-        before, made = known.get(annotator), as_json(dict(made_with))
-        replaced = before if before and not _same(before, json.loads(made), fields) else None
+    with _writing(index) as (writer, annotators):
+        _check_fields(annotator, fields, annotators)
+        before, made_json = annotators.get(annotator), as_json(dict(made_with))
+        replaced = before if before and not _same(before, json.loads(made_json), fields) else None
         if replaced and not replace:
             raise InputError(
                 f"the index '{index.name}' has annotations '{replaced.name}' that were made otherwise "
@@ -129,7 +129,7 @@ def annotating(
         if before is None or replaced:
             with writer.transaction():
                 writer.delete("annotators", "name = ?", annotator)
-                row = {"name": annotator, "made_with": made, "fields": as_json(list(fields))}
+                row = {"name": annotator, "made_with": made_json, "fields": as_json(list(fields))}
                 writer.insert("annotators", [row])
         yield Annotating(writer, annotator)
 
@@ -141,13 +141,13 @@ def remove_annotator(index: Path, annotator: str) -> Annotator:
         InputError: the index has none of that name.
         IndexLocked: another process is writing to the index.
     """
-    with _writing(index) as (writer, known):
-        if annotator not in known:
-            there = f"it has {', '.join(known)}" if known else "it has none at all"
-            raise InputError(f"the index '{index.name}' has no annotations '{annotator}'; {there}.")
+    with _writing(index) as (writer, annotators):
+        if annotator not in annotators:
+            hint = f"it has {', '.join(annotators)}" if annotators else "it has none at all"
+            raise InputError(f"the index '{index.name}' has no annotations '{annotator}'; {hint}.")
         with writer.transaction():
             writer.delete("annotators", "name = ?", annotator)
-    return known[annotator]
+    return annotators[annotator]
 
 
 @contextmanager
@@ -156,24 +156,25 @@ def _writing(index: Path) -> Iterator[tuple[Writer, dict[str, Annotator]]]:
     database = index / DATABASE
     with writer_lock(index), closing(connect_to_write(database)) as connection, translated(database):
         meta_of(connection, database)
-        yield Writer(connection), {one.name: one for one in Rows(connection).annotators()}
+        annotators = Rows(connection).annotators()
+        yield Writer(connection), {each.name: each for each in annotators}
 
 
 def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]) -> bool:
     old, new = (
-        {k: v for k, v in made.items() if k not in NOT_COMPARED} for made in (before.made_with, made_with)
+        {k: v for k, v in kept.items() if k not in NOT_COMPARED} for kept in (before.made_with, made_with)
     )
     return old == new and before.fields == tuple(fields)
 
 
-def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Annotator]) -> None:
+def _check_fields(annotator: str, fields: Sequence[str], annotators: Mapping[str, Annotator]) -> None:
     """Raise InputError for a name that a filter would take for something else."""
     for name in (annotator, *fields):
         if not name.strip() or not name.isprintable():
             raise InputError(
                 f"{name!r} cannot be the name of annotations or a field. Give one such as: ner"
             )
-    others = (one.fields for one in known.values() if one.name != annotator)
+    others = (other.fields for other in annotators.values() if other.name != annotator)
     taken = {"metadata", *BUILT_IN_FIELDS, *map(folded, chain(*others))}
     for field in fields:
         if (key := folded(field)) in taken or key.startswith("metadata."):

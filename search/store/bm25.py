@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.store.postings import Block
-from search.store.terms import Stemmer, Term
+from search.store.postings import PostingsBlock
+from search.store.terms import IndexTerm, Stemmer
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _K1, _B, _LEAST_WEIGHT = 1.2, 0.75, 1e-6
 CARRYING = 3  # terms; chosen with benchmarks/quality.py and benchmarks/folders.py
 _AT_ONCE = 4096  # texts that are searched for a phrase
-_MOST_FOUND = 256  # terms that are kept
+_MOST_KEPT = 256  # terms that are kept
 _SOME = 16  # every so many-th passage tells how good the best are at least
 _LEAST = np.nextafter(0.0, 1.0)
 
@@ -64,7 +64,7 @@ def scale(best: float, weights: Iterable[float]) -> float:
     return max(best, (_K1 + 1) * sum(heapq.nlargest(CARRYING, weights)))
 
 
-def telling(terms: Sequence[Term], counts: Sequence[int], passages: int) -> list[Term]:
+def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: int) -> list[IndexTerm]:
     """Those of the terms that tell passages apart: found in some, and in no more than half of them.
 
     BM25 gives a term in more than half of all passages next to nothing. Where the query has no other, these are taken.
@@ -93,7 +93,7 @@ def saturations(frequencies: Scores, norms: Scores) -> Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class TermHits:
     """Where a term is.
 
     Attributes:
@@ -116,7 +116,7 @@ class Words:
     """
 
     def __init__(
-        self, stemmer: Stemmer, blocks: Sequence[Block], alive: Sequence[NDArray[np.bool_] | None]
+        self, stemmer: Stemmer, blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_] | None]
     ) -> None:
         """
         Args:
@@ -127,26 +127,26 @@ class Words:
         self._starts = np.cumsum([0, *map(len, blocks)]).tolist()
         self.ids: Ids = np.concatenate([np.empty(0, dtype=np.int64), *(block.ids for block in blocks)])
         each = zip(self._starts, alive, strict=False)
-        gone = [start + np.flatnonzero(~there) for start, there in each if there is not None]
+        gone = [start + np.flatnonzero(~living) for start, living in each if living is not None]
         self._gone = np.concatenate([np.empty(0, dtype=np.int64), *gone])
         self.passages = len(self.ids) - len(self._gone)
-        self._kept: dict[tuple[str, ...], Found] = {}
+        self._kept: dict[tuple[str, ...], TermHits] = {}
 
-    def found(self, term: Term, texts: Texts) -> Found:
+    def hits(self, term: IndexTerm, texts: Texts) -> TermHits:
         """Where a term is; kept for a while.
 
         Raises:
             IndexDamaged: a block is damaged where it is asked.
         """
-        found = self._kept.get(term.stems)
-        if found is None:
-            found = self._sought(term, texts)
-            if len(self._kept) >= _MOST_FOUND:
+        hits = self._kept.get(term.stems)
+        if hits is None:
+            hits = self._look_up(term, texts)
+            if len(self._kept) >= _MOST_KEPT:
                 self._kept = {}
-            self._kept[term.stems] = found
-        return found
+            self._kept[term.stems] = hits
+        return hits
 
-    def sums(self, terms: Iterable[Found]) -> Scores:
+    def sums(self, terms: Iterable[TermHits]) -> Scores:
         """(n,) the BM25 of all passages, in the order of their ids; 0 for those that are deleted or have no term."""
         sums = np.zeros(len(self.ids))
         for term in terms:
@@ -157,19 +157,19 @@ class Words:
         sums[self._gone] = 0
         return sums
 
-    def addends(self, term: Found, places: Ids) -> Scores:
+    def addends(self, term: TermHits, places: Ids) -> Scores:
         """(m,) what a term adds at some positions among the ids."""
-        found = np.zeros(len(places))
+        values = np.zeros(len(places))
         numbers = np.searchsorted(self._starts, places, side="right") - 1
         for number, (rows, often) in term.places.items():
             here = np.flatnonzero(numbers == number)
-            wanted = (places[here] - self._starts[number]).astype(np.uint16)  # else the rows are copied
-            at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-            there = rows[at] == wanted
-            here, at = here[there], at[there]
+            targets = (places[here] - self._starts[number]).astype(np.uint16)  # else the rows are copied
+            at = np.minimum(np.searchsorted(rows, targets), len(rows) - 1)
+            present = rows[at] == targets
+            here, at = here[present], at[present]
             added = saturations(often[at].astype(np.float64), self._norms[places[here]])
-            found[here] = term.weight * added
-        return found
+            values[here] = term.weight * added
+        return values
 
     @cached_property
     def _norms(self) -> Scores:
@@ -177,31 +177,31 @@ class Words:
         mean = float((lengths.sum() - lengths[self._gone].sum()) / max(1, self.passages))
         return norms(lengths, mean)
 
-    def _sought(self, term: Term, texts: Texts) -> Found:
+    def _look_up(self, term: IndexTerm, texts: Texts) -> TermHits:
         count, places = 0, {}
         for number, (block, alive) in enumerate(zip(self._blocks, self._alive, strict=True)):
             each = [block.find(stem) for stem in dict.fromkeys(term.stems)]
-            here = [found for found in each if found is not None]
+            here = [entry for entry in each if entry is not None]
             if len(here) < max(1, len(each)):
                 continue
-            found = here[0]
+            entry = here[0]
             if len(term.stems) > 1:
                 rows = reduce(np.intersect1d, (rows for rows, _ in here))
                 rows = rows if alive is None else rows[alive[rows]]
-                found = self._in_a_row(block, rows, term.stems, texts)
-            if len(found[0]):
-                places[number] = found
-            count += len(found[0]) if alive is None else int(np.count_nonzero(alive[found[0]]))
-        return Found(places, count, weight(count, self.passages))
+                entry = self._in_a_row(block, rows, term.stems, texts)
+            if len(entry[0]):
+                places[number] = entry
+            count += len(entry[0]) if alive is None else int(np.count_nonzero(alive[entry[0]]))
+        return TermHits(places, count, weight(count, self.passages))
 
     def _in_a_row(
-        self, block: Block, rows: NDArray[Any], stems: Sequence[str], texts: Texts
+        self, block: PostingsBlock, rows: NDArray[Any], stems: Sequence[str], texts: Texts
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Those rows of a block in whose texts stems follow each other, and how often."""
         times = np.zeros(len(rows), dtype=np.int64)
         for start, end in pairwise([*range(0, len(rows), _AT_ONCE), len(rows)]):
-            found = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)
-            times[[start + number for number in found]] = list(found.values())
+            counts = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)
+            times[[start + number for number in counts]] = list(counts.values())
         return rows[times > 0], times[times > 0]
 
 
@@ -218,7 +218,7 @@ class Matches:
 
     scale: float
 
-    def __init__(self, words: Words, every: Sequence[Found], terms: Sequence[Found]) -> None:
+    def __init__(self, words: Words, every: Sequence[TermHits], terms: Sequence[TermHits]) -> None:
         """
         Args:
             every: all terms, of which the scale is.
@@ -254,17 +254,17 @@ class Matches:
 
     def parts(self, passages: Ids) -> Scores:
         """(n,) of passages, in their order; 0 for those that have no term."""
-        places, there = self._places(passages)
-        return np.where(there, self._parts[places], 0.0) if there.any() else np.zeros(len(passages))
+        places, present = self._places(passages)
+        return np.where(present, self._parts[places], 0.0) if present.any() else np.zeros(len(passages))
 
     def addends(self, passages: Ids) -> Scores:
         """(n, terms) what each term that is not left out adds to the BM25 of a passage; a row's sum by `scale` is the
         part."""
-        places, there = self._places(passages)
-        found = np.zeros((len(passages), len(self._terms)))
+        places, present = self._places(passages)
+        values = np.zeros((len(passages), len(self._terms)))
         for number, term in enumerate(self._terms):
-            found[there, number] = self._words.addends(term, places[there])
-        return found
+            values[present, number] = self._words.addends(term, places[present])
+        return values
 
     def _places(self, passages: Ids) -> tuple[Ids, NDArray[np.bool_]]:
         """Positions among the ids, and which of some passages are there and have a term."""

@@ -52,7 +52,7 @@ _FEWEST = 16
 
 
 @dataclass(frozen=True)
-class Scale:
+class CodeScale:
     """What a segment's codes stand for.
 
     Attributes:
@@ -65,7 +65,7 @@ class Scale:
     error: int
 
     @classmethod
-    def of(cls, vectors: NDArray[np.float32]) -> tuple[Scale, NDArray[np.int8]]:
+    def of(cls, vectors: NDArray[np.float32]) -> tuple[CodeScale, NDArray[np.int8]]:
         """The scale that fits some embeddings, (n, d), and their codes, (n, d)."""
         if not np.isfinite(vectors).all():
             raise IndexDamaged(
@@ -96,7 +96,7 @@ class RoughQuery:
         decoded = self.codes.astype(np.float64) * self._step
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
-    def against(self, scale: Scale) -> tuple[float, float]:
+    def against(self, scale: CodeScale) -> tuple[float, float]:
         """What a product of codes is to be multiplied with to be a rough cosine; and how far that is from the cosine
         at most."""
         error = scale.error / _ERROR
@@ -106,14 +106,14 @@ class RoughQuery:
         return self._step * scale.peak / _PEAK / MOST, slack
 
 
-def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[Scale, int]:
+def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[CodeScale, int]:
     """Write embeddings, (n, d), with the ids of their passages, increasing, to a file that is there and empty.
 
     Returns:
         What the codes stand for, and the `checksum` of the file.
     """
     faiss = load_faiss()
-    scale, codes = Scale.of(vectors)
+    scale, codes = CodeScale.of(vectors)
     kind = faiss.ScalarQuantizer.QT_8bit_direct_signed
     quantizer = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
     numbered = faiss.IndexIDMap(quantizer)
@@ -158,7 +158,7 @@ class Codes:
         IndexDamaged: it is missing, or its checksum is wrong.
     """
 
-    def __init__(self, path: Path, count: int, dimension: int, scale: Scale, crc: int) -> None:
+    def __init__(self, path: Path, count: int, dimension: int, scale: CodeScale, crc: int) -> None:
         self._content = content_of(path, size_of(count, dimension))
         content = memoryview(self._content)
         if checksum(self._content) != crc:
@@ -198,20 +198,20 @@ class Codes:
             )
         finally:
             faiss.omp_set_num_threads(threads)
-        found = rows[0] >= 0
-        return rows[0][found], products[0][found].astype(np.float64) * query.against(self.scale)[0]
+        valid = rows[0] >= 0
+        return rows[0][valid], products[0][valid].astype(np.float64) * query.against(self.scale)[0]
 
     def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
         """(n,) what the cosines of some of its passages are at most, in their order."""
-        rows, found = np.searchsorted(self.ids, passages), np.empty(len(passages))
+        rows, products = np.searchsorted(self.ids, passages), np.empty(len(passages))
         for start in range(0, len(rows), _AT_ONCE):
             numbers = (self._codes[rows[start : start + _AT_ONCE]] ^ _OFFSET).view(np.int8)
-            found[start : start + _AT_ONCE] = numbers.astype(np.float32) @ query.codes
+            products[start : start + _AT_ONCE] = numbers.astype(np.float32) @ query.codes
         factor, slack = query.against(self.scale)
-        return found * factor + slack
+        return products * factor + slack
 
 
-class Piece:
+class SegmentView:
     """What of a segment is looked at in one search.
 
     Args:
@@ -231,45 +231,45 @@ class Piece:
         """The ids of all that it is of, increasing."""
         return self.codes.ids if self._chosen is None else self.codes.ids[self._chosen]
 
-    def look(self, query: RoughQuery, wanted: int) -> None:
+    def look(self, query: RoughQuery, limit: int) -> None:
         """Look for so many, or for all if that is not far from it."""
-        self.wanted = wanted if 2 * wanted < self.count else self.count
-        rows, rough = self.codes.nearest(query, self.wanted, self._chosen)
+        self.limit = limit if 2 * limit < self.count else self.count
+        rows, rough = self.codes.nearest(query, self.limit, self._chosen)
         self.ids, self.highest = self.codes.ids[rows], rough + query.against(self.codes.scale)[1]
-        self.rest = float(self.highest[-1]) if self.wanted < self.count else -np.inf
+        self.rest = float(self.highest[-1]) if self.limit < self.count else -np.inf
 
 
 def nearest_of(
     connection: sqlite3.Connection,
-    pieces: Sequence[Piece],
+    segments: Sequence[SegmentView],
     query: NDArray[np.float32],
     k: int,
-    known: dict[int, float],
+    scores: dict[int, float],
 ) -> list[tuple[int, float]]:
     """The k passages with the highest cosine, best first, as (passage id, cosine).
 
     Args:
-        pieces: where to look; no two have a passage in common.
+        segments: where to look; no two have a passage in common.
         query: (d,) unit length.
-        known: passage id -> cosine of what is in no piece; what is found is added.
+        scores: passage id -> cosine of the passages outside all segments; the cosines computed here are added.
     """
-    found = list(filter(attrgetter("count"), pieces))
-    if found:
+    views = list(filter(attrgetter("count"), segments))
+    if views:
         rough = RoughQuery(query)
-        for piece in found:
-            piece.look(rough, _AT_FIRST * k // len(pieces) + _FEWEST)
-    unsure = bool(found)
+        for view in views:
+            view.look(rough, _AT_FIRST * k // len(segments) + _FEWEST)
+    unsure = bool(views)
     while unsure:
-        ids = np.concatenate(list(map(attrgetter("ids"), found)))
-        highest = np.concatenate(list(map(attrgetter("highest"), found)))
-        least = _added_up(connection, query, ids[np.argsort(-highest)[:k]], known, k)
-        least = _added_up(connection, query, ids[highest >= least], known, k)
+        ids = np.concatenate(list(map(attrgetter("ids"), views)))
+        highest = np.concatenate(list(map(attrgetter("highest"), views)))
+        least = _added_up(connection, query, ids[np.argsort(-highest)[:k]], scores, k)
+        least = _added_up(connection, query, ids[highest >= least], scores, k)
         unsure = False
-        for piece in found:
-            if piece.wanted < piece.count and piece.rest >= least:
-                piece.look(rough, _MORE * piece.wanted)
+        for view in views:
+            if view.limit < view.count and view.rest >= least:
+                view.look(rough, _MORE * view.limit)
                 unsure = True
-    ids, cosines = np.fromiter(known, np.int64), np.fromiter(known.values(), np.float64)
+    ids, cosines = np.fromiter(scores, np.int64), np.fromiter(scores.values(), np.float64)
     first = np.lexsort((ids, -cosines))[:k]
     return list(zip(ids[first].tolist(), cosines[first].tolist(), strict=True))
 
@@ -278,12 +278,12 @@ def _added_up(
     connection: sqlite3.Connection,
     query: NDArray[np.float32],
     passages: NDArray[np.int64],
-    known: dict[int, float],
+    scores: dict[int, float],
     k: int,
 ) -> float:
     """The k-th highest cosine, below all where there are fewer, after those of some passages are known, too."""
-    new = np.setdiff1d(passages, np.fromiter(known, np.int64))
-    known.update(zip(new.tolist(), cosines_of(connection, query, new).tolist(), strict=True))
-    if len(known) < k:
+    new = np.setdiff1d(passages, np.fromiter(scores, np.int64))
+    scores.update(zip(new.tolist(), cosines_of(connection, query, new).tolist(), strict=True))
+    if len(scores) < k:
         return -np.inf
-    return float(np.partition(np.fromiter(known.values(), np.float64), -k)[-k])
+    return float(np.partition(np.fromiter(scores.values(), np.float64), -k)[-k])

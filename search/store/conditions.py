@@ -95,7 +95,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FieldComparison:
     """The field, or one of several values that it has, compares with one of `values`; a leaf of the tree.
 
     Attributes:
@@ -121,7 +121,7 @@ class Joined:
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = "Comparison | Not | Joined"
+Condition: TypeAlias = "FieldComparison | Not | Joined"
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,9 @@ class Where:
     condition: Condition
 
 
-def comparisons(condition: Condition) -> Iterator[Comparison]:
+def comparisons(condition: Condition) -> Iterator[FieldComparison]:
     """The leaves of a tree, in their order."""
-    if isinstance(condition, Comparison):
+    if isinstance(condition, FieldComparison):
         yield condition
     else:
         for part in condition.parts if isinstance(condition, Joined) else (condition.part,):
@@ -146,9 +146,9 @@ def wrong(text: str, at: int, problem: str, kind: type[InputError] = InputError)
     start, end = max(0, at - _BEFORE), at + _AFTER
     before = "..." if start else ""
     part = "".join(character if character.isprintable() else " " for character in text[start:end])
-    shown = before + part + ("..." if end < len(text) else "")
+    excerpt = before + part + ("..." if end < len(text) else "")
     caret = " " * (len(before) + at - start) + "^"
-    return kind(f"in the filter, column {at + 1}: {problem}\n  {shown}\n  {caret}")
+    return kind(f"in the filter, column {at + 1}: {problem}\n  {excerpt}\n  {caret}")
 
 
 def comparing(operator: str, value: Value) -> Test:

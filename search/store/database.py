@@ -128,20 +128,20 @@ def require_format(meta: dict[str, Any], database: Path) -> None:
         IndexOutdated: of an earlier one.
         IndexDamaged: of a later one, or of none.
     """
-    found = meta.get("schema_version", "unknown")
-    if found == SCHEMA_VERSION:
+    version = meta.get("schema_version", "unknown")
+    if version == SCHEMA_VERSION:
         return
     try:
         folders = Folders.from_meta(meta).typed
     except (ValueError, KeyError, TypeError):
         folders = "FOLDER"
     again = f"seewhy index {folders} --index {quoted(database.parent)} --rebuild"
-    if isinstance(found, int) and found < SCHEMA_VERSION:
+    if isinstance(version, int) and version < SCHEMA_VERSION:
         raise IndexOutdated(
-            f"the index in '{database.parent}' has format {found}, of an earlier seewhy. Rebuild it with: {again}"
+            f"the index in '{database.parent}' has format {version}, of an earlier seewhy. Rebuild it with: {again}"
         )
     raise IndexDamaged(
-        f"the index in '{database.parent}' has format {found!s:.20}; this seewhy reads {SCHEMA_VERSION}. "
+        f"the index in '{database.parent}' has format {version!s:.20}; this seewhy reads {SCHEMA_VERSION}. "
         f"Update seewhy, or rebuild the index with: {again}"
     )
 
@@ -203,9 +203,9 @@ def translated(database: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
-        if (said := in_words(error, database)) is error:
+        if (translation := in_words(error, database)) is error:
             raise
-        raise said from error
+        raise translation from error
 
 
 def in_words(error: Exception, database: Path) -> Exception:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Said: TypeAlias = tuple[str, str, dict[str, Any], Iterable[tuple[str, Scalar]]]
+DocumentRow: TypeAlias = tuple[str, str, dict[str, Any], Iterable[tuple[str, Scalar]]]
 """The path of a document, its kind, its metadata, and the fields and values that annotators give to its passages."""
 
-_SHOWN = 12  # values of a field
+_MOST_LISTED = 12  # values of a field
 _MOST_FIELDS, _MOST_VALUES, _LONGEST = 24, 20_000, 60
 _GLOB = str.maketrans({mark: f"\\{mark}" for mark in "\\*?[!#"})
 
@@ -40,12 +40,12 @@ def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -
     """The facets of all documents, or of those that some passages are of, within a read transaction."""
     kinds, folders, fields = Counter[str](), Counter[str](), dict[str, _Values]()
     total = 0
-    for path, kind, metadata, said_of_it in _documents(connection, among):
+    for path, kind, metadata, annotated in _documents(connection, among):
         total += 1
         kinds[kind] += 1
         folders[unicodedata.normalize("NFC", path).rpartition("/")[0]] += 1
         here: dict[str, list[Scalar]] = {}
-        for name, value in chain(flat(metadata), said_of_it):
+        for name, value in chain(flat(metadata), annotated):
             key = _key(name)
             here.setdefault(key, []).append(value)
             if key not in fields:
@@ -53,39 +53,39 @@ def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -
         for key, values in here.items():
             fields[key].add(values)
     of_kinds = ((kind, n, f"kind={kind}") for kind, n in kinds.items() if kind.isidentifier())
-    said = [
+    facets = [
         _facet("kind", total, of_kinds),
         _of_folders(folders),
         *(
-            one.facet()
-            for one in sorted(fields.values(), key=lambda one: (-one.documents, folded(one.name)))
+            values.facet()
+            for values in sorted(fields.values(), key=lambda each: (-each.documents, folded(each.name)))
         ),
     ]
-    useful = (one for one in said if one and [value.documents for value in one.values] != [total])
+    useful = (facet for facet in facets if facet and [v.documents for v in facet.values] != [total])
     return tuple(islice(useful, _MOST_FIELDS))
 
 
-def _documents(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> Iterator[Said]:
+def _documents(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> Iterator[DocumentRow]:
     names = {folded(name) for annotator in Rows(connection).annotators() for name in annotator.fields}
-    said = """(SELECT json_group_array(json("values")) FROM passages CROSS JOIN annotations ON passage = passages.id
+    select = """(SELECT json_group_array(json("values")) FROM passages CROSS JOIN annotations ON passage = passages.id
                WHERE document = documents.id AND (?1 IS NULL OR passage IN (SELECT value FROM json_each(?1))))"""
     rows = connection.execute(
-        f"""SELECT path, kind, metadata, {said if names else "'[]'"} FROM documents JOIN files ON files.id = file
+        f"""SELECT path, kind, metadata, {select if names else "'[]'"} FROM documents JOIN files ON files.id = file
             WHERE ?1 IS NULL OR documents.id IN (
                 SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?1)))""",
         (None if among is None else json.dumps(among.tolist()),),
     )
-    for path, kind, metadata, given in rows:
-        pairs = [pair for one in json.loads(given) for pair in _pairs(names, one)]
+    for path, kind, metadata, lists in rows:
+        pairs = [pair for values in json.loads(lists) for pair in _pairs(names, values)]
         yield name_of(path), kind, json.loads(metadata), pairs
 
 
 def _pairs(names: Collection[str], values: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
     """Fields, by their folded names, and values of what annotators say of a passage."""
     for name, value in values.items():
-        for one in value if isinstance(value, list) else [value]:
-            if folded(name) in names and isinstance(one, str | int | float):
-                yield name, one
+        for element in value if isinstance(value, list) else [value]:
+            if folded(name) in names and isinstance(element, str | int | float):
+                yield name, element
 
 
 _key = lru_cache(maxsize=1024)(folded)  # of a field
@@ -98,7 +98,7 @@ class _Values:
     name: str
     documents: int = 0
     by_text: Counter[str] = field(default_factory=Counter)
-    shown: dict[str, str] = field(default_factory=dict)
+    spellings: dict[str, str] = field(default_factory=dict)
 
     def add(self, values: Iterable[Scalar]) -> None:
         """Those of one document."""
@@ -108,7 +108,7 @@ class _Values:
             fit = len(text) <= _LONGEST and text.isprintable() and not text.isspace()
             if text and fit and len(self.by_text) <= _MOST_VALUES:
                 texts.add(folded(text))
-                self.shown.setdefault(folded(text), text)
+                self.spellings.setdefault(folded(text), text)
         self.by_text.update(texts)
 
     def facet(self) -> Facet | None:
@@ -116,10 +116,10 @@ class _Values:
         if not self.name.isprintable() or len(self.by_text) > _MOST_VALUES:
             return None
         clause = _name_in_filter(self.name)
-        texts = ((self.shown[key], n) for key, n in self.by_text.items())
+        texts = ((self.spellings[key], n) for key, n in self.by_text.items())
         values = ((text, n, f"{clause}={field_in_filter(text)}") for text, n in texts)
-        found = _facet(_said(self.name), self.documents, values)
-        return found if found and found.values[0].documents > 1 else None
+        facet = _facet(_qualified(self.name), self.documents, values)
+        return facet if facet and facet.values[0].documents > 1 else None
 
 
 def _of_folders(documents: Counter[str]) -> Facet | None:
@@ -142,17 +142,17 @@ def _of_folders(documents: Counter[str]) -> Facet | None:
 
 def _facet(name: str, documents: int, values: Iterable[tuple[str, int, str]]) -> Facet | None:
     """The most frequent of some values, with how many have them and their filters; None for none."""
-    ordered = sorted(values, key=lambda one: (-one[1], one[0]))
-    shown = tuple(FacetValue(*one) for one in ordered[:_SHOWN])
-    return Facet(name, documents, shown, len(ordered) - len(shown)) if shown else None
+    ordered = sorted(values, key=lambda value: (-value[1], value[0]))
+    listed = tuple(FacetValue(*value) for value in ordered[:_MOST_LISTED])
+    return Facet(name, documents, listed, len(ordered) - len(listed)) if listed else None
 
 
 def _name_in_filter(name: str) -> str:
     """A field of metadata or annotations, also one that is called as one of every index."""
-    return ".".join(field_in_filter(part) for part in _said(name).split("."))
+    return ".".join(field_in_filter(part) for part in _qualified(name).split("."))
 
 
-def _said(name: str) -> str:
+def _qualified(name: str) -> str:
     """The name of a field of metadata or annotations that is not taken for one of every document."""
     taken = name.partition(".")[0].casefold() in (*BUILT_IN_FIELDS, "folder", "metadata")
     return f"metadata.{name}" if taken else name

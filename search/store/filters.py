@@ -29,9 +29,9 @@ from search.corpus.patterns import Patterns
 from search.errors import FieldMissing, InputError
 from search.records.documents import BUILT_IN_FIELDS
 from search.store.conditions import (
-    Comparison,
     Condition,
     Field,
+    FieldComparison,
     Joined,
     Not,
     Scalar,
@@ -74,7 +74,8 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     Raises:
         InputError: it names a field that neither a document nor an annotator has.
     """
-    annotated = {folded(field): one.name for one in Rows(connection).annotators() for field in one.fields}
+    annotators = Rows(connection).annotators()
+    annotated = {folded(field): each.name for each in annotators for field in each.fields}
     _require_fields(connection, where, annotated)
     query = _Query(annotated)
     sql = query.sql(where.condition)
@@ -114,14 +115,14 @@ class _Query:
             return self._compared(condition, [float(value.number or 0) for value in values])
         return self._by_function(condition)
 
-    def _compared(self, condition: Comparison, values: Sequence[float | str]) -> str:
+    def _compared(self, condition: FieldComparison, values: Sequence[float | str]) -> str:
         """By SQL itself. A passage without a page has NULL there, which shall be no page and not an unknown one."""
         self.parameters += values
         operator = "IN" if condition.operator == "=" else condition.operator
         column, marks = _COLUMNS[condition.field.column], ", ".join("?" * len(values))
         return f"({column} IS NOT NULL AND {column} {operator} ({marks}))"
 
-    def _by_function(self, condition: Comparison) -> str:
+    def _by_function(self, condition: FieldComparison) -> str:
         field, number = condition.field, len(self._tests)
         self._tests.append(_test_of(condition))
         self.parameters.append(number)
@@ -133,7 +134,7 @@ class _Query:
         return f"({sql} OR {_ANNOTATED})"
 
 
-def _test_of(condition: Comparison) -> Test:
+def _test_of(condition: FieldComparison) -> Test:
     """What tells whether a column as it is stored passes a condition: in JSON one of the field's values."""
     test = is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
@@ -146,7 +147,7 @@ def _test_of(condition: Comparison) -> Test:
     return test
 
 
-def _comparison(condition: Comparison) -> Test:
+def _comparison(condition: FieldComparison) -> Test:
     if condition.field.column in ("path", "name") and condition.operator == ":":
         patterns = Patterns([unicodedata.normalize("NFC", condition.values[0].text)])
         return lambda path: patterns.cover(unicodedata.normalize("NFC", path))
@@ -192,9 +193,9 @@ def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
         yield value
     elif isinstance(value, dict):
         for length in range(1, len(parts) + 1):
-            wanted = folded(".".join(parts[:length]))
+            name = folded(".".join(parts[:length]))
             for key, inner in value.items():
-                if folded(key) == wanted:
+                if folded(key) == name:
                     yield from values_under(inner, parts[length:])
 
 

@@ -104,9 +104,9 @@ def own_part(folder: Path, index: Path) -> str | None:
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
 
 
-def is_address(what: object) -> bool:
+def is_address(name: object) -> bool:
     """Whether something names an index on a server rather than a folder or a name."""
-    return isinstance(what, str) and what.partition("://")[0].lower() in SCHEMES
+    return isinstance(name, str) and name.partition("://")[0].lower() in SCHEMES
 
 
 def only_read(address: str) -> InputError:
@@ -150,22 +150,22 @@ def existing_place(named: str) -> Path:
             f"the file {DATABASE} in '{named}' is of no index that can be read. If it is one, delete it yourself."
         )
     no = "is a folder and no index" if place.is_dir() else "there is no such index"
-    raise IndexNotFound(f"'{named}': {no}. {_what_there_is()}")
+    raise IndexNotFound(f"'{named}': {no}. {_choices()}")
 
 
-def find_index(what: str | Path | None = None) -> Path:
+def find_index(name: str | Path | None = None) -> Path:
     """As `find_place`, an index whose passages are on this machine.
 
     Raises:
         InputError: they are on a server.
     """
-    place = find_place(what)
+    place = find_place(name)
     if server := streamed(place):
         raise only_read(server["address"])
     return place
 
 
-def find_place(what: str | Path | None = None) -> Path:
+def find_place(name: str | Path | None = None) -> Path:
     """The index that is meant by an index path, a name, or an indexed folder.
 
     None means, in this order: `$SEEWHY_INDEX`, the index whose folder contains the current folder,
@@ -174,13 +174,13 @@ def find_place(what: str | Path | None = None) -> Path:
     Raises:
         IndexNotFound: none or several answer to that; the message lists what there is.
     """
-    named = "" if what else variable()
+    default = "" if name else variable()
     try:
-        return _found(what or named) if what or named else _implied()
+        return _named_index(name or default) if name or default else _implied()
     except IndexNotFound as error:
-        if not named:
+        if not default:
             raise
-        raise IndexNotFound(f"the variable SEEWHY_INDEX names '{named}': {error}") from None
+        raise IndexNotFound(f"the variable SEEWHY_INDEX names '{default}': {error}") from None
 
 
 def variable() -> str:
@@ -188,33 +188,33 @@ def variable() -> str:
     return os.environ.get("SEEWHY_INDEX", "")
 
 
-def _found(what: str | Path) -> Path:
+def _named_index(name: str | Path) -> Path:
     """What `find_place` finds for what is named."""
-    if is_address(what):
-        raise only_read(str(what))
-    if is_index(place := Path(what).expanduser()):
+    if is_address(name):
+        raise only_read(str(name))
+    if is_index(place := Path(name).expanduser()):
         return place.resolve()
-    if not _is_path(str(what)) and is_index(place := home() / "indexes" / str(what)):
+    if not _is_path(str(name)) and is_index(place := home() / "indexes" / str(name)):
         return place
-    folder = Path(what).expanduser()
+    folder = Path(name).expanduser()
     if folder.is_dir():
         alone = Folders(folder.resolve())
-        with_others = (index for index, held in _readable() if alone.root in held.paths)
+        with_others = (index for index, folders in _readable() if alone.root in folders.paths)
         for place in (*_known_places(alone), *with_others):
             if is_index(place):
                 return place
         raise IndexNotFound(
-            f"the folder '{what}' has no index yet. Make one with: seewhy index {quoted(what)}"
+            f"the folder '{name}' has no index yet. Make one with: seewhy index {quoted(name)}"
         )
-    raise IndexNotFound(f"there is no index '{what}'. {_what_there_is()}")
+    raise IndexNotFound(f"there is no index '{name}'. {_choices()}")
 
 
-def _is_path(what: str) -> bool:
-    return os.sep in what or "/" in what or what in (".", "..")
+def _is_path(name: str) -> bool:
+    return os.sep in name or "/" in name or name in (".", "..")
 
 
 def _implied() -> Path:
-    known = all_indexes()
+    indexes = all_indexes()
     try:
         here = Path.cwd().resolve()
     except OSError:  # it was deleted
@@ -222,27 +222,27 @@ def _implied() -> Path:
     inside = [
         (
             len(folder.parts),
-            -len(held.paths),
+            -len(folders.paths),
             index,
         )  # the innermost, and of equals what has fewer beside it
-        for index, held in _readable()
-        for folder in held.paths
+        for index, folders in _readable()
+        for folder in folders.paths
         if here.is_relative_to(folder)
     ]
     if inside:
-        return max(inside, key=lambda found: found[:2])[2]
-    if len(known) == 1:
-        return known[0]
+        return max(inside, key=lambda entry: entry[:2])[2]
+    if len(indexes) == 1:
+        return indexes[0]
     raise IndexNotFound(
-        "which index? " + _what_there_is()
-        if known
+        "which index? " + _choices()
+        if indexes
         else "there is no index yet. Make one with: seewhy index FOLDER"
     )
 
 
 def _readable() -> Iterator[tuple[Path, Folders]]:
     """Every index under `home()` that can be read, with its folders."""
-    return ((index, held) for index in all_indexes() if (held := folders_of(index)))
+    return ((index, folders) for index in all_indexes() if (folders := folders_of(index)))
 
 
 def _known_places(folders: Folders) -> Iterator[Path]:
@@ -262,8 +262,8 @@ def _known_places(folders: Folders) -> Iterator[Path]:
     yield home() / "indexes" / f"{name}-{digest}"
 
 
-def _what_there_is() -> str:
-    known = [f"{index.name} ({folders_of(index) or 'unreadable'})" for index in all_indexes()]
-    if not known:
+def _choices() -> str:
+    names = [f"{index.name} ({folders_of(index) or 'unreadable'})" for index in all_indexes()]
+    if not names:
         return "No index has been made yet. Make one with: seewhy index FOLDER"
-    return f"Choose with --index one of: {', '.join(known)}."
+    return f"Choose with --index one of: {', '.join(names)}."

@@ -9,7 +9,7 @@ from search.store.layout import find_place, is_address, is_own, streamed, variab
 from search.store.sqlite import Store
 
 
-def opened(what: str | Path | None = None) -> Store:
+def opened(name: str | Path | None = None) -> Store:
     """The store of an index, for reading; what names it is as for `find_place`, or `milvus://HOST:PORT/NAME`.
 
     Raises:
@@ -17,10 +17,10 @@ def opened(what: str | Path | None = None) -> Store:
         IndexOutdated, IndexDamaged: it cannot be read.
         InputError: an address that is none.
     """
-    named = what or variable()
+    named = name or variable()
     if is_address(named):
         return _on_server(str(named))
-    store = Store(find_place(what))
+    store = Store(find_place(name))
     if not (server := store.facts.server):
         return store
     if not is_own(store.path):  # the token for a server goes to none that somebody else chose

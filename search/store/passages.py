@@ -28,7 +28,7 @@ from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention, NamedDocument
 from search.records.shown import Spans
 from search.store.database import all_meta, one_meta
-from search.store.places import Place, placed
+from search.store.places import Place, resolve_place
 from search.store.settings import Facts
 
 FEWEST_DOCUMENTS = 5  # that a copied text stands in
@@ -106,7 +106,7 @@ class Rows:
         root, annotated = str(self.facts.root), dict[int, dict[str, Any]]()
         for id_, _, values, _ in self._annotations(ids):  # no two annotators have a field in common
             annotated.setdefault(id_, {}).update(json.loads(values))
-        found = {}
+        by_id = {}
         for row in self.connection.execute(_STORED, (ids,)):
             hidden, document, record, title, metadata, kind, path, *file = row[len(_PASSAGE) :]
             name = os.fsdecode(path)
@@ -114,7 +114,7 @@ class Rows:
                 raise IndexDamaged(
                     f"passage {row[0]} names '{name}', which is outside of the indexed folder."
                 )
-            found[row[0]] = StoredPassage(
+            by_id[row[0]] = StoredPassage(
                 **dict(zip(_COLUMNS, row, strict=False)),
                 path=os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
                 document=f"{name}#{record}" if record else name,
@@ -125,7 +125,7 @@ class Rows:
                 hidden=tuple(map(tuple, json.loads(hidden))),
                 annotations=annotated.get(row[0], {}),
             )
-        return found
+        return by_id
 
     def passage(self, id_: int) -> StoredPassage:
         """
@@ -171,10 +171,10 @@ class Rows:
         )
         words = part.casefold().split()
         named = (NamedDocument(id_, name_of(path, record), title) for id_, path, record, title in rows)
-        found = (
-            one for one in named if all(word in f"{one.name} {one.title}".casefold() for word in words)
+        matches = (
+            doc for doc in named if all(word in f"{doc.name} {doc.title}".casefold() for word in words)
         )
-        return list(islice(found, offset, offset + most))
+        return list(islice(matches, offset, offset + most))
 
     def copies(self, passages: Iterable[int]) -> dict[int, Copied]:
         """Those of the passages whose text stands in many documents."""
@@ -192,8 +192,8 @@ class Rows:
         )
         return {passage: Copied(key, documents) for passage, key, documents in rows}
 
-    def place(self, what: str | Path) -> Place:
-        """What a path means, with the ids of its passages; see `search.store.places.placed`."""
+    def place(self, path: str | Path) -> Place:
+        """What a path means, with the ids of its passages; see `search.store.places.resolve_place`."""
 
         def rows(place: Place) -> list[tuple[int, int, int]]:
             return self.connection.execute(
@@ -203,7 +203,7 @@ class Rows:
                 (os.fsencode(place.name or ""), place.record, place.record),
             ).fetchall()
 
-        return placed(self.facts.root, what, rows)
+        return resolve_place(self.facts.root, path, rows)
 
     def annotators(self) -> list[Annotator]:
         """Those that the index has, by name."""
@@ -219,10 +219,10 @@ class Rows:
 
     def annotations(self, passages: Iterable[int]) -> dict[int, list[Annotation]]:
         """What annotators say of those of the passages that they have said something of, by the annotators' names."""
-        found: dict[int, list[Annotation]] = {}
+        by_passage: dict[int, list[Annotation]] = {}
         for passage, _, values, spans in self._annotations(json.dumps(list(passages))):
-            found.setdefault(passage, []).append(_annotation(passage, values, spans))
-        return found
+            by_passage.setdefault(passage, []).append(_annotation(passage, values, spans))
+        return by_passage
 
     def annotations_by(self, annotator: str) -> Iterator[Annotation]:
         """All that one annotator says, by increasing ids of passages."""
@@ -249,19 +249,21 @@ class Rows:
         return [row[0] for row in rows]
 
 
-def document_of(id_: int, found: Iterable[StoredPassage]) -> StoredDocument:
+def document_of(id_: int, stored: Iterable[StoredPassage]) -> StoredDocument:
     """A document by its number, given all its passages.
 
     Raises:
         IdMissing: there are none.
     """
-    passages = tuple(sorted(found, key=lambda one: (one.start, one.end, one.passage_id)))
+    passages = tuple(sorted(stored, key=lambda passage: (passage.start, passage.end, passage.passage_id)))
     if not passages:
         raise IdMissing(
             f"the index has no document {id_}. Documents get new numbers when they change; query again."
         )
-    one = passages[0]
-    return StoredDocument(id_, one.document, one.path, one.title, one.metadata, one.file, passages)
+    first = passages[0]
+    return StoredDocument(
+        id_, first.document, first.path, first.title, first.metadata, first.file, passages
+    )
 
 
 def _annotation(passage: int, values: str, spans: str) -> Annotation:

@@ -42,36 +42,36 @@ PassagesOf: TypeAlias = Callable[[Place], list[tuple[int, int, int]]]
 """Id, first and last line of each passage that is stored of a place."""
 
 
-def placed(root: Path, what: str | Path, rows: PassagesOf) -> Place:
+def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
     """What a path means.
 
     What is indexed is preferred to what is only there, and a whole string to one that is taken apart.
 
     Args:
-        what: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
+        typed: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
         rows: tells what is stored.
 
     Raises:
         InputError: it is a folder; or the index holds no passage at that line.
     """
-    places = list(_meanings(root, str(what)))
+    places = list(_meanings(root, str(typed)))
     stored = [place for place in places if place.name is not None and rows(place)]
-    there = [place for place in places if os.path.lexists(place.location)]
+    existing = [place for place in places if os.path.lexists(place.location)]
     inside = [place for place in places if place.name is not None]
     # Of the meanings that lead nowhere yet, the last ones have record and line taken off.
-    place = (stored or there or inside[-1:] or places[-1:])[0]
-    if place in there and not stored and place.location.is_dir() and not place.location.is_symlink():
-        raise InputError(f"'{what}' is a folder. Name a file in it.")
+    place = (stored or existing or inside[-1:] or places[-1:])[0]
+    if place in existing and not stored and place.location.is_dir() and not place.location.is_symlink():
+        raise InputError(f"'{typed}' is a folder. Name a file in it.")
     if not stored:
         return place
     return Place(place.name, place.record, place.line, place.location, _passages(place, rows))
 
 
-def _meanings(root: Path, what: str) -> Iterator[Place]:
+def _meanings(root: Path, typed: str) -> Iterator[Place]:
     """Every way to understand a path: whole, then without record and line; from here, then from the root."""
-    match = _PARTS.fullmatch(what)
-    parts: list[tuple[str, int | None, int | None]] = [(what, None, None)]
-    if match and match["path"] != what:
+    match = _PARTS.fullmatch(typed)
+    parts: list[tuple[str, int | None, int | None]] = [(typed, None, None)]
+    if match and match["path"] != typed:
         record, line = (int(digits) if digits else None for digits in match.group("record", "line"))
         parts.append((match["path"], record, line))
     for path, record, line in parts:
@@ -91,9 +91,9 @@ def _name(root: Path, location: Path) -> str | None:
 def _passages(place: Place, rows: PassagesOf) -> tuple[int, ...]:
     if place.line is None:
         return tuple(id_ for id_, _, _ in rows(place))
-    found = tuple(id_ for id_, first, last in rows(place) if first <= place.line <= last)
-    if not found:
+    ids = tuple(id_ for id_, first, last in rows(place) if first <= place.line <= last)
+    if not ids:
         raise InputError(
             f"no passage of '{place.document}' is at line {place.line}. Leave the line out for its best passage."
         )
-    return found
+    return ids

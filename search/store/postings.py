@@ -95,7 +95,7 @@ class Postings(NamedTuple):
     frequencies: NDArray[Any]
 
 
-class Block:
+class PostingsBlock:
     """A block that is there to be asked. Safe between threads.
 
     Attributes:
@@ -154,7 +154,7 @@ class Block:
         return Postings(stems, counts, self._arrays["rows"], self._arrays["frequencies"])
 
 
-def laid_out(first_id: int, arrays: Mapping[str, Unsigned]) -> bytes:
+def serialise(first_id: int, arrays: Mapping[str, Unsigned]) -> bytes:
     """A block of these arrays."""
     widths = bytes(arrays[name].itemsize for name in _ARRAYS)
     sizes = (len(arrays[name]) for name in ("ids", "counts", "rows", "stems", "firsts"))
@@ -178,21 +178,21 @@ def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
     rows = np.fromstring(everywhere, dtype=np.int64, sep=",") if tokens else np.empty(0, dtype=np.int64)
     times = np.array([numbers.count(",") + 1 for _, numbers in tokens], dtype=np.int64)
     lengths = np.bincount(rows, minlength=len(ids))
-    found, frequencies = np.unique(_numbers(times) * len(ids) + rows, return_counts=True)
-    terms, rows = np.divmod(found, max(1, len(ids)))
+    cells, frequencies = np.unique(_numbers(times) * len(ids) + rows, return_counts=True)
+    terms, rows = np.divmod(cells, max(1, len(ids)))
     counts = np.bincount(terms, minlength=len(tokens))
     return _composed(ids, lengths, Postings([stem for stem, _ in tokens], counts, rows, frequencies))
 
 
-def merged(blocks: Sequence[Block], alive: Sequence[NDArray[np.bool_]]) -> bytes:
+def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) -> bytes:
     """The block of the living passages of blocks whose ids follow each other: what `written` makes of them.
 
     Args:
         alive: (n,) of each block, of its passages.
     """
-    each = [_living(block.postings(), there) for block, there in zip(blocks, alive, strict=True)]
-    ids = [block.ids[there] for block, there in zip(blocks, alive, strict=True)]
-    lengths = [block.lengths[there] for block, there in zip(blocks, alive, strict=True)]
+    each = [_living(block.postings(), living) for block, living in zip(blocks, alive, strict=True)]
+    ids = [block.ids[living] for block, living in zip(blocks, alive, strict=True)]
+    lengths = [block.lengths[living] for block, living in zip(blocks, alive, strict=True)]
     return _composed(
         np.concatenate(ids), np.concatenate(lengths), _joined(each, [len(part) for part in ids])
     )
@@ -253,7 +253,7 @@ def _composed(ids: NDArray[np.int64], lengths: NDArray[Any], postings: Postings)
         "rows": rows,
         "frequencies": frequencies,
     }
-    return laid_out(first_id, arrays)
+    return serialise(first_id, arrays)
 
 
 def _numbers(counts: NDArray[np.int64]) -> NDArray[np.int64]:

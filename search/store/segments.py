@@ -36,7 +36,7 @@ from search.records.shown import visible
 from search.store import codes
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, require_no_link
 from search.store.passages import hidden_of
-from search.store.postings import Block, merged, written
+from search.store.postings import PostingsBlock, merged, written
 from search.store.terms import Stemmer, indexable
 from search.store.vectors import embeddings
 
@@ -61,7 +61,7 @@ class Segment:
         file: the name of its files, but for what they end with.
         first, last: the lowest and the highest id of its passages; all that there are between them are in it.
         count: how many passages were written.
-        peak, error: of the codes, see `search.store.codes.Scale`.
+        peak, error: of the codes, see `search.store.codes.CodeScale`.
         codes_crc: the `search.store.codes.checksum` of the FAISS file.
         words_size, words_crc: the size of the file of words in bytes, and its `search.store.codes.checksum`.
     """
@@ -94,10 +94,10 @@ class Segment:
             IndexDamaged: it is not there, or not as it was written.
         """
         require_no_link(index / VECTORS)
-        scale = codes.Scale(self.peak, self.error)
+        scale = codes.CodeScale(self.peak, self.error)
         return codes.Codes(index / self.faiss, self.count, dimension, scale, self.codes_crc)
 
-    def open_words(self, index: Path) -> Block:
+    def open_words(self, index: Path) -> PostingsBlock:
         """Its words.
 
         Raises:
@@ -107,7 +107,7 @@ class Segment:
         content = content_of(index / self.words, self.words_size)
         if codes.checksum(content) != self.words_crc:
             raise damaged(index / self.words)
-        return Block(content)
+        return PostingsBlock(content)
 
 
 _COLUMNS = ", ".join(f'"{field.name}"' for field in fields(Segment))
@@ -132,12 +132,14 @@ def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62
     return np.array([passage for (passage,) in rows], dtype=np.int64)
 
 
-def blocks_of_tail(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> list[Block]:
+def blocks_of_tail(
+    connection: sqlite3.Connection, first: int = 0, last: int = 2**62
+) -> list[PostingsBlock]:
     """The blocks of table `words`, in the order of ids."""
     rows = connection.execute(
         'SELECT block FROM words WHERE "first" BETWEEN ? AND ? ORDER BY "first"', (first, last)
     )
-    return [Block(block) for (block,) in rows]
+    return [PostingsBlock(block) for (block,) in rows]
 
 
 def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Iterator[tuple[int, str]]:
@@ -153,7 +155,7 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
 
 
 @dataclass(frozen=True)
-class Part:
+class MergeInput:
     """What a new segment, or a new block of the tail, is made of: an older one.
 
     Attributes:
@@ -168,19 +170,19 @@ class Part:
     segment: Segment | None = None
 
 
-def _parts_of_tail(connection: sqlite3.Connection) -> list[Part]:
+def _parts_of_tail(connection: sqlite3.Connection) -> list[MergeInput]:
     rows = connection.execute(
         """SELECT "first", "last", count, (SELECT count(*) FROM tombstones WHERE passage BETWEEN "first" AND "last")
            FROM words ORDER BY "first" """
     )
-    return [Part(first, last, count - dead, dead) for first, last, count, dead in rows]
+    return [MergeInput(first, last, count - dead, dead) for first, last, count, dead in rows]
 
 
-def _parts_of_segments(connection: sqlite3.Connection) -> list[Part]:
+def _parts_of_segments(connection: sqlite3.Connection) -> list[MergeInput]:
     parts = []
-    for one in read_segments(connection):
-        dead = len(tombstones(connection, one.first, one.last))
-        parts.append(Part(one.first, one.last, one.count - dead, dead, one))
+    for segment in read_segments(connection):
+        dead = len(tombstones(connection, segment.first, segment.last))
+        parts.append(MergeInput(segment.first, segment.last, segment.count - dead, dead, segment))
     return parts
 
 
@@ -210,13 +212,15 @@ def _put_block(tables: Tables, first: int, last: int, count: int, block: bytes) 
     tables.insert("words", [{"first": first, "last": last, "count": count, "block": block}])
 
 
-def _merged(connection: sqlite3.Connection, blocks: Sequence[Block], first: int, last: int) -> bytes:
+def _merged(
+    connection: sqlite3.Connection, blocks: Sequence[PostingsBlock], first: int, last: int
+) -> bytes:
     """The block of what is left of the passages of some blocks."""
     dead = tombstones(connection, first, last)
     return merged(blocks, [~np.isin(block.ids, dead) for block in blocks])
 
 
-def _joined(parts: Sequence[Part], new: int, largest: int) -> int:
+def _joined(parts: Sequence[MergeInput], new: int, largest: int) -> int:
     """Where those begin that are to be made one with what follows: the last `new` and each before that is no larger.
 
     Args:
@@ -230,11 +234,11 @@ def _joined(parts: Sequence[Part], new: int, largest: int) -> int:
     return start
 
 
-def _filled(parts: Sequence[Part]) -> list[Sequence[Part]]:
+def _filled(parts: Sequence[MergeInput]) -> list[Sequence[MergeInput]]:
     """Neighbours put together, as many as fit into a segment."""
-    groups: list[list[Part]] = []
+    groups: list[list[MergeInput]] = []
     for part in parts:
-        if not groups or sum(one.living for one in groups[-1]) + part.living > LARGEST:
+        if not groups or sum(member.living for member in groups[-1]) + part.living > LARGEST:
             groups.append([])
         groups[-1].append(part)
     return [*groups]
@@ -251,8 +255,8 @@ def seal(tables: Tables, index: Path, dimension: int) -> None:
     """Make the segments that are due, at the end of a run."""
     segments, tail = _parts_of_segments(tables.connection), _parts_of_tail(tables.connection)
     parts = [*segments, *tail]
-    wanted = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
-    start = _joined(parts, len(tail), LARGEST) if wanted else len(parts)
+    due = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
+    start = _joined(parts, len(tail), LARGEST) if due else len(parts)
     worn = [[part] for part in segments[:start] if _DEAD * part.dead > part.living + part.dead]
     _replace(tables, index, dimension, [*worn, *_filled(parts[start:])])
 
@@ -261,7 +265,7 @@ def seal_anew(tables: Tables, index: Path, dimension: int) -> None:
     """Make all segments anew from the rows of index.db."""
     rows = tables.connection.execute("SELECT passage FROM embeddings ORDER BY passage").fetchall()
     chunks = [rows[start : start + LARGEST] for start in range(0, len(rows), LARGEST)]
-    due = [[Part(chunk[0][0], chunk[-1][0], len(chunk), 0)] for chunk in chunks]
+    due = [[MergeInput(chunk[0][0], chunk[-1][0], len(chunk), 0)] for chunk in chunks]
     _replace(tables, index, dimension, due, everything=True)
 
 
@@ -269,7 +273,7 @@ def _replace(
     tables: Tables,
     index: Path,
     dimension: int,
-    due: Sequence[Sequence[Part]],
+    due: Sequence[Sequence[MergeInput]],
     *,
     everything: bool = False,
 ) -> None:
@@ -279,12 +283,12 @@ def _replace(
     """
     if not due and not everything:
         return
-    made: list[Segment] = []
+    segments: list[Segment] = []
     highest = "SELECT coalesce(max(id), 0) FROM segments"
     number = 1 + int(tables.connection.execute(highest).fetchone()[0])
     for group in due:
-        segment = _written(tables.connection, index, dimension, group, number + len(made), everything)
-        made += [segment] if segment else []
+        segment = _written(tables.connection, index, dimension, group, number + len(segments), everything)
+        segments += [segment] if segment else []
     sync_folder(index / VECTORS)
     spans = [(0, 2**62)] if everything else [(group[0].first, group[-1].last) for group in due]
     with tables.transaction(same_answers=True):
@@ -292,14 +296,14 @@ def _replace(
             for table in ("segments", "words"):
                 tables.delete(table, '"first" >= ? AND "last" <= ?', first, last)
             tables.delete("tombstones", "passage BETWEEN ? AND ?", first, last)
-        tables.insert("segments", map(asdict, made))
+        tables.insert("segments", map(asdict, segments))
 
 
 def _written(
     connection: sqlite3.Connection,
     index: Path,
     dimension: int,
-    group: Sequence[Part],
+    group: Sequence[MergeInput],
     number: int,
     of_rows: bool,
 ) -> Segment | None:
@@ -339,9 +343,9 @@ def _written(
     )
 
 
-def _words(connection: sqlite3.Connection, index: Path, group: Sequence[Part]) -> bytes:
+def _words(connection: sqlite3.Connection, index: Path, group: Sequence[MergeInput]) -> bytes:
     """The block of the words of what is left of older segments and blocks."""
-    blocks: list[Block] = []
+    blocks: list[PostingsBlock] = []
     for part in group:
         tail = blocks_of_tail(connection, part.first, part.first)
         blocks += [part.segment.open_words(index)] if part.segment else tail
@@ -352,5 +356,5 @@ def _words_of_rows(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> by
     """The block of the words of passages, made anew."""
     starts = range(0, len(ids), _AT_ONCE)
     texts = (list(texts_of(connection, ids[start : start + _AT_ONCE])) for start in starts)
-    blocks = [Block(written(_stemmer, chunk)) for chunk in texts]
+    blocks = [PostingsBlock(written(_stemmer, chunk)) for chunk in texts]
     return merged(blocks, [np.ones(len(block), dtype=bool) for block in blocks])

@@ -110,12 +110,12 @@ def _require_folder(typed: str | Path) -> None:
     path = Path(typed).expanduser()
     if path.is_dir():
         return
-    what = (
+    problem = (
         "is a file, not a folder. Name the folder it is in"
         if path.is_file()
         else "does not exist. Check the spelling"
     )
-    raise InputError(f"the folder '{typed}' {what}.")
+    raise InputError(f"the folder '{typed}' {problem}.")
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,13 @@ class Source:
 
     def changed(self, **options: Unpack[SourceOptions]) -> Source:
         """With what was asked for now; None leaves a choice as it is, an empty pattern lifts earlier ones."""
-        given: dict[str, Any] = {
+        values: dict[str, Any] = {
             name: value for name, value in options.items() if value not in (None, "")
         }
-        given |= {
-            name: tuple(filter(None, given[name])) for name in ("include", "exclude") if name in given
+        values |= {
+            name: tuple(filter(None, values[name])) for name in ("include", "exclude") if name in values
         }
-        return replace(self, **given)
+        return replace(self, **values)
 
 
 @dataclass(frozen=True)

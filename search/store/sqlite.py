@@ -38,16 +38,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.store.bm25 import Found, Matches, Words
-from search.store.codes import Codes, Piece, RoughQuery, nearest_of
+from search.store.bm25 import Matches, TermHits, Words
+from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
 from search.store.database import connect_to_read, in_words, unfilled, whole
 from search.store.files import DATABASE, remove_index
 from search.store.passages import Rows
-from search.store.postings import Block
+from search.store.postings import PostingsBlock
 from search.store.segments import SELECT_SEGMENTS, Segment, blocks_of_tail, texts_of, tombstones
 from search.store.settings import Facts
 from search.store.status import Baseline, read_baseline, status_of
-from search.store.terms import Stemmer, Term, words
+from search.store.terms import IndexTerm, Stemmer, words
 from search.store.vectors import best, cosines_of, embeddings, token_vectors_of
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from search.store.conditions import Where
 
     Ids: TypeAlias = NDArray[np.int64]
+    Terms: TypeAlias = Sequence[IndexTerm]
 
 # Passages whose embeddings are read from index.db rather than looked for by their codes: always, or in the first search
 # of a process, which is all that most processes do. To load FAISS takes some 50 ms, in which 10,000 are read.
@@ -96,10 +97,10 @@ class Store:
         self.stemmer, self.lock = Stemmer(), threading.RLock()
         self.state: State | None = None
         self._codes: dict[str, Codes] = {}
-        self._blocks: dict[str, Block] = {}
+        self._blocks: dict[str, PostingsBlock] = {}
         self.mine = threading.local()
         self._seen: tuple[int, ...] = ()
-        self.known: Facts | None = None
+        self.latest_facts: Facts | None = None
 
     @property
     def name(self) -> str:
@@ -119,10 +120,10 @@ class Store:
             seen: tuple[int, ...] = stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size
         except OSError:
             seen = ()
-        if self.known is None or seen != self._seen:
+        if self.latest_facts is None or seen != self._seen:
             with self.reading() as snapshot:
-                self.known, self._seen = snapshot.facts, seen
-        return self.known
+                self.latest_facts, self._seen = snapshot.facts, seen
+        return self.latest_facts
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -145,9 +146,9 @@ class Store:
             connection = self._begun()
             yield Snapshot(self, connection)
         except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
-            if (said := in_words(error, self.path / DATABASE)) is error:
+            if (translation := in_words(error, self.path / DATABASE)) is error:
                 raise
-            raise said from error
+            raise translation from error
         finally:
             if connection is not None and connection.in_transaction:  # after an I/O error it may be over
                 connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
@@ -158,8 +159,8 @@ class Store:
         """A connection of this thread, in a transaction that has taken its snapshot."""
         mine = self.mine
         try:
-            found = (self.path / DATABASE).stat()
-            now = (found.st_dev, found.st_ino, os.getpid())
+            status = (self.path / DATABASE).stat()
+            now = (status.st_dev, status.st_ino, os.getpid())
         except OSError:
             now = None
         if os.name != "nt" and now is not None and getattr(mine, "of", None) == now:
@@ -193,7 +194,7 @@ class Store:
                     return None
             return self._codes[segment.file]
 
-    def block(self, segment: Segment) -> Block:
+    def block(self, segment: Segment) -> PostingsBlock:
         """The words of a segment."""
         if segment.file not in self._blocks:
             self._blocks[segment.file] = segment.open_words(self.path)
@@ -255,7 +256,7 @@ class Snapshot(Rows):
     # Meaning
 
     def nearest(
-        self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Sequence[Term] = ()
+        self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Terms = ()
     ) -> list[tuple[int, float]]:
         """The k passages with the highest cosine, best first, as (passage id, cosine).
 
@@ -271,17 +272,17 @@ class Snapshot(Rows):
         store, count = self._store, self._state.facts.passages if among is None else len(among)
         store.searches += 1
         quick = _READ_FIRST if store.searches == 1 else _ALWAYS_READ
-        pieces = None if count <= quick or 4 * k >= count else self._pieces(len(query), among)
+        views = None if count <= quick or 4 * k >= count else self._views(len(query), among)
         newer: Iterable[tuple[Ids, NDArray[np.float32]]]
-        if pieces is not None and among is None:
+        if views is not None and among is None:
             newer = self._tail(len(query))
         else:
-            left = among if among is None or pieces is None else among[among > self._state.after]
+            left = among if among is None or views is None else among[among > self._state.after]
             newer = embeddings(self.connection, len(query), among=left)
-        known: dict[int, float] = {}
+        cosines: dict[int, float] = {}
         for ids, vectors in newer:
-            known.update(best(ids, vectors, query, k))
-        return nearest_of(self.connection, list((pieces or {}).values()), query, k, known)
+            cosines.update(best(ids, vectors, query, k))
+        return nearest_of(self.connection, list((views or {}).values()), query, k, cosines)
 
     def cosines(
         self, query: NDArray[np.float32], passages: Ids, least: NDArray[np.float64] | None = None
@@ -294,26 +295,22 @@ class Snapshot(Rows):
         """
         ids, places = np.unique(passages, return_inverse=True)
         worth = np.ones(len(ids), dtype=bool)
-        if (
-            least is not None
-            and len(ids) > _MANY
-            and (pieces := self._pieces(len(query), ids)) is not None
-        ):
+        if least is not None and len(ids) > _MANY and (views := self._views(len(query), ids)) is not None:
             rough_query = RoughQuery(query)
-            for segment, piece in pieces.items():
+            for segment, view in views.items():
                 here = slice(*np.searchsorted(ids, (segment.first, segment.last + 1)).tolist())
-                worth[here] = piece.codes.highest(rough_query, ids[here]) >= least[here]
-        found = np.full(len(ids), -np.inf)
-        found[worth] = cosines_of(self.connection, query, ids[worth])
-        return found[places]
+                worth[here] = view.codes.highest(rough_query, ids[here]) >= least[here]
+        cosines = np.full(len(ids), -np.inf)
+        cosines[worth] = cosines_of(self.connection, query, ids[worth])
+        return cosines[places]
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
         """(n, d) of passages that are there, in their order; unit length."""
-        wanted = np.array(passages, dtype=np.int64)
-        ids = np.unique(wanted)
+        targets = np.array(passages, dtype=np.int64)
+        ids = np.unique(targets)
         blocks = [vectors for _, vectors in self.embedding_blocks(ids)]
         rows = np.concatenate([np.empty((0, self._dimension), dtype=np.float32), *blocks])
-        return rows[np.searchsorted(ids, wanted)]
+        return rows[np.searchsorted(ids, targets)]
 
     def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
         """All embeddings, or those of some passages, as blocks of (ids, (n, d)) by increasing ids."""
@@ -327,7 +324,7 @@ class Snapshot(Rows):
     def _dimension(self) -> int:
         return int(self.facts.fingerprint.dimension)
 
-    def _pieces(self, dimension: int, among: Ids | None = None) -> dict[Segment, Piece] | None:
+    def _views(self, dimension: int, among: Ids | None = None) -> dict[Segment, SegmentView] | None:
         """What there is to be looked at in each segment; None where a file cannot be used.
 
         Args:
@@ -336,7 +333,7 @@ class Snapshot(Rows):
         Raises:
             IndexDamaged: a file lacks a passage.
         """
-        found = {}
+        views = {}
         for segment in self._state.segments:
             codes = self._store.codes(segment, dimension)
             if codes is None:
@@ -346,8 +343,8 @@ class Snapshot(Rows):
             else:
                 chosen = np.zeros(len(codes.ids), dtype=bool)
                 chosen[_places(codes.ids, among)] = True
-            found[segment] = Piece(codes, chosen)
-        return found
+            views[segment] = SegmentView(codes, chosen)
+        return views
 
     def _tail(self, dimension: int) -> list[tuple[Ids, NDArray[np.float32]]]:
         """Blocks of (ids, embeddings) of the passages behind the last segment."""
@@ -369,26 +366,26 @@ class Snapshot(Rows):
 
     # Words
 
-    def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
+    def terms(self, query: str, *, phrases: bool = False) -> list[IndexTerm]:
         """The words of a query, each once, in order; with `phrases` what stands in double quotes is one term."""
         return self._store.stemmer.terms(query, phrases=phrases)
 
-    def words(self, text: str) -> list[Term]:
+    def words(self, text: str) -> list[IndexTerm]:
         """All words of a text, in order; one that is never looked for has no stems."""
         return self._store.stemmer.at(text, words(text))
 
-    def counts(self, terms: Sequence[Term]) -> list[int]:
+    def counts(self, terms: Terms) -> list[int]:
         """In how many passages each term is."""
-        return list(map(attrgetter("count"), self._found(terms)))
+        return list(map(attrgetter("count"), self._hits(terms)))
 
-    def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
+    def matches(self, terms: Terms, without: Collection[IndexTerm] = ()) -> Matches:
         """The passages that have any of the terms but those that are left out, by BM25; on the scale of all."""
-        every = self._found(terms)
-        counted = [found for term, found in zip(terms, every, strict=True) if term not in without]
+        every = self._hits(terms)
+        counted = [hits for term, hits in zip(terms, every, strict=True) if term not in without]
         assert self._state.words is not None
         return Matches(self._state.words, every, counted)
 
-    def _found(self, terms: Sequence[Term]) -> list[Found]:
+    def _hits(self, terms: Terms) -> list[TermHits]:
         """Where each term is.
 
         Raises:
@@ -400,7 +397,7 @@ class Snapshot(Rows):
                 blocks = [*map(self._store.block, state.segments), *blocks_of_tail(self.connection)]
                 alive = [self._living(block.ids) for block in blocks]
                 state.words = Words(self._store.stemmer, blocks, alive)
-        return [state.words.found(term, self._texts) for term in terms]
+        return [state.words.hits(term, self._texts) for term in terms]
 
     def _texts(self, passages: Ids) -> Iterator[str]:
         """What of passages has words, in the order of their ids."""
@@ -410,13 +407,13 @@ class Snapshot(Rows):
 
     def ids(self) -> Ids:
         """Of all passages."""
-        pieces = self._pieces(self._dimension) or {}
-        after = self._state.after if pieces else 0
+        views = self._views(self._dimension) or {}
+        after = self._state.after if views else 0
         rows = self.connection.execute(
             "SELECT id FROM passages WHERE id > ? ORDER BY id", (after,)
         ).fetchall()
         newer = np.array(rows, dtype=np.int64).reshape(-1)
-        return np.concatenate([*(piece.passages for piece in pieces.values()), newer])
+        return np.concatenate([*(view.passages for view in views.values()), newer])
 
     def passing(
         self, where: Where | None, among: Ids | None = None, without: Collection[int] = ()

@@ -59,7 +59,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     annotated = tuple(Rows(connection).annotators())
     after = segments[-1].last if segments else 0
     tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[0]
-    held = f"{passages - tail} of {passages} passages in segments ({len(segments)})"
+    vectors = f"{passages - tail} of {passages} passages in segments ({len(segments)})"
     return Status(
         name=index.name,
         index=str(index),
@@ -75,7 +75,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         bytes=bytes_in(index),
         updated=meta.get("updated", ""),
         engine=meta.get("engine", ""),
-        vectors=held,
+        vectors=vectors,
         skipped=skipped,
         fingerprint=meta["fingerprint"],
         complete=bool(meta.get("complete")) and partial is None,
@@ -185,15 +185,15 @@ def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
     return Baseline(passages, queries, parts["cosine"], parts["lexical"], made_with)
 
 
-def put_baseline(tables: Tables, found: Baseline) -> None:
+def put_baseline(tables: Tables, baseline: Baseline) -> None:
     """Store a sample in place of the earlier one."""
-    pairs = np.empty(len(found.cosine), dtype=_PAIR)
-    pairs["cosine"], pairs["lexical"] = found.cosine, found.lexical
+    pairs = np.empty(len(baseline.cosine), dtype=_PAIR)
+    pairs["cosine"], pairs["lexical"] = baseline.cosine, baseline.lexical
     row = {
         "id": 1,
-        "passages": found.passages,
-        "queries": found.queries,
-        "made_with": found.made_with,
+        "passages": baseline.passages,
+        "queries": baseline.queries,
+        "made_with": baseline.made_with,
         "pairs": pairs.tobytes(),
         "hubs": "",
     }
@@ -208,9 +208,9 @@ def is_due(connection: sqlite3.Connection, passages: int) -> bool:
         passages: how many the index holds now; with more than twice or less than half as many as there were, a
             sample is out of date. One without pairs is, with any other number.
     """
-    found = read_baseline(connection)
-    if found is None or found.made_with != MADE_WITH:
+    baseline = read_baseline(connection)
+    if baseline is None or baseline.made_with != MADE_WITH:
         return True
-    if not len(found.cosine):
-        return passages != found.passages
-    return not found.passages <= 2 * passages <= 4 * found.passages
+    if not len(baseline.cosine):
+        return passages != baseline.passages
+    return not baseline.passages <= 2 * passages <= 4 * baseline.passages

@@ -31,12 +31,12 @@ _HUMPED = re.compile(r"(?<![^\W_])(?:[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]
 # In a text without any of these there are no ideographs, and no marks that belong to the letter before.
 _FAR = re.compile(r"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2000-\u20cf\u2100-\u2bff]")
 _LETTERS = re.compile(r"[^\W_]+")
-_MOST_KNOWN = 50_000  # words whose stems are kept
+_MOST_WORDS = 50_000  # words whose stems are kept
 _NO_FTS5 = "this Python's SQLite was built without FTS5. Use a Python from python.org, conda-forge or your system."
 _QUOTED = re.compile(r'"([^"]+)"')
 
 
-class Term(NamedTuple):  # as many are made as a text has words, and this is quickly made
+class IndexTerm(NamedTuple):  # as many are made as a text has words, and this is quickly made
     """A word of a query, or a phrase, as it is looked for.
 
     Attributes:
@@ -64,9 +64,9 @@ def folded(text: str) -> str:
 
 def indexable(context: str, text: str) -> str:
     """What FTS5 gets of a passage: what is encoded, and the parts of the names in it."""
-    found = plain(f"{context}\n{text}" if context else text)
-    parts = [part for name in _HUMPED.findall(found) for part in _HUMP.split(name) if len(part) > 1]
-    return (f"{found}\n{' '.join(parts)}" if parts else found).casefold()
+    plain_text = plain(f"{context}\n{text}" if context else text)
+    parts = [part for name in _HUMPED.findall(plain_text) for part in _HUMP.split(name) if len(part) > 1]
+    return (f"{plain_text}\n{' '.join(parts)}" if parts else plain_text).casefold()
 
 
 def words(text: str) -> Iterator[tuple[int, int]]:
@@ -79,7 +79,7 @@ def words(text: str) -> Iterator[tuple[int, int]]:
         return 0 if character.isalnum() or unicodedata.category(character)[0] == "M" else -1
 
     if _FAR.search(text):
-        runs = (list(places) for found, places in groupby(range(len(text)), kind) if found >= 0)
+        runs = (list(places) for key, places in groupby(range(len(text)), kind) if key >= 0)
         spans: Iterable[tuple[int, int]] = ((run[0], run[-1] + 1) for run in runs)
     else:
         spans = map(methodcaller("span"), _LETTERS.finditer(text))
@@ -102,17 +102,17 @@ class Stemmer:
 
     def __init__(self) -> None:
         self._kept = threading.local()
-        self._known: dict[str, tuple[str, ...]] = {}  # the stems of words
+        self._stems_of: dict[str, tuple[str, ...]] = {}  # the stems of words
 
     def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The tokens of each text, in order."""
         plain_texts = list(map(folded, texts))
-        found: list[list[str]] = [[] for _ in plain_texts]
+        stems: list[list[str]] = [[] for _ in plain_texts]
         with self._holding(plain_texts) as connection:
             rows = connection.execute("SELECT doc, term FROM tokens ORDER BY doc, offset")
             for number, stem in rows:
-                found[number].append(stem)
-        return list(map(tuple, found))
+                stems[number].append(stem)
+        return list(map(tuple, stems))
 
     def inverted(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
         """All tokens of texts that are `indexable`, in the order of their UTF-8 bytes: the numbers of the texts.
@@ -132,7 +132,7 @@ class Stemmer:
             starts = [set(connection.execute(select, pair)) for pair in enumerate(stems)]
         return Counter(start >> 32 for (start,) in set.intersection(*starts))
 
-    def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
+    def terms(self, query: str, *, phrases: bool = False) -> list[IndexTerm]:
         """The words of a query, each once, in order.
 
         Args:
@@ -143,25 +143,25 @@ class Stemmer:
         if phrases:
             for quoted in _QUOTED.finditer(query):
                 spans.append(quoted.span(1))
-            rest = _QUOTED.sub(lambda found: " " * len(found[0]), query)
+            rest = _QUOTED.sub(lambda match: " " * len(match[0]), query)
         spans += words(rest)
-        terms: dict[tuple[str, ...], Term] = {}
+        terms: dict[tuple[str, ...], IndexTerm] = {}
         for term in sorted(self.at(query, spans), key=itemgetter(1, 2)):
             if term.stems:
                 terms.setdefault(term.stems, term)
         return list(terms.values())
 
-    def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[Term]:
+    def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[IndexTerm]:
         """What stands at some places of a text, in their order, each as a term; what says nothing has no stems."""
         places = list(spans)
-        said = list(map(text.__getitem__, starmap(slice, places)))
-        if len(self._known) > _MOST_KNOWN:
-            self._known = {}
-        known = self._known
-        if new := set(said).difference(known):
-            known |= dict(zip(new, self.stems(new), strict=True))
+        texts = list(map(text.__getitem__, starmap(slice, places)))
+        if len(self._stems_of) > _MOST_WORDS:
+            self._stems_of = {}
+        stems = self._stems_of
+        if new := set(texts).difference(stems):
+            stems |= dict(zip(new, self.stems(new), strict=True))
         starts, ends = map(itemgetter(0), places), map(itemgetter(1), places)
-        return list(map(Term, said, starts, ends, map(known.__getitem__, said)))
+        return list(map(IndexTerm, texts, starts, ends, map(stems.__getitem__, texts)))
 
     @contextmanager
     def _holding(self, texts: Iterable[str]) -> Iterator[sqlite3.Connection]:
@@ -175,15 +175,15 @@ class Stemmer:
             connection.execute("ROLLBACK")
 
     def _connection(self) -> sqlite3.Connection:
-        found: sqlite3.Connection | None = getattr(self._kept, "connection", None)
-        if found is None:
-            found = sqlite3.connect(":memory:", isolation_level=None)
+        connection: sqlite3.Connection | None = getattr(self._kept, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(":memory:", isolation_level=None)
             try:
-                found.execute(
+                connection.execute(
                     f"CREATE VIRTUAL TABLE one USING fts5 (text, content = '', tokenize = '{TOKENIZER}')"
                 )
             except sqlite3.OperationalError as error:
                 raise SearchError(_NO_FTS5) if "no such module" in str(error) else error from None
-            found.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab (one, instance)")
-            self._kept.connection = found
-        return found
+            connection.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab (one, instance)")
+            self._kept.connection = connection
+        return connection

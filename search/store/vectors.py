@@ -87,15 +87,15 @@ def cosines_of(
     Raises:
         IndexDamaged: one has no embedding.
     """
-    found, there = np.empty(len(passages), dtype=np.float32), 0
+    cosines, done = np.empty(len(passages), dtype=np.float32), 0
     for ids, vectors in embeddings(connection, len(query), among=passages):
-        found[there : there + len(ids)] = exact_cosines(vectors, query)
-        there += len(ids)
-    if there != len(passages):
+        cosines[done : done + len(ids)] = exact_cosines(vectors, query)
+        done += len(ids)
+    if done != len(passages):
         raise IndexDamaged(
-            f"{len(passages) - there} embeddings of the index are missing. To fix this, run: seewhy check --repair"
+            f"{len(passages) - done} embeddings of the index are missing. To fix this, run: seewhy check --repair"
         )
-    return found
+    return cosines
 
 
 def pairs_near(
@@ -152,9 +152,9 @@ def _rows(
     connection: sqlite3.Connection, among: NDArray[np.int64], start: int
 ) -> list[tuple[int, bytes]]:
     """Some of the embeddings of passages."""
-    wanted = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
+    ids = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
     those = f"{_VECTORS} IN (SELECT value FROM json_each(?)) ORDER BY passage"
-    return connection.execute(those, (wanted,)).fetchall()
+    return connection.execute(those, (ids,)).fetchall()
 
 
 _TEXTS_AT_ONCE = 128
@@ -211,11 +211,11 @@ def missing_token_vectors(
     ).fetchall()
     for start in range(0, len(lacking), _TEXTS_AT_ONCE):
         batch = lacking[start : start + _TEXTS_AT_ONCE]
-        found = encoder.tokens(
+        outputs = encoder.tokens(
             [visible(text, hidden_of(hidden)) for _, _, text, hidden in batch],
             contexts=[context for _, context, _, _ in batch],
             role="document",
         )
-        blobs = [packed(unit_rows(vectors)) for vectors in found]
+        blobs = [packed(unit_rows(vectors)) for vectors in outputs]
         rows = [(id_, blob) for (id_, *_), blob in zip(batch, blobs, strict=True)]
         yield rows, start + len(batch), len(lacking)

@@ -95,14 +95,14 @@ class Writer(Tables):
 
     def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Those of the contents that were encoded before, and their vectors."""
-        found = {}
+        vectors = {}
         for key in keys:
             row = self.connection.execute(
                 "SELECT vector FROM embeddings WHERE content = ? LIMIT 1", (key,)
             ).fetchone()
             if row:
-                found[key] = row[0]
-        return found
+                vectors[key] = row[0]
+        return vectors
 
     def store(self, batch: Sequence[Work], vectors: dict[bytes, bytes]) -> None:
         """Put a batch of documents in place of what was stored for them.
@@ -150,8 +150,8 @@ class Writer(Tables):
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not. Only filters by a time that was known tell it."""
         rows = [(file.size, file.mtime_ns, file.inode, os.fsencode(file.path)) for file in files]
-        known = "SELECT 1 FROM files WHERE path = ? AND mtime_ns >= 0 AND mtime_ns != ?"
-        moved = any(self.connection.execute(known, (path, at)).fetchone() for _, at, _, path in rows)
+        select = "SELECT 1 FROM files WHERE path = ? AND mtime_ns >= 0 AND mtime_ns != ?"
+        moved = any(self.connection.execute(select, (path, at)).fetchone() for _, at, _, path in rows)
         with self.transaction(same_answers=not moved) as connection:
             connection.executemany(
                 "UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?", rows

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from search import Encoder, Hit, Index
-from search.store.bm25 import scale, telling, weight
+from search.store.bm25 import discriminative, scale, weight
 from search.store.sqlite import Store
 from tests.store.crowd import crowd
 
@@ -88,7 +88,7 @@ def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
         others = [hit for hit in everything if hit.passage_id != own[0]]
         with Store(index.path).reading() as snapshot:
             typed = snapshot.terms(text)
-            terms = telling(typed, snapshot.counts(typed), snapshot.facts.passages)
+            terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
             of_all, counts = snapshot.matches(terms).scale, snapshot.counts(terms)
         best = max(hit.lexical or 0.0 for hit in others) * of_all
         whole = scale(best, [weight(count, 60) for count in counts])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from search.store import segments, sqlite
-from search.store.codes import RoughQuery, Scale
+from search.store.codes import CodeScale, RoughQuery
 from search.store.database import connect_to_write
 from search.store.segments import read_segments
 from search.store.sqlite import Store
@@ -168,7 +168,7 @@ def test_a_rough_cosine_is_no_farther_off_than_its_slack(d: int) -> None:
     """The bound of search/store/codes.py, against sums in float64; and that it is no empty promise."""
     chance = np.random.default_rng(d)
     vectors, query = unit(chance.normal(size=(500, d))), unit(chance.normal(size=(1, d)))[0]
-    scale, codes = Scale.of(vectors)
+    scale, codes = CodeScale.of(vectors)
     assert np.abs(codes.astype(int)).max() <= 127
     rough = RoughQuery(query)
     factor, slack = rough.against(scale)

@@ -68,16 +68,16 @@ class Address:
         return f"{'milvus+tls' if scheme == 'https' else 'milvus'}://{rest}/{self.name}"
 
 
-def known_as(what: str | Path | None = None) -> str:
+def known_as(name: str | Path | None = None) -> str:
     """What tells an index apart from any other on this machine: its path without links, or its address.
 
     Raises:
         IndexNotFound: there is no such index on this machine.
         InputError: an address that is none.
     """
-    named = what or variable()
+    named = name or variable()
     if not is_address(named):
-        return str(find_place(what).resolve())
+        return str(find_place(name).resolve())
     return str(Address.parse(str(named)))
 
 

@@ -145,14 +145,14 @@ def drop_others(client: Client, keep: str) -> None:
 
 
 OF_PASSAGE = ("passage", "document", "embedding", "stems", "row")
-"""The fields that `Row.of` needs."""
+"""The fields that `MilvusRow.of` needs."""
 
 _COPIED = ("heading", "context", "text", "start", "end", "line_start", "line_end", "page", "hidden")
 _LONGEST_KEPT = 100  # characters of a stem; one that is longer is called by its hash
 
 
 @dataclass(frozen=True)
-class Row:
+class MilvusRow:
     """A passage that was fetched.
 
     Attributes:
@@ -165,10 +165,10 @@ class Row:
     stems: list[str]
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], root: str) -> Row:
-        held = json.loads(row["row"])
-        name, record, file = held.pop("name"), held.pop("record"), StoredFile(*held.pop("file"))
-        hidden = tuple(tuple(span) for span in held.pop("hidden"))
+    def of(cls, row: Mapping[str, Any], root: str) -> MilvusRow:
+        values = json.loads(row["row"])
+        name, record, file = values.pop("name"), values.pop("record"), StoredFile(*values.pop("file"))
+        hidden = tuple(tuple(span) for span in values.pop("hidden"))
         passage = StoredPassage(
             passage_id=row["passage"],
             document_id=row["document"],
@@ -176,7 +176,7 @@ class Row:
             document=f"{name}#{record}" if record else name,
             file=file,
             hidden=hidden,
-            **held,
+            **values,
         )
         return cls(passage, np.array(row["embedding"], dtype=np.float32), row["stems"].split())
 

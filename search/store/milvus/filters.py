@@ -22,8 +22,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from search.store.conditions import (
-    Comparison,
     Condition,
+    FieldComparison,
     Joined,
     Not,
     Value,
@@ -54,18 +54,18 @@ def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]
         "page": [passage.page],
         "size": [size if size >= 0 else None],
     }
-    made: dict[str, Any] = {"is": []}
+    fields: dict[str, Any] = {"is": []}
     for name, value in flat(document.metadata):
         values.setdefault(_key(name), []).append(value)
         if is_something(value):
-            made["is"] += [_mark(_key(above), "has") for above in _above(name)]
-    for field, found in values.items():
-        _add(made, field, found)
+            fields["is"] += [_mark(_key(above), "has") for above in _above(name)]
+    for field, stored in values.items():
+        _add(fields, field, stored)
     parts = unicodedata.normalize("NFC", document.path).split("/")
-    made["is"] += [_mark("path", "in", "/".join(parts[:depth])) for depth in range(1, len(parts))]
-    made["is"] += [_mark("path", "ends", ending) for part in parts for ending in _endings(part)]
-    made["is"] += [_mark("name", "ends", ending) for ending in _endings(parts[-1])]
-    return made
+    fields["is"] += [_mark("path", "in", "/".join(parts[:depth])) for depth in range(1, len(parts))]
+    fields["is"] += [_mark("path", "ends", ending) for part in parts for ending in _endings(part)]
+    fields["is"] += [_mark("name", "ends", ending) for ending in _endings(parts[-1])]
+    return fields
 
 
 def _endings(name: str) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _above(name: str) -> Iterator[str]:
         yield name
 
 
-def _add(made: dict[str, Any], field: str, values: list[Any]) -> None:
+def _add(fields: dict[str, Any], field: str, values: list[Any]) -> None:
     """Put in what is compared of a field."""
     marks = {_mark(field, "has")} if any(map(is_something, values)) else set[str]()
     ends: dict[str, list[tuple[Any, Any]]] = {}
@@ -93,9 +93,9 @@ def _add(made: dict[str, Any], field: str, values: list[Any]) -> None:
             marks |= {_mark(field, "d", prefix) for prefix in _prefixes(*date)}
             ends.setdefault("d", []).append((date[0] // _MILLISECOND, date[1] // _MILLISECOND))
     for kind, pairs in ends.items():
-        made[f"{kind}0_{field}"] = min(last for _, last in pairs)
-        made[f"{kind}1_{field}"] = max(first for first, _ in pairs)
-    made["is"] += sorted(marks)
+        fields[f"{kind}0_{field}"] = min(last for _, last in pairs)
+        fields[f"{kind}1_{field}"] = max(first for first, _ in pairs)
+    fields["is"] += sorted(marks)
 
 
 def expression(where: Where) -> str:
@@ -120,7 +120,7 @@ def path_is(name: str) -> str:
     return _any_of([_mark("path", "t", folded(name))])
 
 
-def _comparison(where: Where, leaf: Comparison) -> str:
+def _comparison(where: Where, leaf: FieldComparison) -> str:
     column, operator, value = leaf.field.column, leaf.operator, (*leaf.values, None)[0]
     field = _key(leaf.field.name) if column == "metadata" else column
     if column == "mtime":
@@ -154,7 +154,7 @@ def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
         yield _stored(f"d{side}_{field}", operator, str(end))
 
 
-def _pattern(where: Where, leaf: Comparison, glob: str) -> str:
+def _pattern(where: Where, leaf: FieldComparison, glob: str) -> str:
     """That a file is in a folder, or that its name, or for a path a folder's, ends in an extension."""
     folder, ending = re.fullmatch(r"/?([^*?[\\]+)/\*\*?", glob), re.fullmatch(r"\*(\.[^*?[\\/]+)", glob)
     column = leaf.field.column
@@ -178,7 +178,7 @@ def _or(parts: Iterable[str]) -> str:
     return "(" + " or ".join(dict.fromkeys(parts)) + ")"
 
 
-def _refused(where: Where, leaf: Comparison, why: str) -> InputError:
+def _refused(where: Where, leaf: FieldComparison, why: str) -> InputError:
     typed = leaf.field.name + leaf.operator + "".join(value.text for value in leaf.values[:1])
     return wrong(
         where.text, leaf.field.at, f"'{typed}' cannot be asked of an index on a Milvus server: {why}."
@@ -190,8 +190,8 @@ def _key(name: str) -> str:
     return "m" + hashlib.blake2b(folded(name).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _mark(field: str, *what: Any) -> str:
-    return hashlib.blake2b(json.dumps([field, *what]).encode(), digest_size=8).hexdigest()
+def _mark(field: str, *parts: Any) -> str:
+    return hashlib.blake2b(json.dumps([field, *parts]).encode(), digest_size=8).hexdigest()
 
 
 def _prefixes(first: timedelta, last: timedelta) -> Iterator[str]:

@@ -26,10 +26,10 @@ from search.store.database import TABLES
 from search.store.files import remove_index
 from search.store.layout import home
 from search.store.milvus.client import Client
-from search.store.milvus.collections import ABOUT, OF_PASSAGE, Row, drop_others, key_of, terms_of
+from search.store.milvus.collections import ABOUT, OF_PASSAGE, MilvusRow, drop_others, key_of, terms_of
 from search.store.milvus.filters import expression, path_is
 from search.store.passages import document_of
-from search.store.places import placed
+from search.store.places import resolve_place
 from search.store.settings import Facts
 from search.store.sqlite import Snapshot, Store
 from search.store.vectors import exact_cosines
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from search.store.milvus.client import Address
     from search.store.passages import StoredDocument
     from search.store.places import Place
-    from search.store.sqlite import Ids
-    from search.store.terms import Term
+    from search.store.sqlite import Ids, Terms
+    from search.store.terms import IndexTerm
 
 _CANDIDATES = 300  # of each route, if that does
 _MOST = 1_000  # else
@@ -75,10 +75,10 @@ class MilvusStore(Store):
 
     @property
     def facts(self) -> Facts:
-        if self.known is None:
+        if self.latest_facts is None:
             with self.reading() as snapshot:
-                self.known = snapshot.facts
-        return self.known
+                self.latest_facts = snapshot.facts
+        return self.latest_facts
 
     def newest(self) -> str:
         """The collection that answers.
@@ -120,7 +120,7 @@ class MilvusSnapshot(Snapshot):
     def __init__(self, store: MilvusStore, collection: str) -> None:
         self._store: MilvusStore = store
         self.connection, self._client, self._collection = store.nothing, store.client, collection
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, MilvusRow] = {}
         self._counts: dict[str, int] = {}
         self._about: dict[str, Any] = {}
         self._searches: dict[tuple[str, str], tuple[int, list[int]]] = {}
@@ -149,7 +149,7 @@ class MilvusSnapshot(Snapshot):
     # Meaning
 
     def nearest(
-        self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Sequence[Term] = ()
+        self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Terms = ()
     ) -> list[tuple[int, float]]:
         """Of the candidates: those that the server finds near, and those that it finds by terms."""
         ids = self.candidates(query, k, among)
@@ -168,24 +168,24 @@ class MilvusSnapshot(Snapshot):
         dimension = self._status["dimension"]
         return np.array(vectors, dtype=np.float32).reshape(len(vectors), dimension)
 
-    def candidates(self, wanted: Any, n: int, among: Ids | None) -> list[int]:
+    def candidates(self, query: Any, n: int, among: Ids | None) -> list[int]:
         """The ids of what the server finds near an embedding, or by terms; no search is sent twice.
 
         Args:
-            wanted: (d,); or terms.
+            query: (d,); or terms.
             n: how many; 0 for those that tell the scale of words.
         """
         if among is not None and not isinstance(among, Filter):
             return sorted(self.rows(among.tolist()))
         where, text = among or "", ""
         limit = _MOST if n > _CANDIDATES else _CANDIDATES if n else _SCALING
-        if not isinstance(wanted, np.ndarray):
-            text = " ".join(key_of(stem) for term in wanted for stem in term.stems)
+        if not isinstance(query, np.ndarray):
+            text = " ".join(key_of(stem) for term in query for stem in term.stems)
             if not text:
                 return []
         searched, ids = self._searches.get((text, where), (0, []))
         if searched < limit:
-            field, vector = ("sparse", text) if text else ("embedding", wanted.tolist())
+            field, vector = ("sparse", text) if text else ("embedding", query.tolist())
             ids = self._keep(
                 self._client.search(self._collection, field, vector, limit, where, OF_PASSAGE)
             )
@@ -194,13 +194,13 @@ class MilvusSnapshot(Snapshot):
 
     # Words
 
-    def counts(self, terms: Sequence[Term]) -> list[int]:
+    def counts(self, terms: Terms) -> list[int]:
         """Of a phrase, that of its rarest word."""
         keys = [[key_of(stem) for stem in term.stems] for term in terms]
         self._fetch_counts([key for its in keys for key in its])
         return [min(self._counts[key] for key in its) for its in keys]
 
-    def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
+    def matches(self, terms: Terms, without: Collection[IndexTerm] = ()) -> Matches:
         return MilvusMatches(self, terms, without)
 
     def _fetch_counts(self, keys: Sequence[str]) -> None:
@@ -212,8 +212,8 @@ class MilvusSnapshot(Snapshot):
         rows = self._client.query(terms_of(self._collection), where, ("key", "count", "facts"))
         self._counts |= dict.fromkeys(unknown, 0) | {row["key"]: row["count"] for row in rows}
         for facts in (json.loads(row["facts"]) for row in rows if row["key"] == ABOUT):
-            self._about, before, self._store.known = facts, self._store.known, _facts(facts)
-            if before and before.fingerprint != self._store.known.fingerprint:
+            self._about, before, self._store.latest_facts = facts, self._store.latest_facts, _facts(facts)
+            if before and before.fingerprint != self._store.latest_facts.fingerprint:
                 raise ChangedMeanwhile(
                     f"{self._store.address} was rebuilt with other settings. Ask again."
                 )
@@ -234,7 +234,7 @@ class MilvusSnapshot(Snapshot):
             return np.array(sorted(row["passage"] for row in rows), dtype=np.int64)
         return cast("Ids", Filter(" and ".join(conditions))) if conditions else None
 
-    def rows(self, passages: Iterable[int]) -> dict[int, Row]:
+    def rows(self, passages: Iterable[int]) -> dict[int, MilvusRow]:
         """Those of the passages that are there; fetched as far as they were not."""
         if missing := [id_ for id_ in dict.fromkeys(passages) if id_ not in self._rows]:
             self._keep_all(f"passage in {missing}")
@@ -242,8 +242,8 @@ class MilvusSnapshot(Snapshot):
 
     def _keep(self, fetched: list[dict[str, Any]]) -> list[int]:
         """Keep rows that were fetched; returns their ids."""
-        root, known = self._status["folder"], self._rows
-        known |= {row["passage"]: Row.of(row, root) for row in fetched if row["passage"] not in known}
+        root, rows = self._status["folder"], self._rows
+        rows |= {row["passage"]: MilvusRow.of(row, root) for row in fetched if row["passage"] not in rows}
         return [row["passage"] for row in fetched]
 
     def _keep_all(self, where: str) -> list[int]:
@@ -256,7 +256,7 @@ class MilvusSnapshot(Snapshot):
     def passage(self, id_: int) -> StoredPassage:
         return self.each([id_])[0].passage
 
-    def each(self, passages: Sequence[int]) -> list[Row]:
+    def each(self, passages: Sequence[int]) -> list[MilvusRow]:
         """Passages in their order.
 
         Raises:
@@ -281,16 +281,16 @@ class MilvusSnapshot(Snapshot):
         rows = self._client.query(self._collection, f"document in {numbers}", ("passage", "document"))
         return dict(sorted((row["passage"], row["document"]) for row in rows))
 
-    def place(self, what: str | Path) -> Place:
+    def place(self, path: str | Path) -> Place:
         def rows(place: Place) -> list[tuple[int, int, int]]:
             passages = self.stored(self._keep_all(path_is(place.name or ""))).values()
             return sorted(
-                (one.passage_id, one.line_start, one.line_end)
-                for one in passages
-                if place.record is None or one.document == place.document
+                (passage.passage_id, passage.line_start, passage.line_end)
+                for passage in passages
+                if place.record is None or passage.document == place.document
             )
 
-        return placed(self.facts.root, what, rows)
+        return resolve_place(self.facts.root, path, rows)
 
     def random_pairs(self) -> None:
         """Nobody measured them."""
@@ -313,9 +313,7 @@ def _facts(about: dict[str, Any]) -> Facts:
 class MilvusMatches(Matches):
     """The candidates that have any of some terms."""
 
-    def __init__(
-        self, snapshot: MilvusSnapshot, terms: Sequence[Term], without: Collection[Term]
-    ) -> None:
+    def __init__(self, snapshot: MilvusSnapshot, terms: Terms, without: Collection[IndexTerm]) -> None:
         self._snapshot, self._every = snapshot, list(terms)
         self._counted = [term for term in terms if term not in without]
         self._weights = {
@@ -354,15 +352,15 @@ class MilvusMatches(Matches):
     def addends(self, passages: Ids) -> NDArray[np.float64]:
         return self._sums(passages.tolist(), self._counted)
 
-    def _sums(self, passages: Sequence[int], terms: Sequence[Term]) -> NDArray[np.float64]:
+    def _sums(self, passages: Sequence[int], terms: Terms) -> NDArray[np.float64]:
         """(n, terms) what each term adds to a passage."""
         rows, about = self._snapshot.each(passages), self._snapshot.about
         texts = ["".join(f"|{stem}|" for stem in row.stems) for row in rows]
         mean = about["words"] / max(1, self._snapshot.facts.passages)
         lengths = norms(np.array([float(len(row.stems)) for row in rows]), mean)
-        found = np.zeros((len(passages), len(terms)))
+        addends = np.zeros((len(passages), len(terms)))
         for column, term in enumerate(terms):
-            wanted = "".join(f"|{key_of(stem)}|" for stem in term.stems)
-            often = np.array([text.count(wanted) for text in texts], dtype=float)
-            found[:, column] = self._weights[term] * saturations(often, lengths)
-        return found
+            pattern = "".join(f"|{key_of(stem)}|" for stem in term.stems)
+            often = np.array([text.count(pattern) for text in texts], dtype=float)
+            addends[:, column] = self._weights[term] * saturations(often, lengths)
+        return addends

@@ -78,7 +78,7 @@ class MilvusWriter(Writer):
                     rows += its_rows
                     last += len(cut)
             self._client.put(self._server.collection, rows)
-            bare = [replace(work, documents=[(one, []) for one, _ in work.documents]) for work in batch]
+            bare = [replace(work, documents=[(doc, []) for doc, _ in work.documents]) for work in batch]
             self.store_documents(connection, bare, {})
             connection.execute("UPDATE documents SET title = '', metadata = '{}' WHERE id > ?", (number,))
             connection.executemany("INSERT INTO sent VALUES (?, ?, ?, ?, ?)", sent)
