@@ -1,7 +1,7 @@
 """Writing annotations (read in passages.py): in batches, each in one short transaction.
 
-The writer's lock is held for the whole run and no transaction is open while a model works. A run that was killed goes
-on where it was, and annotations of different making are never mixed.
+The writer's lock is held for the whole run and no transaction is open while a model works. A run that was killed is
+resumed, and annotations made with different settings are never mixed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AT_ONCE = 64
 
 
 def annotators_of(index: Path) -> list[Annotator]:
-    """As `annotators`, in a transaction of its own.
+    """List the annotators of an index, in a transaction of its own.
 
     Raises:
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be read.
@@ -101,15 +101,15 @@ def annotating(
     *,
     replace: bool = False,
 ) -> Iterator[Annotating]:
-    """Hold an index to annotate its passages; those that have an annotation of the same making are left alone.
+    """Lock an index to annotate its passages; passages that were annotated with the same settings are skipped.
 
     Args:
         index: the folder of the index.
-        annotator: a name; it stands in messages and in `seewhy status`.
-        made_with: what the annotations are made with, JSON-compatible; all of it but "command" and "called" has to be
-            equal for a run to go on with earlier annotations.
+        annotator: a name, for messages and for `seewhy status`.
+        made_with: settings of the annotator, JSON-compatible; a run continues earlier annotations only if all of them
+            but "command" and "called" are equal.
         fields: the names under which filters find the values.
-        replace: drop the annotations of this name that were made with something else.
+        replace: drop the annotations of this name that were made with other settings.
 
     Raises:
         InputError: a field's name is taken, or annotations of this name were made otherwise and `replace` is not set.
@@ -135,7 +135,7 @@ def annotating(
 
 
 def remove_annotator(index: Path, annotator: str) -> Annotator:
-    """Forget an annotator and all its annotations. Returns what there was of it.
+    """Delete an annotator with all its annotations, and return it.
 
     Raises:
         InputError: the index has none of that name.
@@ -152,7 +152,7 @@ def remove_annotator(index: Path, annotator: str) -> Annotator:
 
 @contextmanager
 def _writing(index: Path) -> Iterator[tuple[Writer, dict[str, Annotator]]]:
-    """An index to write to, with the lock held, and its annotators by name."""
+    """Lock an index; yield its writer and its annotators by name."""
     database = index / DATABASE
     with writer_lock(index), closing(connect_to_write(database)) as connection, translated(database):
         meta_of(connection, database)
@@ -168,7 +168,7 @@ def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]
 
 
 def _check_fields(annotator: str, fields: Sequence[str], annotators: Mapping[str, Annotator]) -> None:
-    """Raise InputError for a name that a filter would take for something else."""
+    """Raise InputError for a name that is already a field, or cannot be one."""
     for name in (annotator, *fields):
         if not name.strip() or not name.isprintable():
             raise InputError(

@@ -1,4 +1,4 @@
-"""BM25 of the passages of blocks of words, as FTS5's function of that name has it.
+"""BM25 of passages, computed from blocks of postings like FTS5's function of that name.
 
 Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4). It is a sum over terms; a term's
 weight is log((N - n + 0.5) / (n + 0.5)) for n of N passages, and at least 1e-6. N, n and the mean length are of the
@@ -43,19 +43,19 @@ _LEAST = np.nextafter(0.0, 1.0)
 
 
 def weight(count: int, passages: int) -> float:
-    """What a term counts that is in so many of the passages: its inverse document frequency, as FTS5 has it.
+    """Inverse document frequency of a term in `count` of the passages, as in FTS5.
 
-    Where an index says that it has fewer passages than the term is in, that is told elsewhere.
+    A count above the number of passages is reported elsewhere.
     """
     return max(_LEAST_WEIGHT, math.log((max(passages - count, 0) + 0.5) / (count + 0.5)))
 
 
 def scale(best: float, weights: Iterable[float]) -> float:
-    """The BM25 that is a word part of 1: what the three most telling terms could reach, or the best if that is more.
+    """BM25 that gives a keyword score of 1: the bound of the three rarest terms, or the best BM25 if that is higher.
 
-    A term adds at most its weight times k1 + 1, to a passage that says nothing else. So a word part means the same in
-    every query, and where only poor matches exist none of them gets the whole. Few words carry a query: with all of
-    them a long one would get next to nothing for its words (benchmarks/README.md).
+    A term adds at most its weight times k1 + 1, to a passage that contains nothing else. So a keyword score means the
+    same in every query, and poor matches never get 1. Few words carry a query: with the bound of all its words, a long
+    query would have keyword scores near 0 (benchmarks/README.md).
 
     Args:
         best: the highest BM25 of all passages.
@@ -65,9 +65,9 @@ def scale(best: float, weights: Iterable[float]) -> float:
 
 
 def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: int) -> list[IndexTerm]:
-    """Those of the terms that tell passages apart: found in some, and in no more than half of them.
+    """Discriminative terms: in at least one and at most half of the passages.
 
-    BM25 gives a term in more than half of all passages next to nothing. Where the query has no other, these are taken.
+    BM25 gives a term in more than half of all passages almost no weight. If a query has no other terms, these are used.
     """
     each = list(zip(terms, counts, strict=True))
     rare = [term for term, count in each if 0 < count <= passages / 2]
@@ -75,7 +75,7 @@ def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: 
 
 
 def norms(lengths: Scores, mean: float) -> Scores:
-    """(n,) what is added to a term's frequency, by the lengths of passages, which are overwritten.
+    """(n,) length norms to add to a term's frequency; `lengths`, of passages, is overwritten.
 
     Args:
         mean: of the lengths of all passages.
@@ -88,18 +88,18 @@ def norms(lengths: Scores, mean: float) -> Scores:
 
 
 def saturations(frequencies: Scores, norms: Scores) -> Scores:
-    """What a term adds where it is so often, by its weight; below k1 + 1."""
+    """Addends of a term divided by its weight, by its frequencies; below k1 + 1."""
     return frequencies * (_K1 + 1) / (frequencies + norms)
 
 
 @dataclass(frozen=True, eq=False)
 class TermHits:
-    """Where a term is.
+    """Passages with a term.
 
     Attributes:
-        places: block number -> rows in it, increasing, and how often each has the term; of deleted passages too.
-        count: how many living passages have it.
-        weight: what it counts.
+        places: block number -> its rows with the term, increasing, and their frequencies; with deleted passages.
+        count: number of living passages with the term.
+        weight: inverse document frequency.
     """
 
     places: dict[int, tuple[NDArray[Any], NDArray[Any]]]
@@ -108,11 +108,11 @@ class TermHits:
 
 
 class Words:
-    """The words of one state of an index. Safe between threads.
+    """The keyword index of one state of an index. Thread-safe.
 
     Attributes:
-        passages: how many there are.
-        ids: (n,) increasing, of all passages in the blocks, deleted ones too.
+        passages: number of living passages.
+        ids: (n,) increasing, of all passages in the blocks, with deleted ones.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Words:
         """
         Args:
             blocks: their ids follow each other.
-            alive: (n,) of each block, which of its passages are there; None for all.
+            alive: (n,) mask of the living passages of each block; None for all.
         """
         self._stemmer, self._blocks, self._alive = stemmer, blocks, alive
         self._starts = np.cumsum([0, *map(len, blocks)]).tolist()
@@ -133,10 +133,10 @@ class Words:
         self._kept: dict[tuple[str, ...], TermHits] = {}
 
     def hits(self, term: IndexTerm, texts: Texts) -> TermHits:
-        """Where a term is; kept for a while.
+        """Return the passages with a term, from a cache.
 
         Raises:
-            IndexDamaged: a block is damaged where it is asked.
+            IndexDamaged: a block is damaged.
         """
         hits = self._kept.get(term.stems)
         if hits is None:
@@ -147,7 +147,7 @@ class Words:
         return hits
 
     def sums(self, terms: Iterable[TermHits]) -> Scores:
-        """(n,) the BM25 of all passages, in the order of their ids; 0 for those that are deleted or have no term."""
+        """(n,) BM25 of all passages, in the order of their ids; 0 for deleted passages and without a term."""
         sums = np.zeros(len(self.ids))
         for term in terms:
             for number, (rows, often) in term.places.items():
@@ -158,7 +158,7 @@ class Words:
         return sums
 
     def addends(self, term: TermHits, places: Ids) -> Scores:
-        """(m,) what a term adds at some positions among the ids."""
+        """(m,) addends of a term at positions among the ids."""
         values = np.zeros(len(places))
         numbers = np.searchsorted(self._starts, places, side="right") - 1
         for number, (rows, often) in term.places.items():
@@ -197,7 +197,7 @@ class Words:
     def _in_a_row(
         self, block: PostingsBlock, rows: NDArray[Any], stems: Sequence[str], texts: Texts
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Those rows of a block in whose texts stems follow each other, and how often."""
+        """Return the rows of a block whose texts have the stems in a row, and how often."""
         times = np.zeros(len(rows), dtype=np.int64)
         for start, end in pairwise([*range(0, len(rows), _AT_ONCE), len(rows)]):
             counts = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)
@@ -206,14 +206,14 @@ class Words:
 
 
 class Matches:
-    """The passages that have any of some terms: the ranked route of words.
+    """Passages with any of some terms, ranked by BM25.
 
-    A *part* is a passage's BM25 by `scale`, in [0, 1]; what the word part of a score is made of.
+    A *part* is a passage's BM25 divided by `scale`, in [0, 1]: its keyword score.
 
     Attributes:
-        scale: the BM25 that is a part of 1: what the three most telling terms could reach, (k1 + 1) times the sum of
-            their weights; or the highest of all passages, with or without a filter, if that is more. Of all terms, also
-            those that are left out. 1 without a term.
+        scale: the BM25 that gives a part of 1: the bound of the three rarest terms, (k1 + 1) times the sum of their
+            weights; or the highest BM25 of all passages, with or without a filter, if that is more. It is computed
+            from all terms, ignored ones too. 1 without a term.
     """
 
     scale: float
@@ -221,8 +221,8 @@ class Matches:
     def __init__(self, words: Words, every: Sequence[TermHits], terms: Sequence[TermHits]) -> None:
         """
         Args:
-            every: all terms, of which the scale is.
-            terms: those of them that are not left out.
+            every: all terms; they define the scale.
+            terms: the terms that are not ignored.
         """
         self._words, self._terms = words, terms
         sums = words.sums(every)
@@ -234,7 +234,7 @@ class Matches:
         self._parts = sums
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, Scores]:
-        """Ids and parts of the n best, best first; equal ones in the order of ids."""
+        """Return ids and parts of the n best, best first; ties in the order of ids."""
         part, some = _LEAST, self._parts[::_SOME]
         if among is None and n <= len(some):
             part = max(part, np.partition(some, -n)[-n])  # the n best have at least this
@@ -246,20 +246,19 @@ class Matches:
         return ids[first], parts[first]
 
     def at_least(self, part: float, among: Ids | None = None) -> tuple[Ids, Scores]:
-        """Ids, increasing, and parts of all that have at least this part."""
+        """Return ids, increasing, and parts of all passages with at least this part."""
         places = np.flatnonzero(self._parts >= max(part, _LEAST))
         if among is not None:
             places = places[np.isin(self._words.ids[places], among)]
         return self._words.ids[places], self._parts[places]
 
     def parts(self, passages: Ids) -> Scores:
-        """(n,) of passages, in their order; 0 for those that have no term."""
+        """(n,) parts of passages, in their order; 0 without a term."""
         places, present = self._places(passages)
         return np.where(present, self._parts[places], 0.0) if present.any() else np.zeros(len(passages))
 
     def addends(self, passages: Ids) -> Scores:
-        """(n, terms) what each term that is not left out adds to the BM25 of a passage; a row's sum by `scale` is the
-        part."""
+        """(n, terms) addends of the terms that are not ignored; a row's sum divided by `scale` is the part."""
         places, present = self._places(passages)
         values = np.zeros((len(passages), len(self._terms)))
         for number, term in enumerate(self._terms):
@@ -267,7 +266,7 @@ class Matches:
         return values
 
     def _places(self, passages: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        """Positions among the ids, and which of some passages are there and have a term."""
+        """Return positions among the ids, and a mask of the passages that are present and have a term."""
         ids = self._words.ids
         if not len(ids):
             return np.zeros(len(passages), dtype=np.int64), np.zeros(len(passages), dtype=bool)

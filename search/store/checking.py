@@ -1,4 +1,4 @@
-"""Checks of what an index holds: each yields what is wrong, within a read transaction.
+"""Checks of an index: each yields problems, within a read transaction.
 
 index.db is the only truth; SQLite's own check says whether it can be read. FAISS files and postings are derived: their
 checksums are compared, and `repair` makes them again from index.db.
@@ -23,10 +23,10 @@ Check = Callable[[Connection, Path], Iterator[str]]
 
 
 def run_check(index: Path, check: Check) -> tuple[list[str], str]:
-    """What a check of an index says is wrong, and why the database cannot be read; "" if it can.
+    """Return the problems that a check finds, and why the database cannot be read; "" if it can.
 
     Raises:
-        AccessDenied, IndexNotFound, ModelError: which say nothing of what the index holds.
+        AccessDenied, IndexNotFound, ModelError: none of them is damage to the index.
     """
     database = index / DATABASE
     try:
@@ -40,7 +40,7 @@ def run_check(index: Path, check: Check) -> tuple[list[str], str]:
 
 
 def repair(index: Path, *, derived: bool) -> None:
-    """Delete stray files; and make all segments again, if what is derived is damaged.
+    """Delete orphaned files; with `derived`, rebuild all segments from index.db.
 
     Raises:
         IndexLocked: another process is writing to the index.

@@ -53,12 +53,12 @@ _FEWEST = 16
 
 @dataclass(frozen=True)
 class CodeScale:
-    """What a segment's codes stand for.
+    """Quantisation parameters of a segment.
 
     Attributes:
-        peak: the highest number of its embeddings, whatever the sign, in 1/65,536, rounded up.
-        error: the length of the longest difference between an embedding and what its codes stand for, in 1/2**24,
-            rounded up.
+        peak: the highest absolute value in its embeddings, in 1/65,536, rounded up.
+        error: maximum quantisation error: the length of the longest difference between an embedding and its decoded
+            codes, in 1/2**24, rounded up.
     """
 
     peak: int
@@ -83,7 +83,7 @@ class CodeScale:
 
 
 class RoughQuery:
-    """A query in whole numbers.
+    """A query quantised to 8 bits a number.
 
     Args:
         query: (d,) unit length.
@@ -97,8 +97,7 @@ class RoughQuery:
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
     def against(self, scale: CodeScale) -> tuple[float, float]:
-        """What a product of codes is to be multiplied with to be a rough cosine; and how far that is from the cosine
-        at most."""
+        """Return the factor from a product of codes to a rough cosine, and its slack: the maximum error of that."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
         if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)
@@ -107,10 +106,10 @@ class RoughQuery:
 
 
 def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[CodeScale, int]:
-    """Write embeddings, (n, d), with the ids of their passages, increasing, to a file that is there and empty.
+    """Write embeddings, (n, d), with the ids of their passages, increasing, to an existing empty file.
 
     Returns:
-        What the codes stand for, and the `checksum` of the file.
+        The scale of the codes, and the `checksum` of the file.
     """
     faiss = load_faiss()
     scale, codes = CodeScale.of(vectors)
@@ -129,14 +128,14 @@ def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> t
 
 
 def size_of(count: int, dimension: int) -> int:
-    """Bytes of the file of so many embeddings."""
+    """Size of the file of `count` embeddings, in bytes."""
     return _FRONT + count * dimension + 8 + 8 * count
 
 
 def checksum(content: bytes | mmap.mmap) -> int:
     """The CRC-32 of the sums of every 509th 8-byte number of a file, modulo 2**64, and of the bytes that are left.
 
-    That is told four times as quickly as the CRC-32 of all: 1 ms for 25 MB. Any bit that flips changes it, and so do
+    This is four times as fast as the CRC-32 of all: 1 ms for 25 MB. Any bit that flips changes it, and so do
     pages of a disk that change places, as 509 is a prime.
     """
     rows = len(content) // (8 * _LANES)
@@ -172,10 +171,10 @@ class Codes:
     def nearest(
         self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Rows and rough cosines of the k with the highest rough cosines, best first; fewer if there are no more.
+        """Return rows and rough cosines of the k highest rough cosines, best first; fewer if there are no more.
 
         Args:
-            alive: (n,) which rows to choose from; None for all.
+            alive: (n,) mask of the rows to choose from; None for all.
         """
         faiss = load_faiss()
         if self._index is None:
@@ -202,7 +201,7 @@ class Codes:
         return rows[0][valid], products[0][valid].astype(np.float64) * query.against(self.scale)[0]
 
     def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(n,) what the cosines of some of its passages are at most, in their order."""
+        """(n,) upper bounds of the cosines of some of its passages, in their order."""
         rows, products = np.searchsorted(self.ids, passages), np.empty(len(passages))
         for start in range(0, len(rows), _AT_ONCE):
             numbers = (self._codes[rows[start : start + _AT_ONCE]] ^ _OFFSET).view(np.int8)
@@ -212,14 +211,14 @@ class Codes:
 
 
 class SegmentView:
-    """What of a segment is looked at in one search.
+    """The part of a segment that one search looks at.
 
     Args:
-        chosen: (n,) which of its passages; None for all.
+        chosen: (n,) mask of its passages; None for all.
 
     Attributes:
-        wanted, ids, highest: how many were looked for at last, and what was found, with the highest cosines that these
-            can have; `rest`, the highest one that any other passage can have.
+        limit, ids, highest: the number of passages in the last search, their ids, and upper bounds of their cosines;
+            `rest`, upper bound for all other passages.
     """
 
     def __init__(self, codes: Codes, chosen: NDArray[np.bool_] | None = None) -> None:
@@ -228,11 +227,11 @@ class SegmentView:
 
     @property
     def passages(self) -> NDArray[np.int64]:
-        """The ids of all that it is of, increasing."""
+        """Ids of all its passages, increasing."""
         return self.codes.ids if self._chosen is None else self.codes.ids[self._chosen]
 
     def look(self, query: RoughQuery, limit: int) -> None:
-        """Look for so many, or for all if that is not far from it."""
+        """Search for the `limit` nearest, or for all if that is more than half of them."""
         self.limit = limit if 2 * limit < self.count else self.count
         rows, rough = self.codes.nearest(query, self.limit, self._chosen)
         self.ids, self.highest = self.codes.ids[rows], rough + query.against(self.codes.scale)[1]
@@ -249,7 +248,7 @@ def nearest_of(
     """The k passages with the highest cosine, best first, as (passage id, cosine).
 
     Args:
-        segments: where to look; no two have a passage in common.
+        segments: views to search; no two share a passage.
         query: (d,) unit length.
         scores: passage id -> cosine of the passages outside all segments; the cosines computed here are added.
     """
@@ -281,7 +280,7 @@ def _added_up(
     scores: dict[int, float],
     k: int,
 ) -> float:
-    """The k-th highest cosine, below all where there are fewer, after those of some passages are known, too."""
+    """Add exact cosines of passages, and return the k-th highest cosine; -inf if there are fewer."""
     new = np.setdiff1d(passages, np.fromiter(scores, np.int64))
     scores.update(zip(new.tolist(), cosines_of(connection, query, new).tolist(), strict=True))
     if len(scores) < k:

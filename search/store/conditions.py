@@ -1,4 +1,4 @@
-"""What a filter says, as a tree of conditions, and which stored values pass a condition.
+"""Filters as trees of conditions, and the test of a stored value against a condition.
 
 `search.ranking.where` makes the tree of text; `search.store.filters` asks an index for the passages that pass it.
 
@@ -56,7 +56,7 @@ _BEFORE, _AFTER = 60, 30  # characters of a long filter that an error shows arou
 
 @dataclass(frozen=True)
 class Value:
-    """A value as it was typed, and where it stands in the filter, from 0."""
+    """A typed value, and its position in the filter, from 0."""
 
     text: str
     quoted: bool
@@ -77,12 +77,12 @@ class Value:
 
 @dataclass(frozen=True)
 class Field:
-    """What a condition is about.
+    """The field of a condition.
 
     Attributes:
         column: one of `BUILT_IN_FIELDS`, or "metadata".
-        parts: for metadata, the name as it was written, cut at its dots.
-        at: where it stands in the filter, from 0.
+        parts: for metadata, the typed name, split at its dots.
+        at: its position in the filter, from 0.
     """
 
     column: str
@@ -96,7 +96,7 @@ class Field:
 
 @dataclass(frozen=True)
 class FieldComparison:
-    """The field, or one of several values that it has, compares with one of `values`; a leaf of the tree.
+    """A leaf of the tree: the field, or one of its values, compares with one of `values`.
 
     Attributes:
         operator: "=", "<", "<=", ">", ">=" or ":"; "has", without values, for a field that is not empty.
@@ -133,7 +133,7 @@ class Where:
 
 
 def comparisons(condition: Condition) -> Iterator[FieldComparison]:
-    """The leaves of a tree, in their order."""
+    """Yield the leaves of a tree, in their order."""
     if isinstance(condition, FieldComparison):
         yield condition
     else:
@@ -142,7 +142,7 @@ def comparisons(condition: Condition) -> Iterator[FieldComparison]:
 
 
 def wrong(text: str, at: int, problem: str, kind: type[InputError] = InputError) -> InputError:
-    """The error of a filter in which something is wrong at a character, from 0: in words, and with a caret."""
+    """Error for a problem at a character of a filter, from 0: in words, and with a caret."""
     start, end = max(0, at - _BEFORE), at + _AFTER
     before = "..." if start else ""
     part = "".join(character if character.isprintable() else " " for character in text[start:end])
@@ -152,7 +152,7 @@ def wrong(text: str, at: int, problem: str, kind: type[InputError] = InputError)
 
 
 def comparing(operator: str, value: Value) -> Test:
-    """What tells whether a stored value compares with a typed one: by "=", "<", "<=", ">", ">=" or ":"."""
+    """Test of a stored value against a typed one: by "=", "<", "<=", ">", ">=" or ":"."""
     if operator == ":":
         return pattern(value.text)
     holds = _HOLDS[operator]
@@ -167,7 +167,7 @@ def comparing(operator: str, value: Value) -> Test:
 
 
 def comparable(stored: Scalar, value: Value) -> tuple[_Range, _Range] | None:
-    """A stored and a typed value as what can be ordered; None where they are not of one kind."""
+    """Return a stored and a typed value as comparable ranges; None if they differ in kind."""
     if value.number is not None and (number := as_number(stored)) is not None:
         return (number, number), (value.number, value.number)
     if value.date is not None and (date := as_date(stored)) is not None:
@@ -185,7 +185,7 @@ def as_text(stored: Scalar) -> str:
 
 
 def as_number(stored: Scalar) -> int | float | None:
-    """A number, or a text that looks like one; None for all else."""
+    """Return a number, or a text that looks like one, as a number; None for all else."""
     if isinstance(stored, bool):
         return None
     if not isinstance(stored, str):
@@ -200,7 +200,7 @@ def as_number(stored: Scalar) -> int | float | None:
 
 
 def as_date(stored: Scalar) -> tuple[timedelta, timedelta] | None:
-    """The first and the last microsecond of a date, counted from the year 1 in UTC; None for what is no date."""
+    """Return the first and last microsecond of a date, from the year 1 in UTC; None if it is no date."""
     match = _DATE.fullmatch(stored) if isinstance(stored, str) else None
     if match is None:
         return None
@@ -225,7 +225,7 @@ def as_date(stored: Scalar) -> tuple[timedelta, timedelta] | None:
 
 
 def _offset(zone: str | None) -> timedelta:
-    """What a time zone is ahead of UTC."""
+    """Offset of a time zone from UTC."""
     if zone is None or zone in "Zz":
         return timedelta()
     offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
@@ -233,9 +233,9 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def pattern(glob: str) -> Test:
-    """What tells whether whole words of a stored value fit a pattern: "*" any characters, "?" one.
+    """Test of a stored value for whole words that match a pattern: "*" any characters, "?" one.
 
-    A backslash takes the next character as it is. Where the pattern begins or ends with a letter or digit, a
+    A backslash escapes the next character. Where the pattern begins or ends with a letter or digit, a
     word has to begin or end there: "rotat*" fits "How to rotate keys", and "tat*" does not. As all pieces
     between stars have fixed lengths, the first place where one fits leaves the most room for the
     others, so a long value takes no longer than one search for each piece.
@@ -265,5 +265,5 @@ def pattern(glob: str) -> Test:
 
 
 def folded(text: str) -> str:
-    """`text` as it is compared: without differences of case, accented letters in one form."""
+    """Normalise a text for comparison: case-folded, accented letters in one form (NFC)."""
     return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())

@@ -32,7 +32,7 @@ _NOT_WRITTEN = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCA
 
 
 def connect_to_read(database: Path) -> sqlite3.Connection:
-    """A connection that cannot write.
+    """Open a read-only connection.
 
     Raises:
         IndexNotFound: there is no such file.
@@ -59,7 +59,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
 
 
 def connect_to_write(database: Path) -> sqlite3.Connection:
-    """The writer's connection; transactions are begun and ended by hand. Hold the lock first."""
+    """Open the writer's connection; transactions are begun and ended explicitly. Take the lock first."""
     require_no_link(database)
     with suppress(FileExistsError):
         create(database)  # SQLite would let others read it, and gives its journals the same rights
@@ -95,14 +95,14 @@ def read_meta(database: Path) -> dict[str, Any]:
 
 
 def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
-    """As `read_meta`, within a transaction that is already open."""
+    """Do the same as `read_meta`, within an open transaction."""
     if not has_tables(connection):
         raise unfilled(database)
     return whole(all_meta(connection), database)
 
 
 def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
-    """Key-value pairs of an index that this program can read; else it raises as `read_meta` does."""
+    """Return the key-value pairs if this program can read the index; else raise like `read_meta`."""
     require_format(meta, database)
     if "fingerprint" not in meta:
         raise unfilled(database)
@@ -117,12 +117,12 @@ def unfilled(database: Path) -> IndexNotFound:
 
 
 def has_tables(connection: sqlite3.Connection) -> bool:
-    """Whether a database is more than an empty file."""
+    """True if the database is not an empty file."""
     return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
 def require_format(meta: dict[str, Any], database: Path) -> None:
-    """Refuse an index of another format than this program's.
+    """Raise an error for an index of another format than this program's.
 
     Raises:
         IndexOutdated: of an earlier one.
@@ -147,7 +147,7 @@ def require_format(meta: dict[str, Any], database: Path) -> None:
 
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
-    """Every key-value pair, within a transaction."""
+    """Return all key-value pairs, within a transaction."""
     return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
 
 
@@ -158,14 +158,13 @@ def one_meta(connection: sqlite3.Connection, key: str, default: Any = None) -> A
 
 
 def as_json(value: Any) -> str:
-    """Readable, but for a path that is no valid text (PEP 383): SQLite cannot hold halves of characters."""
+    """Serialise as readable JSON; paths that are no valid text (PEP 383) are escaped for SQLite."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return text if text.isprintable() else json.dumps(value, allow_nan=False)
 
 
 def carried_over(database: Path) -> dict[str, Any]:
-    """What a rebuild takes over, also from an earlier format: the highest ID that was ever given to a passage, and
-    the generation."""
+    """Meta values that a rebuild keeps, of any format: the highest passage ID ever used, and the generation."""
     with suppress(SearchError, sqlite3.DatabaseError), closing(connect_to_read(database)) as connection:
         meta = all_meta(connection)
         return {key: meta[key] for key in ("last_passage", "generation") if key in meta}
@@ -173,7 +172,7 @@ def carried_over(database: Path) -> dict[str, Any]:
 
 
 def settle(database: Path) -> None:
-    """Roll back what a killed writer left half done, so that no journal outlives its database."""
+    """Roll back the transaction of a killed writer, so that no journal outlives its database."""
     journal = database.with_name(f"{database.name}-journal")
     if not journal.exists():
         return
@@ -199,7 +198,7 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
 
 @contextmanager
 def translated(database: Path) -> Iterator[None]:
-    """Errors of SQLite and of the system as this program's, with the path and the way out."""
+    """Turn errors of SQLite and of the system into this program's, with the path and the remedy."""
     try:
         yield
     except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
@@ -209,7 +208,7 @@ def translated(database: Path) -> Iterator[None]:
 
 
 def in_words(error: Exception, database: Path) -> Exception:
-    """An error of SQLite or of the system as this program's; any other as it is."""
+    """Turn an error of SQLite or of the system into this program's; return any other unchanged."""
     if isinstance(error, sqlite3.DatabaseError):
         return _damaged(database, error)
     if isinstance(error, OSError):
@@ -231,7 +230,7 @@ def _damaged(database: Path, error: Exception) -> SearchError:
     return IndexDamaged(f"'{database}' cannot be read ({error}). To see what is wrong, run: seewhy check")
 
 
-# What each column means is told in indexes/README.md.
+# The columns are described in indexes/README.md.
 _TABLES = {
     "meta": "key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL",
     "files": """id INTEGER PRIMARY KEY NOT NULL, path BLOB NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
@@ -282,4 +281,4 @@ STREAMED = {
     # In how many passages each stem is; `changed`: the server has another number.
     "stems": "stem TEXT PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, changed INTEGER NOT NULL",
 }
-"""The tables that an index has besides, if its passages are on a server."""
+"""Additional tables of an index with its passages on a server."""

@@ -1,4 +1,4 @@
-"""What documents have in common: the most frequent values of each field, with the filter that each stands for.
+"""Facets of documents: the most frequent values of each field, each with its filter.
 
 The filters are those of filters.py, which says when a value passes: texts in any case of letters, each element of a
 list by itself, a field's name in any case, its dots leading into objects. Values that are equal to a filter are counted
@@ -37,7 +37,7 @@ _GLOB = str.maketrans({mark: f"\\{mark}" for mark in "\\*?[!#"})
 
 
 def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> tuple[Facet, ...]:
-    """The facets of all documents, or of those that some passages are of, within a read transaction."""
+    """Return the facets of all documents, or of the documents of some passages, within a read transaction."""
     kinds, folders, fields = Counter[str](), Counter[str](), dict[str, _Values]()
     total = 0
     for path, kind, metadata, annotated in _documents(connection, among):
@@ -81,7 +81,7 @@ def _documents(connection: sqlite3.Connection, among: NDArray[np.int64] | None) 
 
 
 def _pairs(names: Collection[str], values: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    """Fields, by their folded names, and values of what annotators say of a passage."""
+    """Yield fields of annotators, by their folded names, with their values for a passage."""
     for name, value in values.items():
         for element in value if isinstance(value, list) else [value]:
             if folded(name) in names and isinstance(element, str | int | float):
@@ -93,7 +93,7 @@ _key = lru_cache(maxsize=1024)(folded)  # of a field
 
 @dataclass
 class _Values:
-    """The values of a field, as they come."""
+    """Counter of the values of a field."""
 
     name: str
     documents: int = 0
@@ -101,7 +101,7 @@ class _Values:
     spellings: dict[str, str] = field(default_factory=dict)
 
     def add(self, values: Iterable[Scalar]) -> None:
-        """Those of one document."""
+        """Count the values of one document."""
         self.documents += 1
         texts: set[str] = set()
         for text in map(as_text, values):
@@ -112,7 +112,7 @@ class _Values:
         self.by_text.update(texts)
 
     def facet(self) -> Facet | None:
-        """None where each document has a value of its own, or there are too many."""
+        """Return the facet; None if no value is shared by documents, or there are too many values."""
         if not self.name.isprintable() or len(self.by_text) > _MOST_VALUES:
             return None
         clause = _name_in_filter(self.name)
@@ -123,10 +123,10 @@ class _Values:
 
 
 def _of_folders(documents: Counter[str]) -> Facet | None:
-    """The folders that the innermost one parts into which holds all documents.
+    """Facet of the subfolders of the innermost folder that contains all documents.
 
     Args:
-        documents: how many lie in each folder itself, not in one within it.
+        documents: number of documents directly in each folder.
     """
     around = f"{commonpath(documents)}/".lstrip("/") if documents else ""
     within = Counter[str]()
@@ -141,18 +141,18 @@ def _of_folders(documents: Counter[str]) -> Facet | None:
 
 
 def _facet(name: str, documents: int, values: Iterable[tuple[str, int, str]]) -> Facet | None:
-    """The most frequent of some values, with how many have them and their filters; None for none."""
+    """Facet of the most frequent of (value, documents, filter); None without values."""
     ordered = sorted(values, key=lambda value: (-value[1], value[0]))
     listed = tuple(FacetValue(*value) for value in ordered[:_MOST_LISTED])
     return Facet(name, documents, listed, len(ordered) - len(listed)) if listed else None
 
 
 def _name_in_filter(name: str) -> str:
-    """A field of metadata or annotations, also one that is called as one of every index."""
+    """Spell a field of metadata or annotations in a filter, even if its name is a built-in field."""
     return ".".join(field_in_filter(part) for part in _qualified(name).split("."))
 
 
 def _qualified(name: str) -> str:
-    """The name of a field of metadata or annotations that is not taken for one of every document."""
+    """Prefix the name of a field of metadata or annotations if it is also a built-in field."""
     taken = name.partition(".")[0].casefold() in (*BUILT_IN_FIELDS, "folder", "metadata")
     return f"metadata.{name}" if taken else name

@@ -212,9 +212,9 @@ def writer_lock(index: Path) -> Iterator[None]:
 
 
 def is_being_written(index: Path) -> bool:
-    """Whether a run is under way.
+    """True if another process is writing to the index.
 
-    Where no writer left its name there is none, and nothing is touched. Otherwise the lock is tried for a
+    Without the name of a writer there is none, and nothing is touched. Otherwise the lock is tried for a
     moment, because the name outlives a writer that was killed.
     """
     from filelock import FileLock, Timeout

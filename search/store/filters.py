@@ -2,7 +2,7 @@
 
 "and", "or" and "not" become SQL, and so do conditions on kinds and pages, with what was typed as parameters. Texts,
 paths and metadata are compared by a function of this process, `passes(number of the condition, column)`, as SQLite
-cannot do it: its lower() and LIKE know the letters of ASCII alone, and its JSON functions find a field by one spelling
+cannot: its lower() and LIKE know the letters of ASCII alone, and its JSON functions find a field by one spelling
 of its name, round long numbers, and take no text of a CSV file for a number or date. What was typed is never part of
 the SQL.
 
@@ -69,7 +69,7 @@ _LISTED, _LONGEST = 20, 40  # of fields and values that an error names
 
 
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
-    """The ids of the passages that pass a filter, increasing, within a read transaction.
+    """Return the ids of the passages that pass a filter, increasing, within a read transaction.
 
     Raises:
         InputError: it names a field that neither a document nor an annotator has.
@@ -99,7 +99,7 @@ class _Query:
         self._tests: list[Test] = []
 
     def passes(self, number: int, stored: Any) -> bool:
-        """What SQL calls: whether a stored value passes a condition."""
+        """True if a stored value passes a condition; called by SQL."""
         return self._tests[number](stored)
 
     def sql(self, condition: Condition) -> str:
@@ -116,7 +116,7 @@ class _Query:
         return self._by_function(condition)
 
     def _compared(self, condition: FieldComparison, values: Sequence[float | str]) -> str:
-        """By SQL itself. A passage without a page has NULL there, which shall be no page and not an unknown one."""
+        """Compare in SQL. A passage without a page has NULL there, which must not count as an unknown page."""
         self.parameters += values
         operator = "IN" if condition.operator == "=" else condition.operator
         column, marks = _COLUMNS[condition.field.column], ", ".join("?" * len(values))
@@ -135,7 +135,7 @@ class _Query:
 
 
 def _test_of(condition: FieldComparison) -> Test:
-    """What tells whether a column as it is stored passes a condition: in JSON one of the field's values."""
+    """Test of a stored column against a condition: for JSON, of any value of the field."""
     test = is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
     if field.column == "metadata":
@@ -156,9 +156,9 @@ def _comparison(condition: FieldComparison) -> Test:
 
 
 def _modified(root: str, path: bytes, mtime_ns: int) -> str | None:
-    """When a file was changed, in local time; None where that cannot be told.
+    """Modification time of a file, in local time; None if it cannot be read.
 
-    A file that had changed just before it was read has no time stored, and is looked at.
+    A file that had changed just before it was read has no stored time; then the file system is asked.
     """
     try:
         if mtime_ns < 0:
@@ -169,12 +169,12 @@ def _modified(root: str, path: bytes, mtime_ns: int) -> str | None:
 
 
 def is_something(value: Any) -> bool:
-    """Whether a field with this value is one that `has` finds."""
+    """True if `has` matches a field with this value."""
     return value is not None and value != {} and not (isinstance(value, str) and not value.strip())
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether a value under a name can be compared."""
+    """True if a value can be compared."""
     return value is not None and not isinstance(value, dict)
 
 
@@ -182,7 +182,7 @@ _loaded = lru_cache(maxsize=4)(json.loads)  # several conditions in a row ask fo
 
 
 def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
-    """What lies under a name in metadata, whose keys may be in any case; each element of a list by itself.
+    """Yield the values of a field of metadata, keys in any case; each element of a list by itself.
 
     A dot of the name leads into an object, or belongs to a key.
     """
@@ -200,7 +200,7 @@ def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
 
 
 def flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
-    """Every scalar of metadata with the name of its field."""
+    """Yield the name of the field and the value of every scalar in metadata."""
     if isinstance(value, list):
         for item in value:
             yield from flat(item, name)
@@ -212,7 +212,7 @@ def flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
 
 
 def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Mapping[str, str]) -> None:
-    """Raise InputError for a field that nothing has, if there are documents."""
+    """Raise InputError for a field without values, if there are documents."""
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return
     for field in (leaf.field for leaf in comparisons(where.condition)):
@@ -227,7 +227,7 @@ def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Map
 def _unknown(
     connection: sqlite3.Connection, where: Where, field: Field, annotated: Iterable[str]
 ) -> InputError:
-    """The error of a field that nothing has: which name is near, or which there are."""
+    """Error for an unknown field: the most similar name, or all names."""
     names = list(annotated)
     for (metadata,) in connection.execute("SELECT metadata FROM documents"):
         names += (name for name, _ in flat(_loaded(metadata)) if len(name) <= _LONGEST)

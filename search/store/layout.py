@@ -1,4 +1,4 @@
-"""Where indexes live, and which one a name or a folder means.
+"""Locations of indexes: from a name or a folder to the path of its index.
 
 An index is a folder with an `index.db` in it. Those without a path of their own are kept in
 `$SEEWHY_HOME/indexes/<name>`, or in the platform's folder for user data; never in the folder that
@@ -22,13 +22,13 @@ from search.store.files import OWN_NAMES
 from search.store.settings import Folders
 
 SCHEMES = {"milvus": "http", "milvus+tls": "https"}
-"""Of an address of an index on a server, and its server's own."""
+"""Schemes of the address of an index, and of the URL of its server."""
 
 _LONGEST_NAME = 100  # of an index; a file system takes 255 bytes
 
 
 def home() -> Path:
-    """The folder of this user's data: `$SEEWHY_HOME`, or what the platform says."""
+    """Folder of this user's data: `$SEEWHY_HOME`, or the platform's default."""
     chosen = os.environ.get("SEEWHY_HOME")
     if chosen:
         return Path(chosen).expanduser()
@@ -42,9 +42,9 @@ def is_index(path: Path) -> bool:
 
 
 def streamed(index: Path) -> dict[str, Any]:
-    """The server that the passages of an index are on (`search.store.milvus.collections.Server`).
+    """Return the server with the passages of an index (`search.store.milvus.collections.Server`).
 
-    {} for one on this machine, and where that cannot be read.
+    {} for an index on this machine, and if it cannot be read.
     """
     with suppress(SearchError), reading(index / DATABASE) as connection:
         if has_tables(connection):
@@ -53,18 +53,18 @@ def streamed(index: Path) -> dict[str, Any]:
 
 
 def is_own(index: Path) -> bool:
-    """Whether an index lies in the user's own home of indexes, and so was made there; any other may be of others."""
+    """True if an index is in the user's own home of indexes; any other may come from somebody else."""
     return index.resolve().parent == (home() / "indexes").resolve()
 
 
 def all_indexes() -> list[Path]:
-    """Every index under `home()`, by name."""
+    """List the indexes under `home()`, by name."""
     folder = home() / "indexes"
     return sorted(path for path in folder.iterdir() if is_index(path)) if folder.is_dir() else []
 
 
 def folders_of(index: Path) -> Folders | None:
-    """What was indexed, None where the index cannot be read."""
+    """Return the folders that were indexed; None if the index cannot be read."""
     try:
         return Folders.from_meta(read_meta(index / DATABASE))
     except (SearchError, KeyError):
@@ -72,17 +72,17 @@ def folders_of(index: Path) -> Folders | None:
 
 
 def place_for(folders: Folders, named: str | None) -> Path:
-    """Where the index of some folders is, or is to be made."""
+    """Return the path for the index of some folders, existing or new."""
     if named:
         return named_place(named)
     return next(_known_places(folders))
 
 
 def check_place(index: Path) -> None:
-    """Refuse to make an index in a folder that holds something else.
+    """Raise InputError for a folder with files that are not of an index.
 
     Raises:
-        InputError: naming what is there.
+        InputError: names some of them.
     """
     if is_index(index) or not index.exists():
         return
@@ -99,18 +99,18 @@ def check_place(index: Path) -> None:
 
 
 def own_part(folder: Path, index: Path) -> str | None:
-    """Where in an indexed folder its own index lies, to be left out; None when it lies elsewhere."""
+    """Return the path of an index within its indexed folder, to exclude it; None if it is elsewhere."""
     root, place = folder.expanduser().resolve(), index.resolve()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
 
 
 def is_address(name: object) -> bool:
-    """Whether something names an index on a server rather than a folder or a name."""
+    """True for the address of an index on a server."""
     return isinstance(name, str) and name.partition("://")[0].lower() in SCHEMES
 
 
 def only_read(address: str) -> InputError:
-    """That what was asked for cannot be done to an index on a server."""
+    """Error for a command that an index on a server does not support."""
     return InputError(
         f"{address} is on a server, for which there is no such command. "
         "Index the folder on this machine, too: seewhy index FOLDER --index NAME"
@@ -118,7 +118,7 @@ def only_read(address: str) -> InputError:
 
 
 def named_place(named: str) -> Path:
-    """`--index`: a path if it looks like one or exists as an index, otherwise a name under `home()`.
+    """Resolve `--index`: a path if it looks like one or is an index, otherwise a name under `home()`.
 
     Raises:
         InputError: it cannot be a name; or it is the address of an index on a server.
@@ -136,10 +136,10 @@ def named_place(named: str) -> Path:
 
 
 def existing_place(named: str) -> Path:
-    """An index that is named itself, by its name or path, not by its folder.
+    """Resolve the name or path of an existing index; indexed folders are not accepted.
 
     Raises:
-        IndexNotFound: there is no such index; the message lists what there is.
+        IndexNotFound: there is no such index; the message lists the indexes.
     """
     own = home() / "indexes" / named
     place = own if not _is_path(named) and is_index(own) else named_place(named)
@@ -154,7 +154,7 @@ def existing_place(named: str) -> Path:
 
 
 def find_index(name: str | Path | None = None) -> Path:
-    """As `find_place`, an index whose passages are on this machine.
+    """Find an index like `find_place`, with its passages on this machine.
 
     Raises:
         InputError: they are on a server.
@@ -166,13 +166,13 @@ def find_index(name: str | Path | None = None) -> Path:
 
 
 def find_place(name: str | Path | None = None) -> Path:
-    """The index that is meant by an index path, a name, or an indexed folder.
+    """Find the index of an index path, a name, or an indexed folder.
 
     None means, in this order: `$SEEWHY_INDEX`, the index whose folder contains the current folder,
-    the only index there is.
+    the only index.
 
     Raises:
-        IndexNotFound: none or several answer to that; the message lists what there is.
+        IndexNotFound: there is none, or several; the message lists the indexes.
     """
     default = "" if name else variable()
     try:
@@ -184,12 +184,11 @@ def find_place(name: str | Path | None = None) -> Path:
 
 
 def variable() -> str:
-    """The index that the environment names; "" for none."""
+    """Value of `$SEEWHY_INDEX`; "" if it is not set."""
     return os.environ.get("SEEWHY_INDEX", "")
 
 
 def _named_index(name: str | Path) -> Path:
-    """What `find_place` finds for what is named."""
     if is_address(name):
         raise only_read(str(name))
     if is_index(place := Path(name).expanduser()):
@@ -241,14 +240,14 @@ def _implied() -> Path:
 
 
 def _readable() -> Iterator[tuple[Path, Folders]]:
-    """Every index under `home()` that can be read, with its folders."""
+    """Yield the readable indexes under `home()`, with their folders."""
     return ((index, folders) for index in all_indexes() if (folders := folders_of(index)))
 
 
 def _known_places(folders: Folders) -> Iterator[Path]:
-    """The places where the index of some folders may be: under their names, or these and a hash.
+    """Yield the possible paths for the index of some folders: their names, or names and a hash.
 
-    The hash comes in when other folders of the same names are already indexed.
+    The hash is needed when other folders with the same names are already indexed.
     """
     names = [re.sub(r"[^\w.+-]+", "-", path.name).strip("-.") or "root" for path in folders.paths]
     name = "+".join(names)[:_LONGEST_NAME]

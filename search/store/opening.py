@@ -1,4 +1,4 @@
-"""Which store is meant by what names an index: a folder on this machine, or an address on a server."""
+"""Open the store of an index: from a folder on this machine, or an address on a server."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from search.store.sqlite import Store
 
 
 def opened(name: str | Path | None = None) -> Store:
-    """The store of an index, for reading; what names it is as for `find_place`, or `milvus://HOST:PORT/NAME`.
+    """Open an index for reading, by a name as for `find_place`, or by `milvus://HOST:PORT/NAME`.
 
     Raises:
         IndexNotFound: there is no such index, or it was begun and never filled.
         IndexOutdated, IndexDamaged: it cannot be read.
-        InputError: an address that is none.
+        InputError: the address is invalid.
     """
     named = name or variable()
     if is_address(named):
@@ -23,7 +23,7 @@ def opened(name: str | Path | None = None) -> Store:
     store = Store(find_place(name))
     if not (server := store.facts.server):
         return store
-    if not is_own(store.path):  # the token for a server goes to none that somebody else chose
+    if not is_own(store.path):  # the token is never sent to a server that somebody else chose
         raise InputError(
             f"the index in '{store.path}' is on {server['address']}, and may come from somebody else. Name the address."
         )
@@ -31,7 +31,7 @@ def opened(name: str | Path | None = None) -> Store:
 
 
 def store_at(place: Path) -> Store:
-    """The store of the index in a folder, which streams its passages to a server or keeps them."""
+    """Open the index in a folder, with its passages there or on a server."""
     server = streamed(place)
     return _on_server(server["address"], place) if server else Store(place)
 
@@ -44,5 +44,5 @@ def _on_server(address: str, place: Path | None = None) -> Store:
 
 
 def is_trusted(store: Store) -> bool:
-    """Whether what an index says of its model may be followed: it was made by this user, in the usual place."""
+    """True if the model that an index names may be loaded: this user built the index, in the usual folder."""
     return store.local and is_own(store.path)

@@ -1,12 +1,12 @@
-"""What the rows of index.db say of passages, their documents and files; all within a transaction.
+"""Rows of index.db: passages, their documents and files; all within a transaction.
 
-*Annotations* are what models have said of passages, so that filters can ask for it. An annotator is a name, what made
-its annotations, and the fields that they have. It has at most one annotation for each passage; a passage without one
-has not been looked at yet, as after an update. Annotations go when their passage goes. annotating.py writes them.
+*Annotations* are values that models assign to passages, for filters. An annotator is a name, its settings, and the
+fields of its annotations. It has at most one annotation for each passage; a passage without one has not been annotated
+yet, as after an update. Annotations are deleted with their passage. annotating.py writes them.
 
-*Copies* are texts that stand in many documents. Every embedding has the key of its passage's text beside it
-(`search.corpus.boilerplate.text_key`), which two passages share if they have the same words. What stands in two or
-three documents is no boilerplate: it may be what somebody looks for, twice.
+*Copies* are texts that occur in many documents. Every embedding is stored with the key of its passage's text
+(`search.corpus.boilerplate.text_key`), which two passages share if they have the same words. A text in two or three
+documents is no boilerplate: somebody may look for it, twice.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from search.store.database import all_meta, one_meta
 from search.store.places import Place, resolve_place
 from search.store.settings import Facts
 
-FEWEST_DOCUMENTS = 5  # that a copied text stands in
+FEWEST_DOCUMENTS = 5  # with a copied text
 
-# Of `made_with` of an annotator: said to people, not compared.
+# Of `made_with` of an annotator: shown to people, not compared.
 COMMAND = "command"
-CALLED = "called"  # the name of what made them, which may be a folder that was moved
+CALLED = "called"  # the name of the model, which may be a folder that was moved
 NOT_COMPARED = (COMMAND, CALLED)
 
 # A stored path that leads out of the indexed folder, or is none.
@@ -50,23 +50,23 @@ _STORED = f"""SELECT {", ".join(f'passages."{column}"' for column in _PASSAGE)},
 
 
 def name_of(path: bytes, record: int | None = 0) -> str:
-    """`path` or `path#record` of a document, given its path as it is stored."""
+    """Return `path` or `path#record` of a document, from its stored path."""
     return os.fsdecode(path) + (f"#{record}" if record else "")
 
 
 def content_key(context: str, text: str) -> bytes:
-    """What tells whether two passages have the same embedding: sha256 of all that is encoded, 16 bytes."""
+    """Key that passages with the same embedding share: sha256 of all encoded text, 16 bytes."""
     return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def hidden_of(stored: str) -> Spans:
-    """The spans of a passage's text that are markup, as its row holds them."""
+    """Decode the markup spans of a passage's text from its row."""
     return tuple(map(tuple, json.loads(stored)))
 
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document as it lies in the index, with its passages, at least one, in their order."""
+    """A stored document with its passages, at least one, in their order."""
 
     id: int
     name: str
@@ -79,25 +79,25 @@ class StoredDocument:
 
 @dataclass(frozen=True)
 class Copied:
-    """A text that stands in `documents` documents, by a number that all passages with it share."""
+    """A text that occurs in `documents` documents; all its passages share the number `text`."""
 
     text: int
     documents: int
 
 
 class Rows:
-    """The rows of index.db, as one transaction sees them."""
+    """Rows of index.db, read in one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
     @cached_property
     def facts(self) -> Facts:
-        """What the index says of itself."""
+        """Facts about the index."""
         return Facts.of(all_meta(self.connection))
 
     def stored(self, passages: Iterable[int]) -> dict[int, StoredPassage]:
-        """Those of the passages that are there, by id.
+        """Return the passages that exist, by id.
 
         Raises:
             IndexDamaged: a path leads out of the indexed folder.
@@ -140,12 +140,12 @@ class Rows:
         return stored[id_]
 
     def documents(self, passages: Iterable[int]) -> dict[int, int]:
-        """Passage id -> a number of its document, of those of the passages that are there."""
+        """Return passage id -> number of its document, for the passages that exist."""
         rows = "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self.connection.execute(rows, (json.dumps(list(passages)),)).fetchall())
 
     def siblings(self, passages: Iterable[int]) -> dict[int, int]:
-        """As `documents`, of all passages of the same documents, by increasing ids."""
+        """Return the same as `documents`, for all passages of these documents, by increasing ids."""
         rows = self.connection.execute(
             """SELECT id, document FROM passages WHERE document IN (
                    SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?)))
@@ -164,7 +164,7 @@ class Rows:
         return document_of(id_, self.stored([row[0] for row in rows]).values())
 
     def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
-        """Documents with all words of `part` in their name or title, in any case of letters, by name."""
+        """List documents with all words of `part` in their name or title, ignoring case, by name."""
         rows = self.connection.execute(
             "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file "
             "ORDER BY path, record"
@@ -177,7 +177,7 @@ class Rows:
         return list(islice(matches, offset, offset + most))
 
     def copies(self, passages: Iterable[int]) -> dict[int, Copied]:
-        """Those of the passages whose text stands in many documents."""
+        """Return the passages whose text occurs in many documents."""
         rows = self.connection.execute(
             """WITH mine AS (
                    SELECT passage, text_key FROM embeddings
@@ -193,7 +193,7 @@ class Rows:
         return {passage: Copied(key, documents) for passage, key, documents in rows}
 
     def place(self, path: str | Path) -> Place:
-        """What a path means, with the ids of its passages; see `search.store.places.resolve_place`."""
+        """Resolve a path, with the ids of its passages; see `search.store.places.resolve_place`."""
 
         def rows(place: Place) -> list[tuple[int, int, int]]:
             return self.connection.execute(
@@ -206,7 +206,7 @@ class Rows:
         return resolve_place(self.facts.root, path, rows)
 
     def annotators(self) -> list[Annotator]:
-        """Those that the index has, by name."""
+        """List the annotators of the index, by name."""
         rows = self.connection.execute(
             """SELECT name, made_with, fields, (SELECT count(*) FROM annotations WHERE annotator = name)
                FROM annotators ORDER BY name"""
@@ -218,19 +218,19 @@ class Rows:
         ]
 
     def annotations(self, passages: Iterable[int]) -> dict[int, list[Annotation]]:
-        """What annotators say of those of the passages that they have said something of, by the annotators' names."""
+        """Return passage id -> its annotations, by name of the annotator; passages without any are missing."""
         by_passage: dict[int, list[Annotation]] = {}
         for passage, _, values, spans in self._annotations(json.dumps(list(passages))):
             by_passage.setdefault(passage, []).append(_annotation(passage, values, spans))
         return by_passage
 
     def annotations_by(self, annotator: str) -> Iterator[Annotation]:
-        """All that one annotator says, by increasing ids of passages."""
+        """Yield all annotations of an annotator, by increasing ids of passages."""
         rows = 'SELECT passage, "values", spans FROM annotations WHERE annotator = ? ORDER BY passage'
         return (_annotation(*row) for row in self.connection.execute(rows, (annotator,)))
 
     def _annotations(self, passages: str) -> Iterable[tuple[int, str, str, str]]:
-        """Annotations by passage and annotator; without annotators one look at an empty table."""
+        """Read annotations by passage and annotator; without annotators only one query of an empty table."""
         if self.connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
             return ()
         return self.connection.execute(
@@ -240,7 +240,7 @@ class Rows:
         )
 
     def lacking(self, annotator: str) -> list[int]:
-        """The ids of the passages that an annotator has not looked at, increasing."""
+        """Return the ids of the passages without an annotation of an annotator, increasing."""
         rows = self.connection.execute(
             """SELECT id FROM passages LEFT JOIN annotations ON passage = id AND annotator = ?
                WHERE passage IS NULL ORDER BY id""",
@@ -250,7 +250,7 @@ class Rows:
 
 
 def document_of(id_: int, stored: Iterable[StoredPassage]) -> StoredDocument:
-    """A document by its number, given all its passages.
+    """Build a document from its number and all its passages.
 
     Raises:
         IdMissing: there are none.

@@ -1,4 +1,4 @@
-"""What a path means in an index: absolute, from the current folder, or from the indexed folder."""
+"""Resolve paths in an index: absolute, from the current folder, or from the indexed folder."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+
 
 @dataclass(frozen=True)
 class Place:
-    """What a path means in an index.
+    """A path that was resolved in an index.
 
     Attributes:
-        name: relative to the indexed folder, with forward slashes; None for what lies outside it.
+        name: relative to the indexed folder, with forward slashes; None outside of it.
         record: number of a record of the file, None for the whole file.
         line: 1-based line of the file, None for all of it.
-        location: where the file is, or would be.
-        passages: ids of the passages that are stored for it.
+        location: absolute path of the file, which may not exist.
+        passages: ids of its stored passages.
     """
 
     name: str | None
@@ -34,22 +34,22 @@ class Place:
 
     @property
     def document(self) -> str:
-        """The document's name, as a `Hit` gives it; the path of what lies outside."""
+        """Name of the document, as in a `Hit`; outside of the folder, its path."""
         return (self.name or str(self.location)) + (f"#{self.record}" if self.record else "")
 
 
 PassagesOf: TypeAlias = Callable[[Place], list[tuple[int, int, int]]]
-"""Id, first and last line of each passage that is stored of a place."""
+"""Reader of the id, first and last line of each stored passage of a place."""
 
 
 def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
-    """What a path means.
+    """Resolve a path.
 
-    What is indexed is preferred to what is only there, and a whole string to one that is taken apart.
+    Indexed files are preferred to other existing files, and a whole string to its parts.
 
     Args:
         typed: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
-        rows: tells what is stored.
+        rows: reads the stored passages.
 
     Raises:
         InputError: it is a folder; or the index holds no passage at that line.
@@ -58,7 +58,7 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
     stored = [place for place in places if place.name is not None and rows(place)]
     existing = [place for place in places if os.path.lexists(place.location)]
     inside = [place for place in places if place.name is not None]
-    # Of the meanings that lead nowhere yet, the last ones have record and line taken off.
+    # If no meaning exists, the last ones come without record and line.
     place = (stored or existing or inside[-1:] or places[-1:])[0]
     if place in existing and not stored and place.location.is_dir() and not place.location.is_symlink():
         raise InputError(f"'{typed}' is a folder. Name a file in it.")
@@ -68,7 +68,7 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
 
 
 def _meanings(root: Path, typed: str) -> Iterator[Place]:
-    """Every way to understand a path: whole, then without record and line; from here, then from the root."""
+    """Yield all meanings of a path: whole, then without record and line; from here, then from the root."""
     match = _PARTS.fullmatch(typed)
     parts: list[tuple[str, int | None, int | None]] = [(typed, None, None)]
     if match and match["path"] != typed:
@@ -81,7 +81,7 @@ def _meanings(root: Path, typed: str) -> Iterator[Place]:
 
 
 def _name(root: Path, location: Path) -> str | None:
-    """Relative to the root, also where the way there leads through links."""
+    """Return the path relative to the root, also through links; None outside of it."""
     for candidate in (location, location.parent.resolve() / location.name):
         if candidate != root and candidate.is_relative_to(root):
             return candidate.relative_to(root).as_posix()

@@ -1,21 +1,21 @@
-"""Blocks of words: which passages have a stem and how often, in one buffer that is looked up as it lies.
+"""Blocks of postings: the passages with each stem and its frequencies, in one buffer that needs no decoding.
 
-A block has at most 65,536 passages, and is a value in index.db or a file that is mapped into memory: nothing of it is
-read before it is asked for but the ids, the lengths, and the first stem of every 64. Its bytes follow from its
-passages alone, however it was put together.
+A block has at most 65,536 passages, and is a value in index.db or a file that is mapped into memory: only the ids, the
+lengths, and the first stem of every 64 are read before a look-up. Its bytes depend on its passages alone, not on how
+it was merged.
 
 Arrays are little-endian, each in the smallest unsigned type that holds its values, beginning at multiples of 8:
 
-    header           magic, the types, how many there are of everything, the first id
+    header           magic, the types, the number of entries, the first id
     ids              of the passages, increasing, less the first one
     lengths          of the passages, in tokens
-    stem_starts      where the stems of each group of 64 begin, and where the last ends
-    posting_starts   where its postings begin, and where the last ends
+    stem_starts      start of the stems of each group of 64, and end of the last
+    posting_starts   start of the postings of each group, and end of the last
     firsts           the first stem of each group, each with a line feed
     stems            all stems in the order of their UTF-8 bytes, each with a line feed
-    counts           in how many passages each stem is
-    rows             of each stem the passages that have it, as positions among the ids, increasing
-    frequencies      how often each of these has it
+    counts           number of passages with each stem
+    rows             the passages with each stem, as positions among the ids, increasing
+    frequencies      of the stem in each of these
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _ARRAYS = (
 
 
 class Header(NamedTuple):
-    """What a block begins with.
+    """Header of a block.
 
     Attributes:
-        widths: how many bytes an entry of each array has.
+        widths: bytes of an entry of each array.
     """
 
     magic: bytes
@@ -68,7 +68,7 @@ class Header(NamedTuple):
         return -(-self.terms // GROUP)
 
     def spans(self) -> tuple[dict[str, tuple[int, int]], int]:
-        """Where each array lies, and where the block ends."""
+        """Return start and end of each array by name, and the end of the block."""
         of_groups = (self.groups + 1, self.groups + 1, self.first_bytes)
         of_terms = (self.stem_bytes, self.terms, self.postings, self.postings)
         sizes = (self.passages, self.passages, *of_groups, *of_terms)
@@ -84,7 +84,7 @@ class Postings(NamedTuple):
 
     Attributes:
         stems: in the order of their bytes.
-        counts: how many of the rows each has.
+        counts: number of rows of each stem.
         rows: of one stem after the other.
         frequencies: of the rows.
     """
@@ -96,13 +96,13 @@ class Postings(NamedTuple):
 
 
 class PostingsBlock:
-    """A block that is there to be asked. Safe between threads.
+    """A block that is open for look-ups. Thread-safe.
 
     Attributes:
-        lengths: (n,) how many tokens each of its passages has.
+        lengths: (n,) tokens of each of its passages.
 
     Raises:
-        IndexDamaged: the buffer holds no block.
+        IndexDamaged: the buffer is not a block.
     """
 
     def __init__(self, buffer: bytes | memoryview | mmap) -> None:
@@ -128,11 +128,11 @@ class PostingsBlock:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """(n,) of its passages, increasing."""
+        """(n,) ids of its passages, increasing."""
         return self._arrays["ids"].astype(np.int64) + self._header.first_id
 
     def find(self, stem: str) -> tuple[Unsigned, Unsigned] | None:
-        """Where a stem is: (m,) increasing positions among the ids, and how often each has it; None for nowhere."""
+        """Look up a stem: (m,) increasing positions among the ids, and its frequencies; None if it is absent."""
         sought = stem.encode("utf-8", "surrogatepass")
         group = bisect_right(self._firsts, sought) - 1
         if group < 0:
@@ -148,14 +148,14 @@ class PostingsBlock:
         return self._arrays["rows"][start:stop], self._arrays["frequencies"][start:stop]
 
     def postings(self) -> Postings:
-        """All that it holds."""
+        """Return all its postings."""
         stems = self._arrays["stems"].tobytes().split(b"\n")[:-1]
         counts = self._arrays["counts"].astype(np.int64)
         return Postings(stems, counts, self._arrays["rows"], self._arrays["frequencies"])
 
 
 def serialise(first_id: int, arrays: Mapping[str, Unsigned]) -> bytes:
-    """A block of these arrays."""
+    """Return the bytes of a block."""
     widths = bytes(arrays[name].itemsize for name in _ARRAYS)
     sizes = (len(arrays[name]) for name in ("ids", "counts", "rows", "stems", "firsts"))
     header = _HEADER.pack(_MAGIC, widths, *sizes, first_id)
@@ -171,7 +171,7 @@ def _padded(array: Unsigned) -> bytes:
 
 
 def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
-    """The block of some thousand passages, given by increasing ids and what is `indexable` of them."""
+    """Build the block of some thousand passages, from increasing ids and `indexable` texts."""
     ids = np.array([id_ for id_, _ in passages], dtype=np.int64)
     tokens = stemmer.inverted(text for _, text in passages)
     everywhere = ",".join(numbers for _, numbers in tokens)
@@ -185,10 +185,10 @@ def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
 
 
 def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) -> bytes:
-    """The block of the living passages of blocks whose ids follow each other: what `written` makes of them.
+    """Merge the living passages of blocks with consecutive ids; the bytes are as from `written`.
 
     Args:
-        alive: (n,) of each block, of its passages.
+        alive: (n,) mask of the living passages of each block.
     """
     each = [_living(block.postings(), living) for block, living in zip(blocks, alive, strict=True)]
     ids = [block.ids[living] for block, living in zip(blocks, alive, strict=True)]
@@ -199,7 +199,7 @@ def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) 
 
 
 def _living(postings: Postings, alive: NDArray[np.bool_]) -> Postings:
-    """Those of the living passages, by their positions among these."""
+    """Return the postings of the living passages, by their positions among these."""
     kept = alive[postings.rows]
     counts = np.bincount(_numbers(postings.counts)[kept], minlength=len(postings.stems))
     stems = [stem for stem, count in zip(postings.stems, counts.tolist(), strict=True) if count]
@@ -208,10 +208,10 @@ def _living(postings: Postings, alive: NDArray[np.bool_]) -> Postings:
 
 
 def _joined(each: Sequence[Postings], passages: Sequence[int]) -> Postings:
-    """One after the other.
+    """Concatenate postings.
 
     Args:
-        passages: how many each is of.
+        passages: number of passages of each.
     """
     stems = sorted(set().union(*(part.stems for part in each)))
     number = {stem: number for number, stem in enumerate(stems)}
@@ -235,7 +235,7 @@ def _joined(each: Sequence[Postings], passages: Sequence[int]) -> Postings:
 
 
 def _composed(ids: NDArray[np.int64], lengths: NDArray[Any], postings: Postings) -> bytes:
-    """The block of passages with these ids and lengths."""
+    """Build the block of passages from their ids, lengths and postings."""
     if len(ids) > MOST or (ids[1:] <= ids[:-1]).any():
         raise ValueError(f"a block has at most {MOST:,} passages, with increasing ids")
     first_id = int(ids[0]) if len(ids) else 0
@@ -257,7 +257,7 @@ def _composed(ids: NDArray[np.int64], lengths: NDArray[Any], postings: Postings)
 
 
 def _numbers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of each stem, as often as it counts."""
+    """Repeat the number of each stem by its count."""
     return np.repeat(np.arange(len(counts)), counts)
 
 
@@ -266,7 +266,7 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _of_groups(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each group of stems begins, given the size of each stem, and where the last ends."""
+    """Return the start of each group of stems, from the sizes of the stems, and the end of the last."""
     return np.append(_starts(sizes)[::GROUP], sizes.sum())
 
 
@@ -275,6 +275,6 @@ def _lines(stems: Sequence[bytes]) -> Unsigned:
 
 
 def _smallest(values: NDArray[Any]) -> Unsigned:
-    """Values in the smallest type that holds them."""
+    """Cast values to the smallest type that holds them."""
     most = int(values.max()) if len(values) else 0
     return values.astype(np.min_scalar_type(most).newbyteorder("<"))
