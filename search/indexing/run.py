@@ -129,7 +129,7 @@ class Run:
 
     def _derive(self) -> None:
         """Make what is derived from the passages."""
-        segments.seal(self.writer, self.index, self.encoder.dimension)
+        segments.flush(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, Snapshot(Store(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
             renew_token_vectors(self.writer, self.encoder, self.progress)
@@ -222,7 +222,7 @@ class Run:
         vectors |= self.writer.stored_embeddings(batch.passages.keys() - vectors.keys())
         if works:
             self.writer.store(works, vectors)
-            segments.seal_if_full(self.writer, self.index, self.encoder.dimension)
+            segments.flush_if_full(self.writer, self.index, self.encoder.dimension)
         self.renamed.update(work.renamed_from for work in works if work.renamed_from is not None)
         self.counts.update(
             encoded=len(batch.new),

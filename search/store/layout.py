@@ -90,10 +90,10 @@ def check_place(index: Path) -> None:
         raise InputError(
             f"the index cannot be kept in '{index}': that is a file. Name another place with --index."
         )
-    strange = sorted(path.name for path in index.iterdir() if path.name not in OWN_NAMES)
-    if strange:
+    others = sorted(path.name for path in index.iterdir() if path.name not in OWN_NAMES)
+    if others:
         raise InputError(
-            f"the index cannot be kept in '{index}': the folder holds other things ({', '.join(strange[:3])}). "
+            f"the index cannot be kept in '{index}': the folder holds other things ({', '.join(others[:3])}). "
             "Name an empty or new folder with --index."
         )
 

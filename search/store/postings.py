@@ -185,7 +185,7 @@ def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
 
 
 def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) -> bytes:
-    """Merge the living passages of blocks with consecutive ids; the bytes are as from `written`.
+    """Merge the living passages of blocks, in the order of ids; the bytes are as from `written`.
 
     Args:
         alive: (n,) mask of the living passages of each block.

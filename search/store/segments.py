@@ -1,19 +1,19 @@
-"""Segments: what is derived of the passages, in immutable files that are quick to search; how they are made and merged.
+"""Segments: immutable files for fast search, derived from the passages; flush and compaction.
 
-A segment is of all passages between two ids, at most 65,536 of them: a FAISS file of 8-bit codes (codes.py) and a file
-of their words (postings.py). The passages behind the last segment are the *tail*: their embeddings are read from
-index.db, and their words from table `words`, in blocks of the same format. A tail of more than 4,096 passages, and one
-where there is no segment yet, becomes a segment at the end of a run, together with those before it that are no larger
-than what follows them; a block joins those before it in the same way. So a passage is written anew a few times, and
-there are few segments (O'Neil and others 1996, "The log-structured merge-tree"). Passages that are deleted stay where
-they are, noted in table `tombstones`, until that is made anew.
+A segment covers all passages between two ids, at most 65,536: a FAISS file of 8-bit codes (codes.py) and a file of
+their postings (postings.py). The passages after the last segment are the *tail*, the write buffer: their embeddings are
+read from index.db, and their postings from table `words`, in blocks of the same format. At the end of a run, a tail of
+more than 4,096 passages, or without any segment before it, becomes a segment, merged with the preceding segments that
+are no larger than what follows them; a block is merged with the preceding blocks by the same rule. So each passage is
+rewritten a few times, and there are few segments (O'Neil and others 1996, "The log-structured merge-tree"). Deleted
+passages stay in their segment or block, noted in table `tombstones`, until that is rewritten.
 
-A file is written beside the others, forced to disk, renamed; then one transaction names it, and those that it replaces
-are named no more.
+A file is written beside the others, forced to disk, renamed; then one transaction names it, and no longer names the
+files that it replaces.
 
-    add             the words of new passages -> a block of the tail
-    seal            the end of a run: make the segments that are due
-    seal_anew       make all of them of the rows
+    add                the words of new passages -> a block of the tail
+    flush              the end of a run: write and compact the segments that are due
+    rebuild_segments   write all of them from the rows
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 16  # passages of a segment
 LONGEST_TAIL = 4096
-_DEAD = 5  # a segment of which one in so many is deleted is made anew
-_AT_ONCE = 4096  # passages of one block that is made of rows
+_DEAD = 5  # a segment is rewritten if more than one passage in five is deleted
+_AT_ONCE = 4096  # passages of one block that is built from rows
 
 _stemmer = Stemmer()
 
@@ -58,9 +58,9 @@ class Segment:
     """A row of table `segments`.
 
     Attributes:
-        file: the name of its files, but for what they end with.
-        first, last: the lowest and the highest id of its passages; all that there are between them are in it.
-        count: how many passages were written.
+        file: the name of its files, without extension.
+        first, last: the lowest and the highest id of its passages; it has all passages between them.
+        count: number of passages when it was written.
         peak, error: of the codes, see `search.store.codes.CodeScale`.
         codes_crc: the `search.store.codes.checksum` of the FAISS file.
         words_size, words_crc: the size of the file of words in bytes, and its `search.store.codes.checksum`.
@@ -79,29 +79,29 @@ class Segment:
 
     @property
     def faiss(self) -> str:
-        """Where its FAISS file is, relative to the index."""
+        """Path of its FAISS file, relative to the index."""
         return f"{VECTORS}/{self.file}.faiss"
 
     @property
     def words(self) -> str:
-        """Where the file of its words is, relative to the index."""
+        """Path of its file of postings, relative to the index."""
         return f"{VECTORS}/{self.file}.words"
 
     def open_codes(self, index: Path, dimension: int) -> codes.Codes:
-        """Its FAISS file.
+        """Open its FAISS file.
 
         Raises:
-            IndexDamaged: it is not there, or not as it was written.
+            IndexDamaged: it is missing or damaged.
         """
         require_no_link(index / VECTORS)
         scale = codes.CodeScale(self.peak, self.error)
         return codes.Codes(index / self.faiss, self.count, dimension, scale, self.codes_crc)
 
     def open_words(self, index: Path) -> PostingsBlock:
-        """Its words.
+        """Open its postings.
 
         Raises:
-            IndexDamaged: they are not there, or not as they were written.
+            IndexDamaged: the file is missing or damaged.
         """
         require_no_link(index / VECTORS)
         content = content_of(index / self.words, self.words_size)
@@ -115,17 +115,17 @@ SELECT_SEGMENTS = f'SELECT {_COLUMNS} FROM segments ORDER BY "first"'
 
 
 def read_segments(connection: sqlite3.Connection) -> list[Segment]:
-    """The segments of an index, in the order of ids."""
+    """List the segments of an index, in the order of ids."""
     return [Segment(*row) for row in connection.execute(SELECT_SEGMENTS)]
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
-    """The files that an index names, relative to it."""
+    """Return the files that an index names, relative to it."""
     return {name for segment in read_segments(connection) for name in (segment.faiss, segment.words)}
 
 
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:
-    """The ids of passages that were deleted and are still in a segment or block, increasing."""
+    """Return the ids of deleted passages that are still in a segment or block, increasing."""
     rows = connection.execute(
         "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
     )
@@ -135,7 +135,7 @@ def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62
 def blocks_of_tail(
     connection: sqlite3.Connection, first: int = 0, last: int = 2**62
 ) -> list[PostingsBlock]:
-    """The blocks of table `words`, in the order of ids."""
+    """Open the blocks of table `words`, in the order of ids."""
     rows = connection.execute(
         'SELECT block FROM words WHERE "first" BETWEEN ? AND ? ORDER BY "first"', (first, last)
     )
@@ -143,7 +143,7 @@ def blocks_of_tail(
 
 
 def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Iterator[tuple[int, str]]:
-    """The ids of passages, increasing, and their text that is searched by words."""
+    """Yield the ids of passages, increasing, and their text for keyword matching."""
     rows = connection.execute(
         """SELECT id, context, text, hidden FROM passages WHERE id IN (SELECT value FROM json_each(?))
            ORDER BY id""",
@@ -156,10 +156,10 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
 
 @dataclass(frozen=True)
 class MergeInput:
-    """What a new segment, or a new block of the tail, is made of: an older one.
+    """An input of a merge: an older segment, a block of the tail, or rows.
 
     Attributes:
-        living, dead: how many of its passages are there, and how many are deleted.
+        living, dead: number of its living and of its deleted passages.
         segment: None for a block of the tail, and for rows.
     """
 
@@ -187,10 +187,10 @@ def _parts_of_segments(connection: sqlite3.Connection) -> list[MergeInput]:
 
 
 def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
-    """Put the words of new passages into the tail, within a transaction.
+    """Add the words of new passages to the tail, within a transaction.
 
     Args:
-        passages: of each its id, increasing, its context and its text without markup.
+        passages: (id, context, text without markup) of each, by increasing ids.
     """
     for start in range(0, len(passages), _AT_ONCE):
         chunk = passages[start : start + _AT_ONCE]
@@ -198,7 +198,7 @@ def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
         _put_block(tables, chunk[0][0], chunk[-1][0], len(chunk), block)
         parts = _parts_of_tail(tables.connection)
         parts = parts[_joined(parts, 1, LONGEST_TAIL) :]
-        if len(parts) > 1:  # the last block becomes one with those before it that are no larger
+        if len(parts) > 1:  # merge the last block with the preceding ones that are no larger
             first, last = parts[0].first, parts[-1].last
             block = _merged(
                 tables.connection, blocks_of_tail(tables.connection, first, last), first, last
@@ -215,16 +215,16 @@ def _put_block(tables: Tables, first: int, last: int, count: int, block: bytes) 
 def _merged(
     connection: sqlite3.Connection, blocks: Sequence[PostingsBlock], first: int, last: int
 ) -> bytes:
-    """The block of what is left of the passages of some blocks."""
+    """Merge the living passages of some blocks."""
     dead = tombstones(connection, first, last)
     return merged(blocks, [~np.isin(block.ids, dead) for block in blocks])
 
 
 def _joined(parts: Sequence[MergeInput], new: int, largest: int) -> int:
-    """Where those begin that are to be made one with what follows: the last `new` and each before that is no larger.
+    """Return the start of the inputs to merge: the last `new`, and each before that is no larger than what follows.
 
     Args:
-        largest: as many passages as one may have.
+        largest: most passages of a merge.
     """
     start = len(parts) - new
     total = sum(part.living for part in parts[start:])
@@ -235,7 +235,7 @@ def _joined(parts: Sequence[MergeInput], new: int, largest: int) -> int:
 
 
 def _filled(parts: Sequence[MergeInput]) -> list[Sequence[MergeInput]]:
-    """Neighbours put together, as many as fit into a segment."""
+    """Group neighbours, each group as many as fit into a segment."""
     groups: list[list[MergeInput]] = []
     for part in parts:
         if not groups or sum(member.living for member in groups[-1]) + part.living > LARGEST:
@@ -244,25 +244,25 @@ def _filled(parts: Sequence[MergeInput]) -> list[Sequence[MergeInput]]:
     return [*groups]
 
 
-def seal_if_full(tables: Tables, index: Path, dimension: int) -> None:
-    """Make segments of the tail, in the middle of a run, as far as it fills them."""
+def flush_if_full(tables: Tables, index: Path, dimension: int) -> None:
+    """Write full segments from the tail, in the middle of a run."""
     tail = _parts_of_tail(tables.connection)
     if sum(part.living for part in tail) > LARGEST:
         _replace(tables, index, dimension, _filled(tail)[:-1])
 
 
-def seal(tables: Tables, index: Path, dimension: int) -> None:
-    """Make the segments that are due, at the end of a run."""
+def flush(tables: Tables, index: Path, dimension: int) -> None:
+    """Write and compact the segments that are due, at the end of a run."""
     segments, tail = _parts_of_segments(tables.connection), _parts_of_tail(tables.connection)
     parts = [*segments, *tail]
     due = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
     start = _joined(parts, len(tail), LARGEST) if due else len(parts)
-    worn = [[part] for part in segments[:start] if _DEAD * part.dead > part.living + part.dead]
-    _replace(tables, index, dimension, [*worn, *_filled(parts[start:])])
+    to_compact = [[part] for part in segments[:start] if _DEAD * part.dead > part.living + part.dead]
+    _replace(tables, index, dimension, [*to_compact, *_filled(parts[start:])])
 
 
-def seal_anew(tables: Tables, index: Path, dimension: int) -> None:
-    """Make all segments anew from the rows of index.db."""
+def rebuild_segments(tables: Tables, index: Path, dimension: int) -> None:
+    """Rewrite all segments from the rows of index.db."""
     rows = tables.connection.execute("SELECT passage FROM embeddings ORDER BY passage").fetchall()
     chunks = [rows[start : start + LARGEST] for start in range(0, len(rows), LARGEST)]
     due = [[MergeInput(chunk[0][0], chunk[-1][0], len(chunk), 0)] for chunk in chunks]
@@ -277,9 +277,9 @@ def _replace(
     *,
     everything: bool = False,
 ) -> None:
-    """Write the segments that each of some neighbours make together, and name them in place of these.
+    """Merge each group of neighbours into a segment that replaces them.
 
-    The files are on disk, whole, before one transaction names them.
+    The files are complete and on disk before one transaction names them.
     """
     if not due and not everything:
         return
@@ -307,7 +307,7 @@ def _written(
     number: int,
     of_rows: bool,
 ) -> Segment | None:
-    """Write the files of one segment; None where nothing is left of its passages."""
+    """Write the files of one segment; None if none of its passages is left."""
     blocks = list(embeddings(connection, dimension, group[0].first - 1, upto=group[-1].last))
     if not blocks:
         return None
@@ -344,7 +344,7 @@ def _written(
 
 
 def _words(connection: sqlite3.Connection, index: Path, group: Sequence[MergeInput]) -> bytes:
-    """The block of the words of what is left of older segments and blocks."""
+    """Merge the postings of older segments and blocks."""
     blocks: list[PostingsBlock] = []
     for part in group:
         tail = blocks_of_tail(connection, part.first, part.first)
@@ -353,7 +353,7 @@ def _words(connection: sqlite3.Connection, index: Path, group: Sequence[MergeInp
 
 
 def _words_of_rows(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> bytes:
-    """The block of the words of passages, made anew."""
+    """Build the postings of passages from their rows."""
     starts = range(0, len(ids), _AT_ONCE)
     texts = (list(texts_of(connection, ids[start : start + _AT_ONCE])) for start in starts)
     blocks = [PostingsBlock(written(_stemmer, chunk)) for chunk in texts]

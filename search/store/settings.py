@@ -1,4 +1,4 @@
-"""The folders that an index is of, and the choices that it is made with and remembers."""
+"""Folders and settings of an index, which it stores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Named: TypeAlias = "str | Path | Sequence[str | Path]"
-"""A folder, or several, as they are typed."""
+"""A typed folder, or several."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Folders:
     """One folder, or several.
 
     Attributes:
-        root: what the names of documents are relative to: the folder, or what several have in common; resolved.
+        root: base of the names of documents: the folder, or the common parent of several; resolved.
         names: of several, relative to the root, with forward slashes, sorted; () where the root is the folder.
     """
 
@@ -37,10 +37,10 @@ class Folders:
 
     @classmethod
     def of(cls, named: Named | Folders) -> Folders:
-        """Folders that are there; of those of an index one may be away.
+        """Check that folders exist; for `Folders` of an index, only that their root does.
 
         Raises:
-            InputError: one is a file, is not there or lies within another; or they have nothing in common.
+            InputError: one is a file, is missing or is within another; or they have no common parent.
         """
         if isinstance(named, Folders):
             if not named.root.is_dir():
@@ -68,27 +68,26 @@ class Folders:
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Folders:
-        """As an index remembers them."""
+        """Read the folders from the meta values of an index."""
         return cls(Path(meta["root"]), tuple(meta["source"].get("folders", ())))
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Each of them."""
         return tuple(self.root / name for name in self.names) or (self.root,)
 
     @property
     def several(self) -> tuple[str, ...]:
-        """The paths of several, () for one; for a report beside the root."""
+        """Paths of several folders; () for one, as its root is reported anyway."""
         return tuple(map(str, self.paths)) if self.names else ()
 
     @property
     def typed(self) -> str:
-        """As arguments of a command."""
+        """Arguments for a command line."""
         return " ".join(map(quoted, self.paths))
 
     @property
     def described(self) -> str:
-        """As a sentence names them."""
+        """Words for a message: "the folder" or "the folders" with their paths."""
         return f"the folder{'s' * bool(self.names)} {as_text(self.paths)}"
 
     def __str__(self) -> str:
@@ -96,13 +95,13 @@ class Folders:
 
 
 def absolute(named: Named) -> list[Path]:
-    """Each folder that is named, whether or not it is there, sorted."""
+    """Return the absolute path of each folder, existing or not, sorted."""
     typed = [named] if isinstance(named, str | os.PathLike) else named
     return sorted(Path(folder).expanduser().resolve() for folder in typed)
 
 
 def as_text(paths: Sequence[Path]) -> str:
-    """Each in quotes, for a message."""
+    """Join paths in quotes, for a message."""
     return " and ".join(f"'{path}'" for path in paths)
 
 
@@ -120,11 +119,11 @@ def _require_folder(typed: str | Path) -> None:
 
 @dataclass(frozen=True)
 class PassageSettings:
-    """How documents are cut; part of an index's fingerprint.
+    """Settings for cutting documents into passages; part of an index's fingerprint.
 
     Attributes:
         passage_tokens: most tokens of a passage's own text; chosen with benchmarks/passages.py.
-        context_tokens: most tokens of what is encoded before it.
+        context_tokens: most tokens of the context that is encoded before it.
         heading_context: encode title and headings before each passage of a file. The title of a record
             is encoded in any case.
     """
@@ -135,26 +134,25 @@ class PassageSettings:
     heading_context: bool = True
 
     def as_json(self) -> str:
-        """As they stand in a fingerprint."""
+        """Serialise for a fingerprint."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> PassageSettings:
-        """As they stand in a fingerprint."""
+        """Read the settings from a fingerprint."""
         return cls(**json.loads(text))
 
 
 @dataclass(frozen=True)
 class Source:
-    """Which files of a folder are indexed, which fields of records are read, what is kept of passages besides
-    their embeddings; remembered with the index."""
+    """Selection of files and fields to index, and data to store besides embeddings; stored with the index."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     text_field: str | None = None
     title_field: str | None = None
     token_vectors: bool = False
-    folders: tuple[str, ...] = ()  # of several, their names beneath the root
+    folders: tuple[str, ...] = ()  # names of several, relative to the root
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Source:
@@ -163,7 +161,7 @@ class Source:
         return cls(**read)
 
     def changed(self, **options: Unpack[SourceOptions]) -> Source:
-        """With what was asked for now; None leaves a choice as it is, an empty pattern lifts earlier ones."""
+        """Return a copy with other options; None keeps an option, an empty pattern removes earlier ones."""
         values: dict[str, Any] = {
             name: value for name, value in options.items() if value not in (None, "")
         }
@@ -175,15 +173,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Facts:
-    """What an index says of itself.
+    """Facts that an index stores about itself.
 
     Attributes:
-        passages: how many there are.
-        generation: a number that is another one after every change of what answers are made of.
+        passages: number of passages.
+        generation: a number that changes with everything that answers depend on.
         root: the folder that was indexed.
-        source: which of its files are indexed, and how records are read.
-        fingerprint: what the embeddings were made with.
-        server: that the passages are on (`search.store.milvus.collections.Server`); {} for this machine.
+        source: selection of files and fields.
+        fingerprint: model and settings of the embeddings.
+        server: server with the passages (`search.store.milvus.collections.Server`); {} for this machine.
     """
 
     passages: int
@@ -195,7 +193,7 @@ class Facts:
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Facts:
-        """As table `meta` has it."""
+        """Read the facts from table `meta`."""
         return cls(
             passages=meta.get("passages", 0),
             generation=meta.get("generation", 0),

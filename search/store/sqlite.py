@@ -1,23 +1,23 @@
-"""An index that is open for reading, and what one state of it says.
+"""An index that is open for reading, and snapshots of it.
 
-A `Store` is one index that is open in a process, and holds what a process keeps of it. Everything is read through a
+A `Store` is one open index, with the per-process cache of its files and its last state. Everything is read through a
 `Snapshot`, one state of the index:
 
     with store.reading() as snapshot:
         nearest = snapshot.nearest(query, k=10)
         passages = snapshot.stored([id_ for id_, _ in nearest])
 
-Here that is a read transaction of SQLite, and files of codes and words that belong to it; `search.store.milvus` has the
-same of a server. What must hold:
+Here that is a read transaction of SQLite with its files of codes and postings; `search.store.milvus` implements the
+same for a server. Invariants:
 
-- **One state.** All that a snapshot says belongs together: no id without its passage, no half of an update.
+- **One state.** A snapshot is consistent: no id without its passage, no half of an update.
 - **Exact.** `nearest` misses no passage, and `cosines` are inner products of the stored float32 embeddings with the
   query, added up in float64 and rounded to float32, so that equal embeddings have equal cosines. Ids settle ties: of
-  equal scores the lower id comes first. What can only approximate says so by `approximate`.
+  equal scores the lower id comes first. A store that can only approximate sets `approximate`.
 - **Sums.** A passage's BM25 is the sum of its terms' addends, added up in the order of the terms; the highest one is
   over all passages, whatever the filter. Ranking takes the two routes and scores by id (`search.ranking.fusion`).
-- **Ids** are whole numbers above 0 and never used twice. Arrays of them increase. Where `among` is asked for, only
-  these passages are chosen from, with the scores that they have without it.
+- **Ids** are whole numbers above 0 and never used twice. Arrays of them increase. `among` limits the passages to
+  choose from and leaves their scores unchanged.
 - **Short.** No model runs while a snapshot is open; a snapshot is used in the thread that opened it.
 
 Scores are higher where better, never distances.
@@ -62,31 +62,31 @@ if TYPE_CHECKING:
     Ids: TypeAlias = NDArray[np.int64]
     Terms: TypeAlias = Sequence[IndexTerm]
 
-# Passages whose embeddings are read from index.db rather than looked for by their codes: always, or in the first search
-# of a process, which is all that most processes do. To load FAISS takes some 50 ms, in which 10,000 are read.
+# Passages whose embeddings are read from index.db rather than searched by their codes: always, or in the first search
+# of a process, which is the only one in most. Loading FAISS takes some 50 ms, in which 10,000 are read.
 _ALWAYS_READ, _READ_FIRST = 500, 10_000
-_MANY = 100  # of which to ask first how high their cosines can be
-_KEPT = 32  # filters of which it is kept what passes them, and facets
+_MANY = 100  # passages; with more, upper bounds of their cosines are computed first
+_KEPT = 32  # cached results of filters, and facets
 
-# What facts are made of, and what tells one state from another.
+# The values of facts; they also identify a state.
 _FACTS = """SELECT key, value FROM meta WHERE key IN ('schema_version', 'passages', 'last_passage', 'generation',
             'root', 'source', 'fingerprint', 'server')"""
 
 
 class Store:
-    """An index that is open for reading. Safe between threads.
+    """An index that is open for reading. Thread-safe.
 
-    Files never change, so they stay open as long as the index names them. All else that is kept is of one state, which
-    is that of the last snapshot. Each thread keeps its connection, which is opened anew when the file has been replaced
-    (a rebuild), in a forked process, and when a killed writer's journal must be rolled back; on Windows none is kept,
+    Files never change, so they stay open as long as the index names them. Everything else in the cache belongs to the
+    state of the last snapshot. Each thread keeps its connection; it is reopened when the file has been replaced (a
+    rebuild), in a forked process, and when a killed writer's journal must be rolled back. On Windows none is kept,
     because an open file could not be replaced there.
 
     Attributes:
-        path: the folder of what the index keeps on this machine; nothing in it is indexed.
-        searches: how often passages were looked for by their embeddings.
-        problem: what is wrong with a file though queries are answered; "" for nothing.
-        known: the facts of the newest state that was read; None before the first.
-        mine: what a thread keeps: its connection.
+        path: the folder of the index on this machine; nothing in it is indexed.
+        searches: number of searches by embedding.
+        problem: warning about a damaged file that does not stop queries; "" without one.
+        latest_facts: the facts of the newest state that was read; None before the first.
+        mine: thread-local storage of the connection.
         local: the passages are on this machine.
     """
 
@@ -104,12 +104,12 @@ class Store:
 
     @property
     def name(self) -> str:
-        """What opens it again: a path, or the address of an index on a server."""
+        """Name to reopen the index: a path, or the address of an index on a server."""
         return str(self.path)
 
     @property
     def facts(self) -> Facts:
-        """What the newest state says of itself; read only where the file has changed.
+        """Facts about the newest state; read only if the file has changed.
 
         Raises:
             IndexNotFound: there is no such index, or it was begun and never filled.
@@ -127,7 +127,7 @@ class Store:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong though the index answers: sentences, each of which ends with the command that helps."""
+        """Warnings about the index: sentences, each with the command that helps at the end."""
         return (self.problem,) if self.problem else ()
 
     def remove(self) -> None:
@@ -136,7 +136,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Snapshot]:
-        """One state of the index, the newest there is: one read transaction.
+        """Open the newest state of the index: one read transaction.
 
         Raises:
             IndexNotFound, IndexOutdated, IndexDamaged: it cannot be read.
@@ -156,7 +156,7 @@ class Store:
                 connection.close()
 
     def _begun(self) -> sqlite3.Connection:
-        """A connection of this thread, in a transaction that has taken its snapshot."""
+        """Return the connection of this thread, in a transaction that has taken its snapshot."""
         mine = self.mine
         try:
             status = (self.path / DATABASE).stat()
@@ -181,7 +181,7 @@ class Store:
         return mine.connection
 
     def codes(self, segment: Segment, dimension: int) -> Codes | None:
-        """The FAISS file of a segment; None for one that cannot be used, which is a problem then."""
+        """Open the FAISS file of a segment; None, and `problem` is set, if it is damaged."""
         with self.lock:
             if segment.file not in self._codes:
                 try:
@@ -195,13 +195,13 @@ class Store:
             return self._codes[segment.file]
 
     def block(self, segment: Segment) -> PostingsBlock:
-        """The words of a segment."""
+        """Open the postings of a segment."""
         if segment.file not in self._blocks:
             self._blocks[segment.file] = segment.open_words(self.path)
         return self._blocks[segment.file]
 
     def keep(self, state: State) -> None:
-        """Go on with another state: close the files that it does not name."""
+        """Replace the state; close the files that the new one does not name."""
         for opened in (self._codes, self._blocks):
             for name in opened.keys() - set(map(attrgetter("file"), state.segments)):
                 del opened[name]
@@ -209,11 +209,11 @@ class Store:
 
 
 class State:
-    """What is kept of one state of an index, as far as it was asked for.
+    """Cache of one state of an index, filled on demand.
 
     Attributes:
-        key: no other state has it.
-        after: the id behind which the tail begins.
+        key: identifies the state.
+        after: highest id in a segment; the tail follows.
     """
 
     def __init__(self, database: Path, key: Hashable, meta: dict[str, str], segments: list[Any]) -> None:
@@ -230,10 +230,10 @@ class State:
 
 
 class Snapshot(Rows):
-    """One state of an index; see the module's docstring for what must hold.
+    """One state of an index; see the docstring of the module for its invariants.
 
     Attributes:
-        approximate: whether `nearest` can miss passages.
+        approximate: True if `nearest` can miss passages.
     """
 
     approximate = False
@@ -250,7 +250,7 @@ class Snapshot(Rows):
         self.facts = self._state.facts
 
     def status(self) -> Status:
-        """What the index is and holds, as `Index.status` says it."""
+        """Status of the index, for `Index.status`."""
         return status_of(self.connection, self._store.path)
 
     # Meaning
@@ -258,10 +258,10 @@ class Snapshot(Rows):
     def nearest(
         self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Terms = ()
     ) -> list[tuple[int, float]]:
-        """The k passages with the highest cosine, best first, as (passage id, cosine).
+        """Return the k passages with the highest cosine, best first, as (passage id, cosine).
 
-        By the codes of segments, and the embeddings of the tail; or by embeddings alone where that is as quick, or a
-        file of codes is damaged.
+        Uses the codes of segments and the embeddings of the tail; or embeddings alone if that is as fast, or a file of
+        codes is damaged.
 
         Args:
             query: (d,) unit length.
@@ -287,11 +287,11 @@ class Snapshot(Rows):
     def cosines(
         self, query: NDArray[np.float32], passages: Ids, least: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """(n,) the cosines of passages that are there, in their order: the same numbers as in `nearest`.
+        """(n,) cosines of existing passages, in their order: the same numbers as in `nearest`.
 
         Args:
-            least: (n,) what they have to be at least to be of interest, of passages by increasing ids; what is known to
-                be below may come back as minus infinity, without much work.
+            least: (n,) lowest cosines of interest, for passages by increasing ids; a cosine that must be below may be
+                returned as minus infinity, which is faster.
         """
         ids, places = np.unique(passages, return_inverse=True)
         worth = np.ones(len(ids), dtype=bool)
@@ -305,7 +305,7 @@ class Snapshot(Rows):
         return cosines[places]
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
-        """(n, d) of passages that are there, in their order; unit length."""
+        """(n, d) embeddings of existing passages, in their order; unit length."""
         targets = np.array(passages, dtype=np.int64)
         ids = np.unique(targets)
         blocks = [vectors for _, vectors in self.embedding_blocks(ids)]
@@ -313,11 +313,11 @@ class Snapshot(Rows):
         return rows[np.searchsorted(ids, targets)]
 
     def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
-        """All embeddings, or those of some passages, as blocks of (ids, (n, d)) by increasing ids."""
+        """Yield the embeddings of all or some passages, as blocks of (ids, (n, d)) by increasing ids."""
         return embeddings(self.connection, self._dimension, among=among)
 
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """(tokens, d) rows of length 1, of those of the passages that have them."""
+        """Return (tokens, d) rows of length 1 for each of the passages that has them."""
         return token_vectors_of(self.connection, passages, self._dimension)
 
     @property
@@ -325,10 +325,10 @@ class Snapshot(Rows):
         return int(self.facts.fingerprint.dimension)
 
     def _views(self, dimension: int, among: Ids | None = None) -> dict[Segment, SegmentView] | None:
-        """What there is to be looked at in each segment; None where a file cannot be used.
+        """Return a view of each segment; None if a file is damaged.
 
         Args:
-            among: ids of the passages to choose from, increasing; None for all that are there.
+            among: ids of the passages to choose from, increasing; None for all living ones.
 
         Raises:
             IndexDamaged: a file lacks a passage.
@@ -347,13 +347,13 @@ class Snapshot(Rows):
         return views
 
     def _tail(self, dimension: int) -> list[tuple[Ids, NDArray[np.float32]]]:
-        """Blocks of (ids, embeddings) of the passages behind the last segment."""
+        """Return blocks of (ids, embeddings) of the passages after the last segment."""
         if self._state.tail is None:
             self._state.tail = list(embeddings(self.connection, dimension, self._state.after))
         return self._state.tail
 
     def _living(self, ids: Ids) -> NDArray[np.bool_] | None:
-        """(n,) which of some passages, by increasing ids, are still there; None for all."""
+        """(n,) mask of the living ones of some passages, by increasing ids; None for all."""
         state = self._state
         if state.dead is None:
             state.dead = tombstones(self.connection)
@@ -367,29 +367,29 @@ class Snapshot(Rows):
     # Words
 
     def terms(self, query: str, *, phrases: bool = False) -> list[IndexTerm]:
-        """The words of a query, each once, in order; with `phrases` what stands in double quotes is one term."""
+        """Return the words of a query, each once, in order; with `phrases` text in double quotes is one term."""
         return self._store.stemmer.terms(query, phrases=phrases)
 
     def words(self, text: str) -> list[IndexTerm]:
-        """All words of a text, in order; one that is never looked for has no stems."""
+        """Return all words of a text, in order; one that cannot be searched has no stems."""
         return self._store.stemmer.at(text, words(text))
 
     def counts(self, terms: Terms) -> list[int]:
-        """In how many passages each term is."""
+        """Return the number of passages with each term."""
         return list(map(attrgetter("count"), self._hits(terms)))
 
     def matches(self, terms: Terms, without: Collection[IndexTerm] = ()) -> Matches:
-        """The passages that have any of the terms but those that are left out, by BM25; on the scale of all."""
+        """Rank the passages with any of the terms except `without` by BM25, on the scale of all terms."""
         every = self._hits(terms)
         counted = [hits for term, hits in zip(terms, every, strict=True) if term not in without]
         assert self._state.words is not None
         return Matches(self._state.words, every, counted)
 
     def _hits(self, terms: Terms) -> list[TermHits]:
-        """Where each term is.
+        """Look up each term.
 
         Raises:
-            IndexDamaged: the words cannot be read.
+            IndexDamaged: the postings cannot be read.
         """
         state = self._state
         if state.words is None:
@@ -400,13 +400,13 @@ class Snapshot(Rows):
         return [state.words.hits(term, self._texts) for term in terms]
 
     def _texts(self, passages: Ids) -> Iterator[str]:
-        """What of passages has words, in the order of their ids."""
+        """Yield the texts of passages for keyword matching, in the order of their ids."""
         return (text for _, text in texts_of(self.connection, passages))
 
     # Passages
 
     def ids(self) -> Ids:
-        """Of all passages."""
+        """Return the ids of all passages."""
         views = self._views(self._dimension) or {}
         after = self._state.after if views else 0
         rows = self.connection.execute(
@@ -418,17 +418,16 @@ class Snapshot(Rows):
     def passing(
         self, where: Where | None, among: Ids | None = None, without: Collection[int] = ()
     ) -> Ids | None:
-        """Of the passages that pass a filter, increasing; None for all.
+        """Return the ids of the passages that pass a filter, increasing; None for all.
 
-        A server's may be given as what becomes an array only if need be: it has a length, and `numpy.asarray` of it is
-        the ids.
+        A server may return an expression in place of an array (`search.store.milvus.store.Filter`).
 
         Args:
-            among: only of these.
-            without: but these.
+            among: only these passages.
+            without: not these passages.
 
         Raises:
-            InputError: it names a field that nothing has.
+            InputError: it names an unknown field.
         """
         ids = None if where is None else self._filtered(where)
         if among is not None:
@@ -440,7 +439,7 @@ class Snapshot(Rows):
         return ids
 
     def _filtered(self, where: Where) -> Ids:
-        """What passes a filter; kept as long as the index stays as it is."""
+        """Return the ids that pass a filter; cached until the index changes."""
         from search.store.filters import matching
 
         passing = self._state.passing
@@ -451,9 +450,9 @@ class Snapshot(Rows):
         return passing[where]
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
-        """The most frequent values of fields of all documents, or of those with a passage that passes a filter.
+        """Return the most frequent values of fields of all documents, or of those with a passage that passes a filter.
 
-        Kept as long as the index stays as it is.
+        Cached until the index changes.
         """
         from search.store.facets import facets_of
 
@@ -465,17 +464,17 @@ class Snapshot(Rows):
         return kept[where]
 
     def random_pairs(self) -> Baseline | None:
-        """What random pairs of a query and a passage score; None where nobody measured it."""
+        """Scores of random pairs of a query and a passage; None if they were not measured."""
         if not self._state.baseline:
             self._state.baseline = [read_baseline(self.connection)]
         return self._state.baseline[0]
 
 
 def _places(ids: Ids, those: Ids) -> NDArray[np.intp]:
-    """Where some passages are among others, those of them that are between the first and the last of these.
+    """Return the positions in `ids` of `those` between its first and last.
 
     Raises:
-        IndexDamaged: one is not among them.
+        IndexDamaged: one is missing.
     """
     if len(ids):
         those = those[np.searchsorted(those, ids[0]) : np.searchsorted(those, ids[-1], side="right")]

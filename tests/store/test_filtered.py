@@ -15,7 +15,7 @@ import pytest
 from search.ranking.where import parse
 from search.store import sqlite as module
 from search.store.filters import matching
-from search.store.segments import seal
+from search.store.segments import flush
 from search.store.sqlite import Store
 from search.store.writer import Writer
 from tests.ranking.stored import (
@@ -141,7 +141,7 @@ class Corpus:
         count(self.connection)
 
     def save_vectors(self) -> None:
-        seal(Writer(self.connection), self.folder, D)
+        flush(Writer(self.connection), self.folder, D)
 
     def expected(self, query: np.ndarray, k: int, passes: Callable[[Row], bool]) -> list[int]:
         """By one sum in float64 for each passage: equal vectors have equal cosines."""

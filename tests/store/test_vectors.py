@@ -72,7 +72,7 @@ def test_with_a_file_a_tail_and_deleted_passages(
     filled: tuple[Path, sqlite3.Connection, np.ndarray],
 ) -> None:
     folder, connection, vectors = filled
-    segments.seal(Writer(connection), folder, D)
+    segments.flush(Writer(connection), folder, D)
     assert [(one.first, one.last) for one in read_segments(connection)] == [
         (1, 144),
         (145, 288),
@@ -89,14 +89,14 @@ def test_with_a_file_a_tail_and_deleted_passages(
     count(connection)
     ids = [id_ for id_ in range(1, 331) if id_ not in gone]
     check(folder, connection, ids, np.concatenate([vectors, more]))
-    segments.seal(Writer(connection), folder, D)
+    segments.flush(Writer(connection), folder, D)
     assert [one.count for one in read_segments(connection)] == [144, 144, 40]
     check(folder, connection, ids, np.concatenate([vectors, more]))
     gone = ids[: 256 // 5]
     connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
     bury(connection, gone)
     count(connection)
-    segments.seal(Writer(connection), folder, D)  # where so many are gone, a segment is made anew
+    segments.flush(Writer(connection), folder, D)  # where so many are gone, a segment is made anew
     assert [one.count for one in read_segments(connection)] == [72, 144, 40]
     check(folder, connection, ids[256 // 5 :], np.concatenate([vectors, more]))
 
@@ -106,7 +106,7 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
     filled: tuple[Path, sqlite3.Connection, np.ndarray], damage: str
 ) -> None:
     folder, connection, vectors = filled
-    segments.seal(Writer(connection), folder, D)
+    segments.flush(Writer(connection), folder, D)
     segment = read_segments(connection)[1]
     file = folder / segment.faiss
     data = bytearray(file.read_bytes())
@@ -151,7 +151,7 @@ def test_what_codes_choose_is_what_brute_force_finds(
         for id_, vector in zip(ids, vectors, strict=True):
             add_embedding(connection, id_, vector)
         connection.execute("COMMIT")
-        segments.seal_anew(Writer(connection), tmp_path, d)
+        segments.rebuild_segments(Writer(connection), tmp_path, d)
         assert len(read_segments(connection)) == 3
         store = Store(tmp_path)
         for query in [*vectors[:6].copy(), *KINDS["random"](chance, 6, d).astype(np.float32)]:
@@ -186,7 +186,7 @@ def test_a_copy_that_was_put_back_is_another_state(
 ) -> None:
     """The ids that it has given since are those of other passages."""
     folder, connection, _ = filled
-    segments.seal(Writer(connection), folder, D)
+    segments.flush(Writer(connection), folder, D)
     before = (folder / "index.db").read_bytes()
     one, other = queries(2)
     store = Store(folder)
