@@ -1,8 +1,8 @@
-"""What an index holds of its files, for runs and reports, and what random pairs score; all within a transaction.
+"""Status of an index and its files, and the null distribution of its scores; all within a transaction.
 
-A cosine has no absolute meaning (corpora/handbook/10-cosine-and-its-traps.md), so a sample of pairs that have
-nothing to do with each other lies in table `baseline`, with the parts that every score is made of. It is taken at
-the end of a run (search/indexing/sampling.py).
+A cosine has no absolute meaning (corpora/handbook/10-cosine-and-its-traps.md), so table `baseline` has a sample of
+unrelated pairs of a query and a passage, with the two parts of each score. It is taken at the end of a run
+(search/indexing/sampling.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True)
 class FileState:
-    """A file as it was when it was read; see indexes/README.md for what the values mean."""
+    """State of a file when it was read; indexes/README.md describes the values."""
 
     size: int
     mtime_ns: int
@@ -49,7 +49,7 @@ class FileState:
 
 
 def status_of(connection: sqlite3.Connection, index: Path) -> Status:
-    """What an index is and holds, within a transaction."""
+    """Return the status of an index, within a transaction."""
     meta = meta_of(connection, index / DATABASE)
     fingerprint = Fingerprint(**meta["fingerprint"])
     documents, passages, tokens = counts(connection)
@@ -85,7 +85,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
 
 
 def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Documents, passages and tokens in the index."""
+    """Count documents, passages and tokens in the index."""
     documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
     passages, tokens = connection.execute(
         "SELECT count(*), coalesce(sum(n_tokens), 0) FROM passages"
@@ -94,13 +94,13 @@ def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def skipped_groups(connection: sqlite3.Connection) -> tuple[SkippedGroup, ...]:
-    """What was left out, by reason, the most frequent first."""
+    """Return the skipped files and records by reason, the most frequent first."""
     rows = connection.execute("SELECT path, record, reason, detail FROM skipped ORDER BY path, record")
     return grouped((name_of(path, record), reason, detail) for path, record, reason, detail in rows)
 
 
 def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]:
-    """Names, reasons and details of what was left out, by reason, the most frequent first."""
+    """Group (name, reason, detail) by reason, the most frequent first."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, reason, detail in skipped:
         groups[reason].append(f"{name} ({detail})" if detail else name)
@@ -111,7 +111,7 @@ def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]
 
 
 def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
-    """What is known of every file that was opened, by its path, in the order of the bytes of paths."""
+    """Return the state of each opened file by its path, in the order of the bytes of paths."""
     rows = connection.execute(
         "SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path"
     )
@@ -119,7 +119,7 @@ def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
 
 
 def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str]:
-    """record -> sha256 of the documents that are stored for a file."""
+    """Return record -> sha256 of the stored documents of a file."""
     rows = connection.execute(
         "SELECT record, documents.sha256 FROM documents JOIN files ON files.id = file WHERE path = ?",
         (os.fsencode(path),),
@@ -128,7 +128,7 @@ def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str
 
 
 def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Skipped]]:
-    """What was left out when files were read, each with the path of its file."""
+    """Yield what was skipped when files were read, each with the path of its file."""
     from search.corpus import Skipped  # which a query does not need
 
     rows = connection.execute("SELECT path, record, reason, detail FROM skipped WHERE stage = 'read'")
@@ -137,7 +137,7 @@ def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Ski
 
 
 def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:
-    """How many tokens of all passages are above `most` in their passage."""
+    """Count the tokens beyond the first `most` of each passage."""
     (over,) = connection.execute(
         "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?", (most, most)
     ).fetchone()
@@ -147,7 +147,7 @@ def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:
 # Fewer pairs give no percentile: of 500 five are above the 99th.
 PAIRS_NEEDED = 500
 
-# How the sample is taken, in words; one that was taken in another way is taken anew.
+# Method of the sample; one of another method is replaced.
 MADE_WITH = f"sentences of at most 16 words, what three words reach; {TOKENIZER}"
 
 _PAIR = np.dtype([("cosine", "<f4"), ("lexical", "<f4")])
@@ -158,10 +158,10 @@ class Baseline:
     """A sample of random pairs.
 
     Attributes:
-        passages: how many the index held when the sample was taken.
-        queries: how many texts were asked with.
-        cosine, lexical: (n,) float32, of each pair the parts of its score; n is 0 where there were too few.
-        made_with: how it was taken.
+        passages: number of passages in the index when the sample was taken.
+        queries: number of query texts.
+        cosine, lexical: (n,) float32, the parts of the score of each pair; n is 0 if there were too few.
+        made_with: method of the sample.
     """
 
     passages: int
@@ -171,12 +171,12 @@ class Baseline:
     made_with: str = MADE_WITH
 
     def scores(self, weight: float) -> NDArray[np.float64]:
-        """(n,) what the pairs score, lowest first, when the cosine counts `weight`."""
+        """(n,) scores of the pairs, lowest first, with `weight` for the cosine."""
         return np.sort(weight * self.cosine.astype(float) + (1 - weight) * self.lexical.astype(float))
 
 
 def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
-    """The sample that is stored; None before the first run that took one."""
+    """Read the stored sample; None before the first run that took one."""
     row = connection.execute("SELECT passages, queries, made_with, pairs FROM baseline").fetchone()
     if row is None:
         return None
@@ -186,7 +186,7 @@ def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
 
 
 def put_baseline(tables: Tables, baseline: Baseline) -> None:
-    """Store a sample in place of the earlier one."""
+    """Store a sample, replacing the earlier one."""
     pairs = np.empty(len(baseline.cosine), dtype=_PAIR)
     pairs["cosine"], pairs["lexical"] = baseline.cosine, baseline.lexical
     row = {
@@ -202,11 +202,11 @@ def put_baseline(tables: Tables, baseline: Baseline) -> None:
 
 
 def is_due(connection: sqlite3.Connection, passages: int) -> bool:
-    """Whether to take a sample: there is none, it was taken in another way, or no longer fits.
+    """True if a sample has to be taken: there is none, or it has another method or is out of date.
 
     Args:
-        passages: how many the index holds now; with more than twice or less than half as many as there were, a
-            sample is out of date. One without pairs is, with any other number.
+        passages: current number of passages; if it has more than doubled or halved, a sample is out of date. One
+            without pairs is, if the number has changed at all.
     """
     baseline = read_baseline(connection)
     if baseline is None or baseline.made_with != MADE_WITH:

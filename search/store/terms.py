@@ -1,9 +1,9 @@
-"""Texts as FTS5 is to see them, and the words of a query.
+"""Preparation of texts for FTS5, and the words of a query.
 
 FTS5's tokenizer `unicode61` takes every run of letters and digits for a token, so `snake_case` and
-`path/like.this` are words in a row. What it does not do is done here, for passages and queries alike: letters of
-one kind are made one (NFKC), the parts of `CamelCase` are added behind the text, but for lone letters, as the "i" of
-`iOS` would be the word "I"; and ideographs, which are written without spaces, stand alone.
+`path/like.this` are words in a row. Three things are added here, for passages and queries alike: variants of a
+letter are unified (NFKC); the parts of `CamelCase` are appended to the text, except single letters, as the "i" of
+`iOS` would be the word "I"; and ideographs, which are written without spaces, become words.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _NO_FTS5 = "this Python's SQLite was built without FTS5. Use a Python from pytho
 _QUOTED = re.compile(r'"([^"]+)"')
 
 
-class IndexTerm(NamedTuple):  # as many are made as a text has words, and this is quickly made
-    """A word of a query, or a phrase, as it is looked for.
+class IndexTerm(NamedTuple):  # one for each word of a text, so it has to be cheap
+    """A word or a phrase to search for.
 
     Attributes:
-        text: as it was typed.
-        start, end: where it stands in the query, in characters.
-        stems: what FTS5 makes of it; several tokens are found only in a row.
+        text: as typed.
+        start, end: its span in the query, in characters.
+        stems: its tokens in FTS5; several match only in a row.
     """
 
     text: str
@@ -52,25 +52,25 @@ class IndexTerm(NamedTuple):  # as many are made as a text has words, and this i
 
 
 def plain(text: str) -> str:
-    """A text with its letters in their usual form, and without what is no text; ideographs stand alone."""
+    """Normalise the letters of a text, drop control characters, and set ideographs apart."""
     text = _NO_TEXT.sub(" ", text)
     return text if text.isascii() else _IDEOGRAPH.sub(r" \g<0> ", unicodedata.normalize("NFKC", text))
 
 
 def folded(text: str) -> str:
-    """As `plain`, in lower case; "ß" is "ss"."""
+    """Normalise like `plain`, in lower case; "ß" is "ss"."""
     return plain(text).casefold()
 
 
 def indexable(context: str, text: str) -> str:
-    """What FTS5 gets of a passage: what is encoded, and the parts of the names in it."""
+    """Return the text of a passage for FTS5: all encoded text, and the parts of the names in it."""
     plain_text = plain(f"{context}\n{text}" if context else text)
     parts = [part for name in _HUMPED.findall(plain_text) for part in _HUMP.split(name) if len(part) > 1]
     return (f"{plain_text}\n{' '.join(parts)}" if parts else plain_text).casefold()
 
 
 def words(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of the words of a text; behind a name in CamelCase those of its parts."""
+    """Yield the spans of the words of a text; after a name in CamelCase, those of its parts."""
 
     def kind(place: int) -> int:
         character = text[place]
@@ -90,7 +90,7 @@ def words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The spans of the parts of a name; none where it has one."""
+    """Yield the spans of the parts of a name; none if it has only one."""
     cuts = [start, *(start + hump.start() for hump in _HUMP.finditer(text[start:end])), end]
     for first, last in pairwise(cuts):
         if len(cuts) > 2 and last - first > 1:
@@ -98,14 +98,14 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 class Stemmer:
-    """FTS5's tokenizer, in a database of its own in memory. Safe between threads."""
+    """FTS5's tokenizer, in a database of its own in memory. Thread-safe."""
 
     def __init__(self) -> None:
         self._kept = threading.local()
         self._stems_of: dict[str, tuple[str, ...]] = {}  # the stems of words
 
     def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        """The tokens of each text, in order."""
+        """Return the tokens of each text, in order."""
         plain_texts = list(map(folded, texts))
         stems: list[list[str]] = [[] for _ in plain_texts]
         with self._holding(plain_texts) as connection:
@@ -115,10 +115,10 @@ class Stemmer:
         return list(map(tuple, stems))
 
     def inverted(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
-        """All tokens of texts that are `indexable`, in the order of their UTF-8 bytes: the numbers of the texts.
+        """Return all tokens of `indexable` texts, in the order of their UTF-8 bytes, with the numbers of their texts.
 
-        Numbers count from 0 and stand as FTS5 has them, once for each place: "0,0,3". A token that is longer than FTS5
-        keeps can end within a letter.
+        Numbers count from 0 and are in the format of FTS5, one for each occurrence: "0,0,3". FTS5 truncates long
+        tokens, which can then end within a letter.
         """
         with self._holding(texts) as connection:
             return connection.execute(
@@ -126,17 +126,17 @@ class Stemmer:
             ).fetchall()
 
     def in_a_row(self, texts: Iterable[str], stems: Sequence[str]) -> dict[int, int]:
-        """How often tokens follow each other in texts that are `indexable`: the numbers of those where they do."""
+        """Return number of an `indexable` text -> how often the tokens occur in a row, for texts where they do."""
         select = "SELECT (doc << 32) + offset - ? FROM tokens WHERE term = ?"
         with self._holding(texts) as connection:
             starts = [set(connection.execute(select, pair)) for pair in enumerate(stems)]
         return Counter(start >> 32 for (start,) in set.intersection(*starts))
 
     def terms(self, query: str, *, phrases: bool = False) -> list[IndexTerm]:
-        """The words of a query, each once, in order.
+        """Return the words of a query, each once, in order.
 
         Args:
-            phrases: what stands in double quotes is one term, whose words must follow each other.
+            phrases: text in double quotes is one term, whose words must occur in a row.
         """
         spans: list[tuple[int, int]] = []
         rest = query
@@ -152,7 +152,7 @@ class Stemmer:
         return list(terms.values())
 
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[IndexTerm]:
-        """What stands at some places of a text, in their order, each as a term; what says nothing has no stems."""
+        """Return the term at each span of a text, in their order; one without tokens has no stems."""
         places = list(spans)
         texts = list(map(text.__getitem__, starmap(slice, places)))
         if len(self._stems_of) > _MOST_WORDS:
@@ -165,7 +165,7 @@ class Stemmer:
 
     @contextmanager
     def _holding(self, texts: Iterable[str]) -> Iterator[sqlite3.Connection]:
-        """The table that cuts texts, with these in it."""
+        """Open the table that tokenises texts, filled with these."""
         connection = self._connection()
         connection.execute("BEGIN")
         try:

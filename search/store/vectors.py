@@ -1,9 +1,9 @@
-"""Embeddings as they lie in index.db, their cosines, and pairs of them that are near; and vectors of tokens.
+"""Embeddings in index.db, their cosines, and near pairs of them; and token vectors.
 
-Token vectors are for those who ask for them at index time; without them a rerank by late interaction encodes its
-candidates anew. A token's vector is scaled to length 1 and kept as whole numbers from -127 to 127 and one factor, so a
-row has n (4 + d) bytes for n tokens: with d = 384 about 390 bytes a token, where the text has 5. Special tokens and the
-prompt are left out.
+Token vectors are stored only on request; without them a rerank by late interaction encodes its candidates again.
+A token's vector is scaled to length 1 and stored as whole numbers from -127 to 127 and one factor, so a row has
+n (4 + d) bytes for n tokens: with d = 384 about 390 bytes a token, where the text has 5. Special tokens and the prompt
+are left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LAST = 2**62  # above all ids
 
 _VECTORS = "SELECT passage, vector FROM embeddings WHERE passage"
 
-# That one search for pairs may come back with: 400 MB.
+# Results of one search for pairs: 400 MB.
 _MOST_PAIRS = 1 << 25
 
 
@@ -52,7 +52,7 @@ def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> N
     """(n,) inner products of (n, d) and (d,): added up one by one in float64, rounded to float32.
 
     Sums of float32 in different orders differ in the last digit: equal vectors at two places of a matrix may get two
-    products. So equal vectors have equal cosines wherever they lie.
+    products. So equal vectors have equal cosines in any position.
     """
     return np.multiply(vectors, query, dtype=np.float64).sum(axis=1).astype(np.float32)
 
@@ -60,7 +60,7 @@ def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> N
 def best(
     ids: NDArray[np.int64], vectors: NDArray[np.float32], query: NDArray[np.float32], k: int
 ) -> list[tuple[int, float]]:
-    """The k passages with the highest cosine, best first, as (passage id, cosine); equal ones in the order of ids.
+    """Return the k passages with the highest cosine, best first, as (passage id, cosine); ties in the order of ids.
 
     Args:
         ids: (n,) of passages; `vectors`, (n, d), their embeddings.
@@ -82,10 +82,10 @@ def best(
 def cosines_of(
     connection: sqlite3.Connection, query: NDArray[np.float32], passages: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """(n,) the cosines of passages, given by increasing ids: added up in float64, rounded to float32.
+    """(n,) cosines of passages, by increasing ids: added up in float64, rounded to float32.
 
     Raises:
-        IndexDamaged: one has no embedding.
+        IndexDamaged: a passage has no embedding.
     """
     cosines, done = np.empty(len(passages), dtype=np.float32), 0
     for ids, vectors in embeddings(connection, len(query), among=passages):
@@ -101,7 +101,7 @@ def cosines_of(
 def pairs_near(
     vectors: NDArray[np.float32], threshold: float
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Blocks of (rows, later rows) of the pairs whose cosine may be as high as `threshold`, but for rounding.
+    """Yield blocks of (rows, later rows) of the pairs with a cosine of at least `threshold`, within rounding.
 
     Args:
         vectors: (n, d) float32, unit length.
@@ -124,11 +124,11 @@ def embeddings(
     upto: int = _LAST,
     among: NDArray[np.int64] | None = None,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Blocks of (passage ids, vectors (n, d)), in the order of ids.
+    """Yield blocks of (passage ids, vectors (n, d)), in the order of ids.
 
     Args:
-        after, upto: only passages with ids above the one, and not above the other.
-        among: only those of these passages, given by increasing ids, that are there.
+        after, upto: only passages with ids above `after`, up to `upto`.
+        among: only these passages, by increasing ids; missing ones are skipped.
 
     Raises:
         IndexDamaged: a vector has another dimension.
@@ -151,7 +151,6 @@ def embeddings(
 def _rows(
     connection: sqlite3.Connection, among: NDArray[np.int64], start: int
 ) -> list[tuple[int, bytes]]:
-    """Some of the embeddings of passages."""
     ids = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
     those = f"{_VECTORS} IN (SELECT value FROM json_each(?)) ORDER BY passage"
     return connection.execute(those, (ids,)).fetchall()
@@ -161,7 +160,7 @@ _TEXTS_AT_ONCE = 128
 
 
 def kept(tokens: Sequence[Token]) -> list[int]:
-    """The positions of the tokens that have vectors: those of the text and its context."""
+    """Return the positions of the tokens with stored vectors: those of the text and its context."""
     return [i for i, token in enumerate(tokens) if token.part in ("text", "context")]
 
 
@@ -172,7 +171,7 @@ def unit_rows(vectors: TokenVectors) -> NDArray[np.float32]:
 
 
 def packed(rows: NDArray[np.float32]) -> bytes:
-    """Unit rows, (n, d), as they are stored: n factors as little-endian float32, then n d signed bytes."""
+    """Serialise unit rows, (n, d): n factors as little-endian float32, then n d signed bytes."""
     factors = np.maximum(np.abs(rows).max(axis=1, initial=0.0), 1e-12) / 127
     numbers = np.rint(rows / factors[:, None]).astype(np.int8)
     return factors.astype("<f4").tobytes() + numbers.tobytes()
@@ -190,7 +189,7 @@ def unpacked(blob: bytes, dimension: int) -> NDArray[np.float32]:
 def token_vectors_of(
     connection: sqlite3.Connection, passages: Sequence[int], dimension: int
 ) -> dict[int, NDArray[np.float32]]:
-    """The vectors of those passages that have them."""
+    """Return the token vectors of the passages that have them."""
     rows = connection.execute(
         "SELECT passage, vectors FROM token_vectors WHERE passage IN (SELECT value FROM json_each(?))",
         (json.dumps(list(passages)),),
@@ -201,7 +200,7 @@ def token_vectors_of(
 def missing_token_vectors(
     connection: sqlite3.Connection, encoder: Encoder
 ) -> Iterator[tuple[list[tuple[int, bytes]], int, int]]:
-    """Rows for the passages that have none, batch by batch, with how many are done, and of how many.
+    """Yield rows for the passages without token vectors, batch by batch, with numbers of done and of all passages.
 
     They are encoded outside of any transaction.
     """

@@ -1,7 +1,7 @@
 """Writing: one batch of documents, one short transaction.
 
 A file's documents may come in several batches. Until the last of them is committed the file is marked
-'partial', so that a run that was killed goes on with it; documents that are already stored
+'partial', so that a killed run resumes with it; documents that are already stored
 with the same content are kept, not encoded again.
 """
 
@@ -44,14 +44,14 @@ _OF_PASSAGE = ("start", "end", "line_start", "line_end", "heading", "context", "
 
 @dataclass
 class Work:
-    """A file, and those of its documents that are to be stored in one batch.
+    """A file, and its documents for one batch.
 
     Attributes:
-        records: every record that the file has, as far as it was read.
-        last: nothing of this file follows.
-        outcome: of the file, with its last piece: "added", "changed", "renamed", "unchanged", "skipped"
-            when it gives no document and never did, or "same bytes" when only its time stamp is new.
-        renamed_from: where the same content is stored under a path that is gone, that path.
+        records: all records of the file that were read so far.
+        last: no more documents of this file follow.
+        outcome: of the file, in its last batch: "added", "changed", "renamed", "unchanged", "skipped"
+            when it has no document and never had, or "same bytes" when only its time stamp is new.
+        renamed_from: earlier path of the same content, if that file is gone.
     """
 
     file: SourceFile
@@ -69,7 +69,7 @@ class Work:
 
 
 def document_sha256(document: Document) -> str:
-    """What tells whether a document's stored passages are still right."""
+    """Hash of all content that the passages of a document depend on."""
     parts = [document.kind, document.title, document.text, json.dumps(document.metadata, sort_keys=True)]
     if document.pages:
         parts.append(json.dumps(document.pages))
@@ -86,7 +86,7 @@ class Writer(Tables):
     streams = False
 
     def read_again(self) -> None:
-        """Take no file for unchanged; documents that turn out to be equal keep their embeddings.
+        """Mark all files as changed, to read them again; equal documents keep their embeddings.
 
         In one statement: row by row with sqlite-utils 20,000 files take 3.4 s and not 0.01, those of `touch` not 0.1.
         """
@@ -94,7 +94,7 @@ class Writer(Tables):
             connection.execute("UPDATE files SET mtime_ns = -1, sha256 = NULL")
 
     def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Those of the contents that were encoded before, and their vectors."""
+        """Return the stored vectors of contents that were encoded before."""
         vectors = {}
         for key in keys:
             row = self.connection.execute(
@@ -105,7 +105,7 @@ class Writer(Tables):
         return vectors
 
     def store(self, batch: Sequence[Work], vectors: dict[bytes, bytes]) -> None:
-        """Put a batch of documents in place of what was stored for them.
+        """Store a batch of documents, replacing earlier versions.
 
         Args:
             vectors: content key -> the embedding as little-endian float32, for every passage in the batch.
@@ -116,7 +116,7 @@ class Writer(Tables):
     def store_documents(
         self, connection: sqlite3.Connection, batch: Sequence[Work], vectors: dict[bytes, bytes]
     ) -> None:
-        """As `store`, within a transaction."""
+        """Do the same as `store`, within a transaction."""
         passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
         (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
         rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}
@@ -144,11 +144,11 @@ class Writer(Tables):
         add(self, added)
 
     def counts(self) -> tuple[int, int, int]:
-        """Documents, passages and tokens in the index."""
+        """Count documents, passages and tokens in the index."""
         return counts(self.connection)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
-        """The files' time stamps changed, their contents did not. Only filters by a time that was known tell it."""
+        """Update the time stamps of unchanged files. Answers change only for filters by a stored time."""
         rows = [(file.size, file.mtime_ns, file.inode, os.fsencode(file.path)) for file in files]
         select = "SELECT 1 FROM files WHERE path = ? AND mtime_ns >= 0 AND mtime_ns != ?"
         moved = any(self.connection.execute(select, (path, at)).fetchone() for _, at, _, path in rows)
@@ -158,7 +158,7 @@ class Writer(Tables):
             )
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Forget files and all that was made of them."""
+        """Delete files and everything derived from them."""
         with self.transaction() as connection:
             passages = one_meta(connection, "passages")
             for path in map(os.fsencode, paths):
@@ -173,7 +173,7 @@ class Writer(Tables):
             self.put(passages=passages)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
-        """The end of a run: what the walk left out, and what is now known of the index."""
+        """End a run: store what the walk skipped, and meta values."""
         with self.transaction(same_answers=True):
             self.delete("skipped", "stage = 'walk'")
             self._put_skipped("walk", ((os.fsencode(skip.path), 0, skip) for skip in walked))
@@ -194,7 +194,7 @@ class Writer(Tables):
                 self.delete("token_vectors", "1")
 
     def _rename_file(self, old: str, new: str) -> None:
-        """Let a file keep its documents and passages, with their ids, under another path."""
+        """Change the path of a file; its documents and passages keep their ids."""
         before = os.fsencode(old)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (before,)).fetchone()
         if row:
@@ -231,7 +231,7 @@ class Writer(Tables):
         self.insert("skipped", rows, replace=True)
 
     def _delete_documents(self, file: int, records: Sequence[int]) -> int:
-        """Delete those documents of a file, by their records, that are there; returns how many passages they had."""
+        """Delete the existing ones of some records of a file, and return the number of their passages."""
         passages = 0
         for record in records:
             row = self.connection.execute(
@@ -242,10 +242,10 @@ class Writer(Tables):
         return passages
 
     def _delete_document(self, document: int) -> int:
-        """Delete a document with all its passages, and note those, as their words and codes stay for now.
+        """Delete a document with its passages, and note these, as their words and codes stay for now.
 
         Returns:
-            How many passages it had.
+            Number of its passages.
         """
         ids = self.connection.execute(
             "SELECT id FROM passages WHERE document = ?", (document,)
@@ -257,7 +257,7 @@ class Writer(Tables):
 
 
 def _record_of(skip: Skipped, file: SourceFile) -> int:
-    """Which record of the file was left out; 0 for the file itself."""
+    """Number of the skipped record of a file; 0 for the file itself."""
     return 0 if skip.path == file.path else int(skip.path.rpartition("#")[2])
 
 
@@ -286,12 +286,12 @@ def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> d
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:
-    """An embedding as it is stored: little-endian float32."""
+    """Serialise an embedding: little-endian float32."""
     return vector.astype("<f4", copy=False).tobytes()
 
 
 def create(connection: sqlite3.Connection) -> Writer:
-    """Make the tables of a new index, in one transaction."""
+    """Create the tables of a new index, in one transaction."""
     writer = Writer(connection)
     with writer.transaction(same_answers=True):
         for statement in TABLES:
@@ -302,7 +302,7 @@ def create(connection: sqlite3.Connection) -> Writer:
 
 @contextmanager
 def writing(database: Path) -> Iterator[Writer]:
-    """A writer of an index whose lock is held; an empty database gets its tables.
+    """Open a writer of an index, with its lock held; create the tables of an empty database.
 
     Raises:
         IndexOutdated, IndexDamaged: the index has another format.

@@ -1,4 +1,4 @@
-"""Addresses of indexes on Milvus, `milvus://HOST:PORT/NAME`, and requests to a server: tried again, errors in words."""
+"""Addresses of indexes on Milvus, `milvus://HOST:PORT/NAME`, and requests to a server: retries, errors in words."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True)
 class Address:
-    """Where an index is on a server.
+    """Address of an index on a server.
 
     Attributes:
-        uri: of the server, as its client wants it.
+        uri: of the server, for its client.
         name: of the index.
         token: "user:password" or a key, of the environment; "" for none. It is never shown.
         database: of the server, of the environment; "" for the server's default.
@@ -48,7 +48,7 @@ class Address:
     def parse(cls, text: str) -> Address:
         """
         Raises:
-            InputError: it is no address, or has a password in it.
+            InputError: it is invalid, or contains a password.
         """
         if "@" in text:
             raise InputError(
@@ -69,11 +69,11 @@ class Address:
 
 
 def known_as(name: str | Path | None = None) -> str:
-    """What tells an index apart from any other on this machine: its path without links, or its address.
+    """Unique name of an index: its path with links resolved, or its address.
 
     Raises:
         IndexNotFound: there is no such index on this machine.
-        InputError: an address that is none.
+        InputError: the address is invalid.
     """
     named = name or variable()
     if not is_address(named):
@@ -86,7 +86,7 @@ _ROWS_AT_ONCE = 500  # of one request to write; one takes at most 64 MB
 
 _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.1, 2.0  # seconds
 _SECONDS = 60.0  # of one request
-# Milliseconds: a server that is back is asked at once.
+# Milliseconds: a server that is back is used at once.
 _RECONNECTING = {f"grpc.{name}_reconnect_backoff_ms": 200 for name in ("initial", "min", "max")}
 _GONE = re.compile(
     "UNAVAILABLE|Fail connecting|server unavailable|DEADLINE_EXCEEDED|Connection refused|closed channel"
@@ -100,7 +100,7 @@ _DENIED = re.compile("auth check failure|PERMISSION|permission deny|(?i:unauthen
 
 
 class Client:
-    """A server, connected to when it is first asked. Safe between threads."""
+    """A server; the first request connects. Thread-safe."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -110,7 +110,7 @@ class Client:
     def search(
         self, collection: str, field: str, vector: Any, limit: int, where: str, fields: Sequence[str]
     ) -> list[dict[str, Any]]:
-        """At most `limit` rows of passages, best first.
+        """Return at most `limit` rows of passages, best first.
 
         Args:
             vector: (d,) for a field of vectors; a text for one that BM25 ranks.
@@ -124,7 +124,7 @@ class Client:
         return [{**row["entity"], "passage": row["passage"]} for row in rows[0]]
 
     def query(self, collection: str, where: str, fields: Sequence[str]) -> list[dict[str, Any]]:
-        """At most MOST_ROWS rows that pass an expression, in no order."""
+        """Return at most MOST_ROWS rows that pass an expression, in any order."""
         rows = self.call(
             "query", collection, filter=where, output_fields=list(fields), limit=MOST_ROWS,
             consistency_level="Strong",
@@ -132,21 +132,20 @@ class Client:
         return [dict(row) for row in rows]
 
     def put(self, collection: str, rows: Sequence[dict[str, Any]]) -> None:
-        """Write rows by their keys; to do so twice is the same as once."""
+        """Write rows by their keys; writing them twice has the same effect as once."""
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             self.call("upsert", collection, list(rows[start : start + _ROWS_AT_ONCE]))
 
     def target(self, alias: str) -> str | None:
-        """The collection that an alias points to; None where there is no such alias."""
+        """Return the collection that an alias points to; None if there is no such alias."""
         with suppress(IndexDamaged):
             return str(self.call("describe_alias", alias)["collection_name"])
         return None
 
     def call(self, method: str, *args: Any, **options: Any) -> Any:
-        """What a method of `pymilvus.MilvusClient` returns; called again, after longer and longer pauses, where the
-        server was away or busy.
+        """Call a method of `pymilvus.MilvusClient`; retry with increasing pauses while the server is away or busy.
 
-        Every call may be made twice: rows are written by their keys.
+        Every call may be repeated: rows are written by their keys.
         """
         refused = (_pymilvus().MilvusException, OSError, ValueError)
         pause = _FIRST_PAUSE
@@ -200,5 +199,5 @@ def _pymilvus() -> ModuleType:
         import pymilvus
     except ImportError as error:
         raise OptionalDependency("pymilvus", "milvus", "an index on Milvus") from error
-    logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)  # errors are said once, in words
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)  # errors are reported once, in words
     return pymilvus

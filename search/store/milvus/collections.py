@@ -1,20 +1,20 @@
-"""The collections of an index on Milvus, which one answers, and passages as their rows.
+"""Collections of an index on Milvus, and passages as their rows.
 
-    NAME_STAMP         a row for each passage; the alias NAME points to the one that answers
+    NAME_STAMP         a row for each passage; the alias NAME points to the active collection
         passage        INT64, its id
         document       INT64, the number of its document
         embedding      FLOAT_VECTOR
-        stems          VARCHAR: its stems in order, as `rows.key_of` spells them
-        sparse         what the server makes of `stems`, for its full-text search
-        fields         JSON: what filters compare; see filters.py
-        row            VARCHAR: all else, as JSON
+        stems          VARCHAR: its stems in order, spelled by `key_of`
+        sparse         computed from `stems` by the server, for its full-text search
+        fields         JSON: values for filters; see filters.py
+        row            VARCHAR: everything else, as JSON
     NAME_STAMP_terms   a row for each stem
         key            VARCHAR
-        count          INT64: in how many passages it is
-        facts          VARCHAR: in the row with the key ABOUT, JSON that says what the index is
-        nothing        FLOAT_VECTOR, as every collection has to have a vector
+        count          INT64: number of passages with the stem
+        facts          VARCHAR: in the row with the key ABOUT, JSON with the facts of the index
+        nothing        FLOAT_VECTOR, as every collection must have a vector
 
-A rebuild fills collections of a new stamp. When they are whole the alias is switched, and the others are dropped.
+A rebuild fills collections of a new stamp. When they are complete the alias is switched, and the others are dropped.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ LONGEST: Final = 65_535  # bytes of a text
 KINDS: Final[dict[str, dict[str, int]]] = {
     "FLAT": {}, "HNSW": {"M": 16, "efConstruction": 200}, "IVF_FLAT": {"nlist": 128}, "DISKANN": {},
 }  # fmt: skip
-"""Kinds of indexes of embeddings, and what they are made with."""
+"""Kinds of indexes of embeddings, and their parameters."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where an index streams its passages.
+    """Server and collection that an index streams its passages to.
 
     Attributes:
-        address: as it is typed.
+        address: as typed.
         kind: of the index of embeddings.
         collection: of the passages.
-        answers: the alias was pointed to it.
+        answers: the alias points to the collection.
     """
 
     address: str
@@ -72,19 +72,19 @@ class Server:
 
     @classmethod
     def new(cls, address: Address, kind: str) -> Server:
-        """With collections of a new stamp."""
+        """Create one for collections of a new stamp."""
         if kind not in KINDS:
             raise InputError(f"there is no kind of index '{kind}'. Choose one of: {', '.join(KINDS)}.")
         return cls(str(address), kind, f"{address.name}_{secrets.token_hex(4)}")
 
 
 def terms_of(collection: str) -> str:
-    """The collection of terms beside one of passages."""
+    """Name of the collection of terms for a collection of passages."""
     return f"{collection}_terms"
 
 
 def create(client: Client, server: Server, dimension: int) -> None:
-    """Create the collections as far as they are missing."""
+    """Create the missing collections."""
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
     def make(
@@ -129,14 +129,14 @@ def create(client: Client, server: Server, dimension: int) -> None:
 
 
 def answer(client: Client, collection: str) -> None:
-    """Let a collection answer, and drop those of all other stamps."""
+    """Point the alias to a collection, and drop those of all other stamps."""
     name = client.address.name
     client.call("alter_alias" if client.target(name) else "create_alias", collection, name)
     drop_others(client, collection)
 
 
 def drop_others(client: Client, keep: str) -> None:
-    """Drop the collections of all stamps but one, "" for none."""
+    """Drop the collections of all stamps except that of `keep`, "" for none."""
     its = re.compile(rf"({re.escape(client.address.name)}_[0-9a-f]{{8}})(_terms)?")
     for name in client.call("list_collections"):
         match = its.fullmatch(name)
@@ -148,16 +148,16 @@ OF_PASSAGE = ("passage", "document", "embedding", "stems", "row")
 """The fields that `MilvusRow.of` needs."""
 
 _COPIED = ("heading", "context", "text", "start", "end", "line_start", "line_end", "page", "hidden")
-_LONGEST_KEPT = 100  # characters of a stem; one that is longer is called by its hash
+_LONGEST_KEPT = 100  # characters of a stem; a longer one is replaced by its hash
 
 
 @dataclass(frozen=True)
 class MilvusRow:
-    """A passage that was fetched.
+    """A fetched passage.
 
     Attributes:
         embedding: (d,) unit length.
-        stems: in order, as `key_of` spells them.
+        stems: in order, spelled by `key_of`.
     """
 
     passage: StoredPassage
@@ -182,7 +182,7 @@ class MilvusRow:
 
 
 def key_of(stem: str) -> str:
-    """A stem as a word of plain letters, which no tokenizer cuts or changes."""
+    """Spell a stem in ASCII letters and digits, which no tokenizer splits or changes."""
     if stem.isascii() and stem.isalnum() and len(stem) <= _LONGEST_KEPT:
         return stem
     written = stem.encode("utf-8", "surrogatepass")
@@ -193,7 +193,7 @@ def rows_of(
     stemmer: Stemmer, work: Work, document: Document, passages: list[Passage], vectors: Mapping[bytes, bytes],
     number: int, first: int,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The rows of a document.
+    """Build the rows of a document.
 
     Args:
         vectors: content key -> embedding.
@@ -201,7 +201,7 @@ def rows_of(
         first: the id of its first passage; the others follow.
 
     Raises:
-        InputError: one is too long for a server.
+        InputError: a passage is too long for a server.
     """
     file = work.file
     metadata = json.loads(json.dumps(document.metadata))

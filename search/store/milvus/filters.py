@@ -1,10 +1,10 @@
-"""Filters as expressions of a Milvus server, and what is stored of a passage for them.
+"""Filters as expressions of a Milvus server, and the values that are stored of a passage for them.
 
-Of the field F of a passage its JSON column `fields` holds, in plain letters and numbers alone, so that nothing that was
-typed becomes part of an expression:
+The JSON column `fields` of a passage contains, for a field F, only ASCII letters and numbers, so that typed text never
+becomes part of an expression:
 
-    "is"            marks: hashes of a field and what one of its values is equal to; of the folders that a file is in
-                    and of what names in its path end in
+    "is"            marks: hashes of a field and a value; of the folders of a file, and of the endings of the names in
+                    its path
     "n0_F", "n1_F"  the least and the greatest of its numbers
     "d0_F", "d1_F"  the first end and the last beginning of its dates, in milliseconds
 
@@ -44,7 +44,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]:
-    """`fields` of a passage."""
+    """Build `fields` of a passage."""
     values: dict[str, list[Any]] = {
         "path": [document.path],
         "name": [document.path.rpartition("/")[2]],
@@ -69,18 +69,18 @@ def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]
 
 
 def _endings(name: str) -> Iterator[str]:
-    """What a name ends in from each of its dots on."""
+    """Yield the endings of a name, from each of its dots on."""
     return (name[dot.start() :] for dot in re.finditer(r"\.", name))
 
 
 def _above(name: str) -> Iterator[str]:
-    """The names of the objects that a field is in."""
+    """Yield the names of the objects around a field."""
     while name := name.rpartition(".")[0]:
         yield name
 
 
 def _add(fields: dict[str, Any], field: str, values: list[Any]) -> None:
-    """Put in what is compared of a field."""
+    """Add the values of a field to `fields`."""
     marks = {_mark(field, "has")} if any(map(is_something, values)) else set[str]()
     ends: dict[str, list[tuple[Any, Any]]] = {}
     for value in filter(is_scalar, values):
@@ -99,10 +99,10 @@ def _add(fields: dict[str, Any], field: str, values: list[Any]) -> None:
 
 
 def expression(where: Where) -> str:
-    """A filter as an expression.
+    """Translate a filter into an expression.
 
     Raises:
-        InputError: naming what cannot be asked of a server.
+        InputError: names a condition that a server cannot check.
     """
 
     def of(condition: Condition) -> str:
@@ -116,7 +116,7 @@ def expression(where: Where) -> str:
 
 
 def path_is(name: str) -> str:
-    """The expression for the passages of a file."""
+    """Expression for the passages of a file."""
     return _any_of([_mark("path", "t", folded(name))])
 
 
@@ -145,7 +145,7 @@ def _equal(field: str, value: Value) -> Iterator[str]:
 
 
 def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
-    """That the first end of all values is before a moment, or their last beginning behind it."""
+    """Yield conditions: the least of all values is below a value, or the greatest above it."""
     side = int(operator[0] == ">")
     if value.number is not None:
         yield _stored(f"n{side}_{field}", operator, repr(float(value.number)))
@@ -155,7 +155,7 @@ def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
 
 
 def _pattern(where: Where, leaf: FieldComparison, glob: str) -> str:
-    """That a file is in a folder, or that its name, or for a path a folder's, ends in an extension."""
+    """Condition: a file is in a folder, or its name, or for a path that of a folder, has an extension."""
     folder, ending = re.fullmatch(r"/?([^*?[\\]+)/\*\*?", glob), re.fullmatch(r"\*(\.[^*?[\\/]+)", glob)
     column = leaf.field.column
     if column == "path" and folder:
@@ -186,7 +186,7 @@ def _refused(where: Where, leaf: FieldComparison, why: str) -> InputError:
 
 
 def _key(name: str) -> str:
-    """What a field of metadata is called in `fields`."""
+    """Name of a field of metadata in `fields`."""
     return "m" + hashlib.blake2b(folded(name).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -195,7 +195,7 @@ def _mark(field: str, *parts: Any) -> str:
 
 
 def _prefixes(first: timedelta, last: timedelta) -> Iterator[str]:
-    """The year, month, day, minute, second and microsecond that a date lies in, as far as it says them."""
+    """Yield the year, month, day, minute, second and microsecond of a date, as precise as it is."""
     text = (datetime.min + first).isoformat(timespec="microseconds") + "Z"
     for end in (4, 7, 10, 16, 19, 26):
         prefix = text[:end]

@@ -1,8 +1,8 @@
-"""What readers ask an index on Milvus; see search/store/sqlite.py.
+"""Reading an index on Milvus; see search/store/sqlite.py.
 
-A snapshot is what the server sent of one query: the candidates, whole, and in how many passages each term is. What
-ranks and explains an index in a folder ranks and explains these. There are no transactions: of a run that is under way
-a snapshot may hold some passages, and counts as of the last run.
+A snapshot has the data that the server sent for one query: the complete candidates, and the number of passages with
+each term. These are ranked and explained like an index in a folder. There are no transactions: during a run of indexing
+a snapshot may contain some of its passages, and the counts of the last run.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from search.store.sqlite import Ids, Terms
     from search.store.terms import IndexTerm
 
-_CANDIDATES = 300  # of each route, if that does
+_CANDIDATES = 300  # of each route, if that is enough
 _MOST = 1_000  # else
-_SCALING = 10  # passages of which the best tells the scale of words, if more than three terms count
+_SCALING = 10  # passages; the best sets the scale of keyword scores if there are more than three terms
 
 
 class MilvusStore(Store):
@@ -60,7 +60,7 @@ class MilvusStore(Store):
     def __init__(self, address: Address, place: Path | None = None) -> None:
         """
         Args:
-            place: what this machine keeps of an index that it streams.
+            place: folder of this machine's part of an index that it streams.
         """
         server = quote(address.uri.partition("://")[2], safe="")
         super().__init__(place or home() / "servers" / server / address.name)
@@ -81,7 +81,7 @@ class MilvusStore(Store):
         return self.latest_facts
 
     def newest(self) -> str:
-        """The collection that answers.
+        """Name of the active collection.
 
         Raises:
             IndexNotFound: there is none.
@@ -106,13 +106,13 @@ class MilvusStore(Store):
 
 
 class Filter(str):
-    """The expression of the passages to choose from, as `Snapshot.passing` gives them."""
+    """Expression for the passages to choose from, as returned by `passing`."""
 
 
 class MilvusSnapshot(Snapshot):
-    """What the server sent of one query.
+    """Data that the server sent for one query.
 
-    It knows no copies, annotations, token vectors and random pairs: rows of an empty database.
+    Without copies, annotations, token vectors and random pairs: those come from an empty database.
     """
 
     approximate = True
@@ -127,7 +127,7 @@ class MilvusSnapshot(Snapshot):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the writer says of the index."""
+        """Facts that the writer stored about the index."""
         if not self._about:
             self._fetch_counts([])
         return self._about
@@ -151,7 +151,7 @@ class MilvusSnapshot(Snapshot):
     def nearest(
         self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Terms = ()
     ) -> list[tuple[int, float]]:
-        """Of the candidates: those that the server finds near, and those that it finds by terms."""
+        """Rank the candidates: those that the server finds by embedding, and those by terms."""
         ids = self.candidates(query, k, among)
         if terms:
             ids = list(dict.fromkeys([*ids, *self.candidates(terms, k, among)]))
@@ -169,11 +169,11 @@ class MilvusSnapshot(Snapshot):
         return np.array(vectors, dtype=np.float32).reshape(len(vectors), dimension)
 
     def candidates(self, query: Any, n: int, among: Ids | None) -> list[int]:
-        """The ids of what the server finds near an embedding, or by terms; no search is sent twice.
+        """Return the ids that the server finds by an embedding or by terms; no search is sent twice.
 
         Args:
             query: (d,); or terms.
-            n: how many; 0 for those that tell the scale of words.
+            n: number of passages; 0 for those that set the scale of keyword scores.
         """
         if among is not None and not isinstance(among, Filter):
             return sorted(self.rows(among.tolist()))
@@ -195,7 +195,7 @@ class MilvusSnapshot(Snapshot):
     # Words
 
     def counts(self, terms: Terms) -> list[int]:
-        """Of a phrase, that of its rarest word."""
+        """Return the count of each term; of a phrase, that of its rarest word."""
         keys = [[key_of(stem) for stem in term.stems] for term in terms]
         self._fetch_counts([key for its in keys for key in its])
         return [min(self._counts[key] for key in its) for its in keys]
@@ -204,7 +204,7 @@ class MilvusSnapshot(Snapshot):
         return MilvusMatches(self, terms, without)
 
     def _fetch_counts(self, keys: Sequence[str]) -> None:
-        """Ask for what the index is and in how many passages stems are, as far as that is unknown."""
+        """Fetch missing facts about the index and counts of stems."""
         unknown = [key for key in dict.fromkeys([ABOUT, *keys]) if key not in self._counts]
         if not unknown:
             return
@@ -235,13 +235,13 @@ class MilvusSnapshot(Snapshot):
         return cast("Ids", Filter(" and ".join(conditions))) if conditions else None
 
     def rows(self, passages: Iterable[int]) -> dict[int, MilvusRow]:
-        """Those of the passages that are there; fetched as far as they were not."""
+        """Return the passages that exist; fetch those that are not cached."""
         if missing := [id_ for id_ in dict.fromkeys(passages) if id_ not in self._rows]:
             self._keep_all(f"passage in {missing}")
         return {id_: self._rows[id_] for id_ in passages if id_ in self._rows}
 
     def _keep(self, fetched: list[dict[str, Any]]) -> list[int]:
-        """Keep rows that were fetched; returns their ids."""
+        """Cache fetched rows; return their ids."""
         root, rows = self._status["folder"], self._rows
         rows |= {row["passage"]: MilvusRow.of(row, root) for row in fetched if row["passage"] not in rows}
         return [row["passage"] for row in fetched]
@@ -257,10 +257,10 @@ class MilvusSnapshot(Snapshot):
         return self.each([id_])[0].passage
 
     def each(self, passages: Sequence[int]) -> list[MilvusRow]:
-        """Passages in their order.
+        """Return passages in their order.
 
         Raises:
-            IdMissing: one is not there.
+            IdMissing: one does not exist.
         """
         rows = self.rows(passages)
         for id_ in passages:
@@ -293,7 +293,7 @@ class MilvusSnapshot(Snapshot):
         return resolve_place(self.facts.root, path, rows)
 
     def random_pairs(self) -> None:
-        """Nobody measured them."""
+        """None: they are not measured."""
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise InputError(
@@ -323,7 +323,7 @@ class MilvusMatches(Matches):
 
     @cached_property
     def scale(self) -> float:  # type: ignore[override]
-        """Up to three terms cannot reach more than their bound; else the first passages by words are looked at."""
+        """Scale of up to three terms: their bound; with more, the best of the first passages may exceed it."""
         if not self._every:
             return 1.0
         best = 0.0
@@ -353,7 +353,7 @@ class MilvusMatches(Matches):
         return self._sums(passages.tolist(), self._counted)
 
     def _sums(self, passages: Sequence[int], terms: Terms) -> NDArray[np.float64]:
-        """(n, terms) what each term adds to a passage."""
+        """(n, terms) addends of terms for passages."""
         rows, about = self._snapshot.each(passages), self._snapshot.about
         texts = ["".join(f"|{stem}|" for stem in row.stems) for row in rows]
         mean = about["words"] / max(1, self._snapshot.facts.passages)

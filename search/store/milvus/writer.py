@@ -1,8 +1,8 @@
-"""What a run of indexing writes where the passages are on a Milvus server.
+"""Writing an index with its passages on a Milvus server.
 
-The rows of a batch are written there before the transaction that makes the batch known here. A run that was killed in
-between leaves rows with ids above those that are known; the next run deletes them first. Rows of what changed or is
-gone are noted in table `gone`, and deleted after the transaction.
+The rows of a batch are written there before the transaction that stores the batch here. A run that was killed in
+between leaves rows with ids above the stored ones; the next run deletes them first. Rows of changed or deleted
+documents are noted in table `gone`, and deleted after the transaction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RANGES, _LONGEST_RANGE = 100, 100  # of ids in an expression: fewer than an ans
 
 
 class MilvusWriter(Writer):
-    """Changes to an index whose passages are on a server; each method is one transaction here."""
+    """Changes to an index with its passages on a server; each method is one transaction here."""
 
     streams = True
 
@@ -41,7 +41,7 @@ class MilvusWriter(Writer):
     ) -> None:
         """
         Args:
-            index: the folder of what is kept here.
+            index: the folder of the part on this machine.
 
         Raises:
             InputError: another index answers at its address.
@@ -97,7 +97,7 @@ class MilvusWriter(Writer):
         return documents, one_meta(self.connection, "passages"), tokens
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
-        """Also say on the server what the index is, and let it answer if it did not."""
+        """End a run: also store the facts on the server, and activate the collection if it is not active."""
         super().finish(walked, **meta)
         terms = terms_of(self._server.collection)
         select = "SELECT stem, passages FROM stems WHERE changed LIMIT 5000"
@@ -113,7 +113,7 @@ class MilvusWriter(Writer):
             self.note(server=asdict(self._server))
 
     def _facts(self) -> dict[str, Any]:
-        """What readers have to know of the index."""
+        """Facts about the index for readers."""
         documents, passages, tokens = self.counts()
         (words,) = self.connection.execute("SELECT coalesce(sum(words), 0) FROM sent").fetchone()
         status = replace(
@@ -128,7 +128,7 @@ class MilvusWriter(Writer):
         }
 
     def _delete_document(self, document: int) -> int:
-        """Note the passages of a document as gone."""
+        """Note the passages of a document as deleted."""
         first, last = self.connection.execute(
             'SELECT "first", "last" FROM sent WHERE document = ?', (document,)
         ).fetchone()
@@ -140,7 +140,7 @@ class MilvusWriter(Writer):
         return int(last - first + 1)
 
     def _delete_gone(self) -> None:
-        """Delete the rows of what is gone, after taking their stems from the counts."""
+        """Delete the rows of deleted passages, after subtracting their stems from the counts."""
         collection = self._server.collection
         for counted, statement in ((0, "UPDATE gone SET counted = 1"), (1, "DELETE FROM gone")):
             select = 'SELECT "first", "last" FROM gone WHERE counted = ? LIMIT ?'
@@ -154,7 +154,7 @@ class MilvusWriter(Writer):
                     connection.executemany(f'{statement} WHERE "first" = ?', firsts)
 
     def _count(self, stems: Iterable[str], step: int) -> None:
-        """Add to the numbers of passages that have a stem, within a transaction."""
+        """Add to the counts of stems, within a transaction."""
         counts = Counter(stem for text in stems for stem in set(text.split()))
         self.connection.executemany(
             "INSERT INTO stems VALUES (?, ?, 1) ON CONFLICT (stem) DO UPDATE"
@@ -168,5 +168,5 @@ def _term(key: str, count: int, facts: str = "") -> dict[str, Any]:
 
 
 def _within(ranges: Iterable[tuple[int, int]]) -> str:
-    """The expression for ids in ranges."""
+    """Expression for ids in ranges."""
     return " or ".join(f"(passage >= {first} and passage <= {last})" for first, last in ranges)
