@@ -4,7 +4,7 @@
     documents(file, load(file))  ->  Document | Skipped     its text, title, headings, metadata, line numbers
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 
-    files.py      SourceFile, Skipped and its Reason, Contents: what a file's name says, and its bytes
+    sources.py    SourceFile, Skipped and its Reason, Contents: what a file's name says, and its bytes
     patterns.py   .gitignore and its relatives
     text.py       bytes -> characters, lines, headings -> sections, values of metadata
     markdown.py  rst.py  html.py      one document a file; Jupyter notebooks as well
@@ -22,8 +22,8 @@ The parsers and the splitter are imported when the first file needs them, so imp
 """
 
 from search.corpus.cut import Cutter
-from search.corpus.files import Contents, Skipped, SourceFile
 from search.corpus.reader import documents, load
+from search.corpus.sources import Contents, Skipped, SourceFile
 from search.corpus.walk import walk
 
 __all__ = ["Contents", "Cutter", "Skipped", "SourceFile", "documents", "load", "walk"]

@@ -19,7 +19,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from search.corpus.files import SourceFile, kind_of, regular_bytes
+from search.corpus.sources import SourceFile, kind_of, regular_bytes
 from search.corpus.text import KEPT_LINE
 from search.records.documents import PLAIN_KINDS
 

@@ -27,8 +27,8 @@ from search.corpus.blocks import (
     spans,
     without_scraps,
 )
-from search.corpus.files import Reason, file_name, file_stem
 from search.corpus.markup import markup
+from search.corpus.sources import Reason, file_name, file_stem
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage
 from search.records.shown import VisibleText

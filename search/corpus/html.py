@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from search.corpus.files import Reason, file_stem
+from search.corpus.sources import Reason, file_stem
 from search.corpus.text import Heading, one_line, sections, unix_lines
 from search.errors import ReadError
 from search.records.documents import Document, LineMap

@@ -9,8 +9,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from search.corpus.files import Reason, Skipped
 from search.corpus.markup import MARKDOWN, Marks
+from search.corpus.sources import Reason, Skipped
 from search.corpus.text import (
     Heading,
     file_document,

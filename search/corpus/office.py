@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from search.corpus import html
-from search.corpus.files import Reason, Skipped
+from search.corpus.sources import Reason, Skipped
 from search.corpus.text import decode, line_map
 from search.corpus.writing import Writing, metadata_values, real_title, row
 from search.errors import ReadError

@@ -22,7 +22,7 @@ from glob import escape
 from pathlib import Path
 from typing import TypeAlias
 
-from search.corpus.files import regular_bytes
+from search.corpus.sources import regular_bytes
 
 _NOTHING = "(?!)"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
 
-from search.corpus.files import Reason, Skipped
+from search.corpus.sources import Reason, Skipped
 from search.corpus.text import one_line
 from search.corpus.writing import Writing, clean
 from search.errors import ReadError

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 from search.corpus import table
 from search.corpus.cut import as_read
-from search.corpus.files import (
+from search.corpus.sources import (
     DOCUMENT_KINDS,
     Contents,
     Reason,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from search.corpus.files import Reason, Skipped, file_stem
+from search.corpus.sources import Reason, Skipped, file_stem
 from search.corpus.text import KEPT_LINE, json_values, one_line, whole_characters
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
 
-from search.corpus.files import Reason, file_stem
+from search.corpus.sources import Reason, file_stem
 from search.errors import ReadError
 from search.records.documents import DEEPEST, Document, LineMap, Section
 

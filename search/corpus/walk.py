@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from search.corpus.files import (
+from search.corpus.patterns import BUILT_IN, IGNORE_FILES, Patterns, Rules, ignores, with_file
+from search.corpus.sources import (
     MAX_BYTES,
     Reason,
     Skipped,
@@ -18,7 +19,6 @@ from search.corpus.files import (
     refusal,
     unreadable,
 )
-from search.corpus.patterns import BUILT_IN, IGNORE_FILES, Patterns, Rules, ignores, with_file
 from search.errors import InputError
 
 

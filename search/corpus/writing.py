@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from search.corpus.files import MAX_BYTES, Reason, file_stem
+from search.corpus.sources import MAX_BYTES, Reason, file_stem
 from search.corpus.text import Heading, line_map, one_line, sections, whole_characters
 from search.errors import ReadError
 from search.records.documents import Document

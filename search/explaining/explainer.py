@@ -56,7 +56,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
         InputError: the indexed folder is gone.
 
     Returns:
-        NOT_THERE, OUTSIDE, NEW for what the next run would index, or a `Reason` of search/corpus/files.py.
+        NOT_THERE, OUTSIDE, NEW for what the next run would index, or a `Reason` of search/corpus/sources.py.
     """
     folders, root, source = facts.folders, facts.root, facts.source
     if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):

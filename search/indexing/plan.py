@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile, documents, load, walk
-from search.corpus.files import Reason
+from search.corpus.sources import Reason
 from search.encoding.encoder import Encoder
 from search.errors import ReadError
 from search.records.reports import Changes

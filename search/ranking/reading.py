@@ -129,7 +129,7 @@ def _file_lines(hit: Hit) -> tuple[list[str], str]:
 
 def _read(name: str, path: str) -> tuple[str, str]:
     """Read a file: its current text and its hash."""
-    from search.corpus.files import regular_bytes
+    from search.corpus.sources import regular_bytes
     from search.corpus.text import decode
 
     raw = regular_bytes(Path(path))

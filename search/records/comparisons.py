@@ -85,7 +85,7 @@ class WhyNot:
             "not indexed": see `reason`.
             "filtered": it does not pass the filter.
         reason: for "not indexed": "not there", "outside the folder", "new", or one of
-            `Reason` of search/corpus/files.py, such as "ignored", "binary", "empty"; `detail` may say more.
+            `Reason` of search/corpus/sources.py, such as "ignored", "binary", "empty"; `detail` may say more.
         hit: the document's best passage, or the requested passage, with its true rank; None if nothing of it
             is indexed.
         last: the last of the k hits.

@@ -10,8 +10,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from search.corpus import Skipped, SourceFile, documents, load, table, walk
-from search.corpus.files import kind_of
 from search.corpus.reader import parse
+from search.corpus.sources import kind_of
 from search.errors import ReadError
 from search.records.documents import Document
 

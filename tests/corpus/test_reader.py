@@ -264,12 +264,12 @@ def test_modules_in_the_current_folder_are_not_loaded(
 
 
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from search.corpus import files
+    from search.corpus import sources
 
     for name in ("a.pdf", "b.DOCX", "d.doc", "e.xlsx", "f.md"):
         (tmp_path / name).write_bytes(pdf([["Text."]]))
-    present = files.find_spec
-    monkeypatch.setattr(files, "find_spec", lambda name: None if name != "openpyxl" else present(name))
+    present = sources.find_spec
+    monkeypatch.setattr(sources, "find_spec", lambda name: None if name != "openpyxl" else present(name))
     found = {item.path: getattr(item, "reason", "found") for item in walk(tmp_path)}
     needs = "needs seewhy[documents]"
     assert found == {

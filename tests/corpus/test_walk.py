@@ -46,7 +46,7 @@ def test_order_is_by_name_bytes_with_folders_in_their_place(tree: Tree) -> None:
 
 
 def test_every_reason_that_a_name_gives(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.corpus.files.find_spec", lambda name: name)
+    monkeypatch.setattr("search.corpus.sources.find_spec", lambda name: name)
     root = tree(
         {
             ".gitignore": "*.log\n",

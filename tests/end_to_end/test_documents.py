@@ -109,7 +109,7 @@ def test_once_the_extra_is_installed_the_files_are_read(
     papers: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("search.corpus.files.find_spec", lambda name: None)
+        patch.setattr("search.corpus.sources.find_spec", lambda name: None)
         before = search.Index.build(papers, model=str(tiny_model))
     assert before.report is not None
     assert before.report.documents == 2  # the book needs no package

@@ -228,7 +228,7 @@ def test_a_file_that_the_system_does_not_give(
         return real(path, *args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("search.corpus.files.os.open", denied)
+        patch.setattr("search.corpus.sources.os.open", denied)
         assert reasons(folder.index()) == {reason: ["closed.txt"]}
         assert stored(folder, "closed.txt") == ["the door is open"]
     assert folder.index()["skipped"] == []

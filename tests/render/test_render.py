@@ -127,7 +127,7 @@ def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
 
 
 def test_a_reason_with_a_way_out_names_it() -> None:
-    from search.corpus.files import Reason
+    from search.corpus.sources import Reason
 
     group = SkippedGroup(Reason.NEEDS_EXTRA, 3, ("a.pdf", "b.docx"))
     assert reports.report(replace(REPORT, skipped=(group,)), width=80).endswith(
