@@ -1,4 +1,4 @@
-"""Blocks, the stretches of a document that are cut: what each says of itself, and how a long one is cut.
+"""Blocks, the stretches of a document that are cut: their contexts, and how a long one is cut.
 
 Each heading stays with the text beneath it, and is encoded in front of the rest.
 
@@ -7,15 +7,15 @@ but looks ahead through all of the text that is left: 64,000 characters without 
 character as 2,000 do. So it sees one window at a time, and the next window starts where the last passage of this one
 did, because only that one's end was decided by the window and not by the text.
 
-It also leaves short pieces: each span takes all that fits, and what is left at the end, or stands between two long
+It also leaves short pieces: each span takes all that fits, and the rest at the end, or between two long
 paragraphs, may be five words. Those rank too high, as there is little in them that does not match. `evened` joins
-them to the text beside them, or cuts both anew in the middle.
+them to the text beside them, or cuts both again in the middle.
 
 Short sections are joined with their neighbours, so that a passage can stand alone. A link beneath a heading, or half
 a sentence, is nearest to whatever resembles the title that is encoded with it. So neighbours are joined while they
 fit into one passage, along the tree of headings: what lies deepest first, then what lies beneath the same heading, a
 heading's own text with its first sections. What they share stays their context; the headings that they do not share
-stand in their text, or they are not joined. What is left over and very short goes to whatever stands before it, or
+stand in their text, or they are not joined. A very short rest goes to the text before it, or
 behind it, and may make that a little too long.
 """
 
@@ -52,15 +52,15 @@ _LONGEST_HEADING = 10  # lines that it could take
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TextBlock:
     """A section, together with the sections before it that hold nothing but their heading.
 
     Attributes:
         start, end: its span in the document's text.
         body: where the headings that it begins with end; `start` if it begins with none.
         trail: the headings above the block's text, outermost first: its last section's.
-        shown: the headings between `start` and `body`.
-        above: how many headings of the trail do not stand in the block, but above it.
+        headings: those between `start` and `body`.
+        above: how many headings of the trail are above the block, not in it.
         apart: 0 for a document's own text. What is set apart has a number of its own, boilerplate has -1.
     """
 
@@ -68,15 +68,15 @@ class Block:
     body: int
     end: int
     trail: tuple[str, ...]
-    shown: tuple[str, ...]
+    headings: tuple[str, ...]
     above: int
     apart: int = 0
 
 
-def parted(document: Document, block: Block, boilerplate: frozenset[int]) -> Iterator[Block]:
+def parted(document: Document, block: TextBlock, boilerplate: frozenset[int]) -> Iterator[TextBlock]:
     """A block in pieces that are set apart, are boilerplate, or neither; its headings stay with the first.
 
-    What has a few words is left where it stands: a passage of its own would say next to nothing.
+    A piece of a few words stays in place: a passage of its own would say next to nothing.
     """
     text, at = document.text, block.start
     for start, end, apart in sorted(_apart(document, block)) or _common(text, block, boilerplate):
@@ -90,8 +90,8 @@ def parted(document: Document, block: Block, boilerplate: frozenset[int]) -> Ite
         yield _piece(block, at, block.end, 0)
 
 
-def _apart(document: Document, block: Block) -> Iterator[tuple[int, int, int]]:
-    """What the document sets apart in a block."""
+def _apart(document: Document, block: TextBlock) -> Iterator[tuple[int, int, int]]:
+    """Spans of a block that the document sets apart, each with its number."""
     first = bisect_right(document.apart, block.start) // 2 * 2
     for number in range(first, bisect_left(document.apart, block.end), 2):
         start, end = document.apart[number : number + 2]
@@ -99,7 +99,7 @@ def _apart(document: Document, block: Block) -> Iterator[tuple[int, int, int]]:
             yield max(start, block.start), min(end, block.end), number + 1
 
 
-def _common(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[tuple[int, int, int]]:
+def _common(text: str, block: TextBlock, boilerplate: frozenset[int]) -> Iterator[tuple[int, int, int]]:
     """The stretches of a block that are boilerplate."""
     runs: list[tuple[int, int]] = []
     for start, end, key in sorted(repeatable(text, block.body, block.end)) if boilerplate else ():
@@ -117,52 +117,52 @@ def _is_enough(text: str, start: int, end: int) -> bool:
     return len(list(islice(WORD.finditer(text, start, end), FEWEST_APART))) == FEWEST_APART
 
 
-def _piece(block: Block, start: int, end: int, apart: int) -> Block:
+def _piece(block: TextBlock, start: int, end: int, apart: int) -> TextBlock:
     if start == block.start:
         return replace(block, end=end, apart=apart)
-    return Block(start, start, end, block.trail, (), len(block.trail), apart)
+    return TextBlock(start, start, end, block.trail, (), len(block.trail), apart)
 
 
-def blocks(document: Document) -> Iterator[Block]:
+def blocks(document: Document) -> Iterator[TextBlock]:
     """The blocks of a document whose markup is gone, in order; together they cover what its sections cover.
 
     A heading alone says little as a passage, and the section below it lacks something without it. So
     a section that holds only its heading is joined to the next one, unless a gap lies between them.
     """
     following = (*document.sections[1:], None)
-    start, shown, above = -1, tuple[str, ...](), 0
+    start, headings, above = -1, tuple[str, ...](), 0
     for section, next_section in zip(document.sections, following, strict=False):
         depth = len(section.trail)
         start, above = (start, min(above, depth)) if start >= 0 else (section.start, depth)
         body = _end_of_heading(document, section)
         if body > section.start:
-            shown += section.trail[-1:]
+            headings += section.trail[-1:]
             above = min(above, depth - 1)
             is_bare = not document.text[body : section.end].strip()
             is_followed = next_section is not None and next_section.start == section.end
-            if is_bare and is_followed and len(shown) < _MOST_BARE_HEADINGS:
+            if is_bare and is_followed and len(headings) < _MOST_BARE_HEADINGS:
                 continue
-        yield Block(start, body, section.end, section.trail, shown, above)
-        start, shown = -1, ()
+        yield TextBlock(start, body, section.end, section.trail, headings, above)
+        start, headings = -1, ()
 
 
 def _end_of_heading(document: Document, section: Section) -> int:
-    """Where the text beneath a section's heading starts; `section.start` if no heading begins it."""
-    said, words = "", _letters(section.trail[-1]) if section.trail else ""
+    """Start of the text beneath a section's heading; `section.start` if no heading begins it."""
+    letters, words = "", _letters(section.trail[-1]) if section.trail else ""
     if words:
         for line in islice(
             KEPT_LINE.finditer(document.text, section.start, section.end), _LONGEST_HEADING
         ):
-            said += _letters(line[0])
-            if said == words:
+            letters += _letters(line[0])
+            if letters == words:
                 return line.end()
-            if not words.startswith(said):
+            if not words.startswith(letters):
                 break
     return section.start
 
 
 def _letters(text: str) -> str:
-    """What a heading and its line have in common, whatever the marks: letters and digits, in lower case."""
+    """Letters and digits of a heading or its line, in lower case, without marks."""
     return "".join(character for character in text if character.isalnum()).casefold()
 
 
@@ -180,11 +180,11 @@ class Contexts:
         self._title = title if len(title) <= _LONGEST_TITLE else ""
         self._costs: dict[str, int] = {"": 0}
 
-    def of(self, trail: Sequence[str], shown: Sequence[str] = ()) -> str:
-        """The fullest context that is short enough, for a passage that begins with the headings `shown`."""
+    def of(self, trail: Sequence[str], own: Sequence[str] = ()) -> str:
+        """The fullest context that is short enough, for a passage that begins with the headings `own`."""
         if self._most == 0:
             return ""
-        return next(text for text in choices(self._title, trail, shown) if self.cost(text) <= self._most)
+        return next(text for text in choices(self._title, trail, own) if self.cost(text) <= self._most)
 
     def with_header(self, context: str, header: str) -> str:
         """A context with the header row of a table below it, if that is short enough."""
@@ -198,7 +198,7 @@ class Contexts:
         return self._costs[context]
 
 
-def choices(title: str, trail: Sequence[str], shown: Sequence[str] = ()) -> Iterator[str]:
+def choices(title: str, trail: Sequence[str], own: Sequence[str] = ()) -> Iterator[str]:
     """The contexts that a passage could have, from the fullest to none.
 
     Title and all headings; title and innermost heading; that heading alone; the title alone; "".
@@ -207,17 +207,17 @@ def choices(title: str, trail: Sequence[str], shown: Sequence[str] = ()) -> Iter
     Args:
         title: the document's.
         trail: the headings above the passage, outermost first.
-        shown: headings that the passage's own text begins with, which are left out, as title too.
+        own: headings that the passage's own text begins with, which are left out, as title too.
 
     Example:
         >>> list(choices("Guide", ("Guide", "Keys", "Rotation")))
         ['Guide\\nKeys\\nRotation', 'Guide\\nRotation', 'Rotation', 'Guide', '']
     """
-    said = {_folded(words) for words in shown}
-    headings = [words for words in trail if _folded(words) not in said]
+    folded = {_folded(words) for words in own}
+    headings = [words for words in trail if _folded(words) not in folded]
     if headings and _folded(headings[0]) == _folded(title):
         headings = headings[1:]
-    titles = [title] if title and _folded(title) not in said else []
+    titles = [title] if title and _folded(title) not in folded else []
     innermost = headings[-1:]
     offered: tuple[list[str], ...] = (titles + headings, titles + innermost, innermost, titles, [])
     yield from dict.fromkeys("\n".join(parts) for parts in offered)
@@ -260,17 +260,17 @@ def spans(
 
 def without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """The spans, those without a letter or digit (a lone code fence, a rule) joined to the one before."""
-    held: tuple[int, int] | None = None
+    span: tuple[int, int] | None = None
     for start, end in cuts:
         scrap = text[start:end].strip()
-        if held and len(scrap) <= _LONGEST_SCRAP and not any(character.isalnum() for character in scrap):
-            held = held[0], end
+        if span and len(scrap) <= _LONGEST_SCRAP and not any(character.isalnum() for character in scrap):
+            span = span[0], end
             continue
-        if held:
-            yield held
-        held = start, end
-    if held:
-        yield held
+        if span:
+            yield span
+        span = start, end
+    if span:
+        yield span
 
 
 def evened(
@@ -283,7 +283,7 @@ def evened(
     """Spans that cover what the given ones do, none of them short where that can be helped.
 
     A short one is joined to the one after it, the last one to the one before it, if both fit together. If they
-    do not, they are cut anew near their middle. Where that does not fit either, they stay as they are.
+    do not, they are cut again near their middle. Where that does not fit either, they stay unchanged.
 
     Args:
         cuts: spans of `text` that follow each other, or overlap.
@@ -291,38 +291,38 @@ def evened(
         fits: tells whether a text is short enough for a passage.
         is_short: tells whether it is too short for one by itself.
     """
-    held: list[tuple[int, int]] = []
+    queue: list[tuple[int, int]] = []
     for span in cuts:
-        if held and is_short(text[slice(*held[-1])]):
-            held += _anew(text, held.pop(), span, body, fits)
+        if queue and is_short(text[slice(*queue[-1])]):
+            queue += _anew(text, queue.pop(), span, body, fits)
         else:
-            held.append(span)
-        while len(held) > 2:
-            yield held.pop(0)
-    if len(held) > 1 and is_short(text[slice(*held[-1])]):
-        last = held.pop()
-        held += _anew(text, held.pop(), last, body, fits)
-    yield from held
+            queue.append(span)
+        while len(queue) > 2:
+            yield queue.pop(0)
+    if len(queue) > 1 and is_short(text[slice(*queue[-1])]):
+        last = queue.pop()
+        queue += _anew(text, queue.pop(), last, body, fits)
+    yield from queue
 
 
 def _anew(
     text: str,
-    one: tuple[int, int],
-    two: tuple[int, int],
+    first: tuple[int, int],
+    second: tuple[int, int],
     body: int,
     fits: Callable[[str], bool],
 ) -> list[tuple[int, int]]:
-    """Two neighbours as one span, or as two of about the same length, or as they are."""
-    start, end = one[0], two[1]
+    """Two neighbours as one span, or as two of about the same length, or unchanged."""
+    start, end = first[0], second[1]
     if fits(text[start:end]):
         return [(start, end)]
     place = even_stop(text, max(start, body), end)
-    halves = [(start, place), (place, end)] if place else [one, two]
-    return halves if all(fits(text[slice(*half)]) for half in halves) else [one, two]
+    halves = [(start, place), (place, end)] if place else [first, second]
+    return halves if all(fits(text[slice(*half)]) for half in halves) else [first, second]
 
 
 def even_stop(text: str, start: int, end: int) -> int | None:
-    """Where a cut hurts least in the middle third of [start, end), of equal places the one nearest the middle.
+    """Best place for a cut in the middle third of [start, end), of equal places the one nearest the middle.
 
     After a paragraph, a line, a sentence or a word; None if none of them ends there.
     """
@@ -335,24 +335,24 @@ def even_stop(text: str, start: int, end: int) -> int | None:
 
 
 def safe_stop(text: str, start: int, stop: int) -> int:
-    """The last place in [start, stop] where a cut hurts least: after a line, a space, else a character."""
+    """The best place for a cut at the end of [start, stop]: after a line, a space, else a character."""
     places = (text.rfind(mark, (start + stop) // 2, stop) + 1 for mark in "\n\r ")
     return next(filter(None, places), stop)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Chunk:
     """A stretch of a document that becomes a passage by itself, or with its neighbours.
 
     Attributes:
         start, end: its span.
         tokens: about how many there are in its text.
-        trail: the headings that its beginning stands under, outermost first: its context.
-        above: how many of these do not stand in its text.
-        shown: headings that stand in its text.
-        shared: how many headings of the trail all of it stands under.
-        names: of what it was joined of, the headings below those that are shared.
-        apart: of what is set apart from the rest, what it belongs to; only such parts are joined. 0 for the rest.
+        trail: the headings above its beginning, outermost first: its context.
+        above: how many of these are not in its text.
+        headings: those in its text.
+        shared: how many headings of the trail are above all of it.
+        names: if it was joined of others, their headings below the shared ones.
+        apart: number of the stretch set apart that it belongs to, 0 for the rest; only equal numbers are joined.
     """
 
     start: int
@@ -360,22 +360,22 @@ class Part:
     tokens: int
     trail: tuple[str, ...]
     above: int
-    shown: tuple[str, ...]
+    headings: tuple[str, ...]
     shared: int
     names: tuple[str, ...] = ()
     apart: int = 0
 
     @property
     def heading(self) -> str:
-        """What it stands under, and behind that the names."""
+        """The headings above it, and behind them the names."""
         return " > ".join(
             (*self.trail[: self.shared], *([" \u00b7 ".join(self.names)] if self.names else ()))
         )
 
 
 def joined(
-    parts: Iterable[Part], most: int, room: int, breaks: Container[int] = frozenset()
-) -> list[Part]:
+    parts: Iterable[Chunk], most: int, room: int, breaks: Container[int] = frozenset()
+) -> list[Chunk]:
     """Parts in the order of the document, neighbours joined as far as they may be.
 
     Args:
@@ -383,63 +383,59 @@ def joined(
         room: tokens of one that was joined with something very short, at most; and no more than a little over `most`.
         breaks: where no join may reach across: the beginnings of slides.
     """
-    found, room = list(parts), min(room, most + most // _VERY_SHORT)
-    for depth in range(max((len(part.trail) for part in found), default=0), -1, -1):
-        before, found = found, []
+    merged, room = list(parts), min(room, most + most // _VERY_SHORT)
+    for depth in range(max((len(part.trail) for part in merged), default=0), -1, -1):
+        before, merged = merged, []
         for part in before:
             if (
-                found
+                merged
                 and part.start not in breaks
-                and _fit(found[-1], part, most)
-                and _alike(found[-1], part) >= depth
+                and _fit(merged[-1], part, most)
+                and _alike(merged[-1], part) >= depth
             ):
-                part = _together(found.pop(), part)
-            found.append(part)
-    before, found = found, []
+                part = _together(merged.pop(), part)
+            merged.append(part)
+    before, merged = merged, []
     for part in before:
         if (
-            found
+            merged
             and part.start not in breaks
-            and min(found[-1].tokens, part.tokens) * _VERY_SHORT < most
-            and _fit(found[-1], part, room, False)
+            and min(merged[-1].tokens, part.tokens) * _VERY_SHORT < most
+            and _fit(merged[-1], part, room, False)
         ):
-            part = _together(found.pop(), part)
-        found.append(part)
-    return found
+            part = _together(merged.pop(), part)
+        merged.append(part)
+    return merged
 
 
-def _fit(one: Part, two: Part, most: int, whole: bool = True) -> bool:
-    """Whether two neighbours may be one: of the second, and with `whole` of the first, no heading gets lost."""
-    shared = _alike(one, two)
-    lost = two.above > shared or (whole and one.above > shared)
-    return (
-        one.end == two.start and one.apart == two.apart and one.tokens + two.tokens <= most and not lost
-    )
+def _fit(a: Chunk, b: Chunk, most: int, whole: bool = True) -> bool:
+    """True if neighbours `a` and `b` may be joined: no heading of `b`, with `whole` also of `a`, gets lost."""
+    shared = _alike(a, b)
+    lost = b.above > shared or (whole and a.above > shared)
+    return a.end == b.start and a.apart == b.apart and a.tokens + b.tokens <= most and not lost
 
 
-def _alike(one: Part, two: Part) -> int:
-    """How many headings two parts share."""
-    pairs = zip(one.trail[: one.shared], two.trail[: two.shared], strict=False)
-    return next(
-        (i for i, (mine, other) in enumerate(pairs) if mine != other), min(one.shared, two.shared)
-    )
+def _alike(a: Chunk, b: Chunk) -> int:
+    """Number of headings that two chunks share."""
+    pairs = zip(a.trail[: a.shared], b.trail[: b.shared], strict=False)
+    return next((i for i, (mine, other) in enumerate(pairs) if mine != other), min(a.shared, b.shared))
 
 
-def _together(one: Part, two: Part) -> Part:
-    shared = _alike(one, two)
-    return Part(
-        start=one.start,
-        end=two.end,
-        tokens=one.tokens + two.tokens,
-        trail=one.trail[: max(shared, one.above)],
-        above=one.above,
-        shown=one.shown + two.shown,
+def _together(a: Chunk, b: Chunk) -> Chunk:
+    shared = _alike(a, b)
+    return Chunk(
+        start=a.start,
+        end=b.end,
+        tokens=a.tokens + b.tokens,
+        trail=a.trail[: max(shared, a.above)],
+        above=a.above,
+        headings=a.headings + b.headings,
         shared=shared,
-        names=tuple(dict.fromkeys(_names(one, shared) + _names(two, shared))),
-        apart=one.apart,
+        names=tuple(dict.fromkeys(_names(a, shared) + _names(b, shared))),
+        apart=a.apart,
     )
 
 
-def _names(part: Part, shared: int) -> tuple[str, ...]:
-    """What a part says of itself below the headings that are shared."""
+def _names(part: Chunk, shared: int) -> tuple[str, ...]:
+    """The first heading of a chunk below the shared ones, or the names it was joined of."""
     return part.trail[shared : part.shared][:1] or part.names

@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from search.corpus.blocks import (
-    Block,
+    Chunk,
     Contexts,
-    Part,
+    TextBlock,
     blocks,
     evened,
     joined,
@@ -58,7 +58,7 @@ _FEWEST_TOKENS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A span of what is read that becomes a passage once it is known to fit."""
+    """A span of the visible text that becomes a passage once it is known to fit."""
 
     start: int
     end: int
@@ -67,7 +67,7 @@ class _Piece:
 
 
 class Stopped(Exception):
-    """Nobody waits any more for what is being cut."""
+    """Cutting was stopped: its result is no longer needed."""
 
 
 class Cutter:
@@ -117,7 +117,7 @@ class Cutter:
         self._stopped = False
 
     def stop(self) -> None:
-        """End what another thread cuts, at its next passage and for good: there `cut` raises `Stopped`."""
+        """Stop cutting in another thread, at its next passage and for good: there `cut` raises `Stopped`."""
         self._stopped = True
 
     def cut(self, document: Document) -> list[Passage]:
@@ -128,7 +128,7 @@ class Cutter:
         `context + "\\n" + shown`, or `shown` if there is no context; its tokens, special ones included,
         are `n_tokens`, at most `max_tokens`. Sections that fit into one passage with their neighbours are joined.
         Where a section is cut, a piece with less than a third of `passage_tokens` is joined to its neighbour or, if
-        they do not fit together, both are cut anew in the middle.
+        they do not fit together, both are cut again in the middle.
 
         Raises:
             ReadError: "indivisible" if one character alone has more tokens than the model reads.
@@ -152,7 +152,7 @@ class Cutter:
         header_ends = document.tables[1::3]
         for part in joined(self._parts(document, contexts), most, room, breaks):
             start, end = _stripped(text, part.start, part.end)
-            context = contexts.of(part.trail, part.shown)
+            context = contexts.of(part.trail, part.headings)
             if table := bisect_right(header_ends, start):
                 header_start, header_end, table_end = document.tables[3 * table - 3 : 3 * table]
                 if start < table_end:
@@ -166,7 +166,7 @@ class Cutter:
         no_title = (file_name(document.path), file_stem(document.path), document.text)
         return Contexts("" if document.title in no_title else document.title, most, self._tokens.count)
 
-    def _parts(self, document: Document, contexts: Contexts) -> Iterator[Part]:
+    def _parts(self, document: Document, contexts: Contexts) -> Iterator[Chunk]:
         """The blocks, those that are too long for one passage cut."""
         text = document.text
         document_blocks = [
@@ -176,23 +176,23 @@ class Cutter:
             if self._stopped:
                 raise Stopped
             context_cost = max(
-                contexts.cost(contexts.of(block.trail, shown)) for shown in (block.shown, ())
+                contexts.cost(contexts.of(block.trail, own)) for own in (block.headings, ())
             )
             capacity = min(self._passage_tokens, self._room - context_cost)
             is_long, depth = block.end - block.start > self._window, len(block.trail)
             length = capacity + 1 if is_long else self._tokens.count(text[block.start : block.end])
             if length <= capacity:
-                headings = block.trail, block.above, block.shown, depth
-                yield Part(block.start, block.end, length, *headings, apart=block.apart)
+                headings = block.trail, block.above, block.headings, depth
+                yield Chunk(block.start, block.end, length, *headings, apart=block.apart)
                 continue
             for start, end in self._cut(document, block, capacity):
                 if self._stopped:
                     raise Stopped
-                above, shown = (block.above, block.shown) if start == block.start else (depth, ())
-                headings = block.trail, above, shown, depth
-                yield Part(start, end, self._tokens.count(text[start:end]), *headings, apart=block.apart)
+                above, own = (block.above, block.headings) if start == block.start else (depth, ())
+                headings = block.trail, above, own, depth
+                yield Chunk(start, end, self._tokens.count(text[start:end]), *headings, apart=block.apart)
 
-    def _cut(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
+    def _cut(self, document: Document, block: TextBlock, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of a block that is too long for one passage, none short. Its headings stay with the first."""
 
         def fits(part: str) -> bool:
@@ -205,7 +205,7 @@ class Cutter:
         cuts = without_scraps(text, self._split(document, block, capacity))
         return evened(text, cuts, block.body, fits, is_short)
 
-    def _split(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
+    def _split(self, document: Document, block: TextBlock, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of `_cut` as they fall, each as long as may be."""
         text, body = document.text, block.body
         n_heading = self._tokens.count(text[block.start : body])
@@ -312,7 +312,7 @@ def _passage(
     )
 
 
-# What stands between white space that every tokenizer takes for such; some drop other control characters.
+# A run between white space that every tokenizer takes for such; some drop other control characters.
 _WORD = re.compile(r"[^ \t\n\r]+")
 
 _WORDS_KEPT = 2**16
@@ -350,7 +350,7 @@ class TokenCounter:
 
 
 def goes_by_words(tokenizer: Tokenizer) -> bool:
-    """Whether a text surely has as many tokens as the words in it that white space parts."""
+    """True if a text always has as many tokens as its words, split at white space, have."""
     from tokenizers import models, normalizers, pre_tokenizers
 
     return (

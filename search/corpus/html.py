@@ -1,7 +1,7 @@
 """HTML: the text that a reader sees, in paragraphs, with each piece's line in the source.
 
-What surrounds a page's own text is set apart from it: navigation, head, foot and asides, and lists of nothing but
-links. Where these are the same in many pages, a ranking can show them once for all.
+Navigation, head, foot, asides, and lists of nothing but links are set apart from a page's own text. Where these
+are the same in many pages, a ranking can show them once for all.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def document(path: str, source: str) -> Document:
     """
     from justhtml import JustHTML
 
-    source = _INSTRUCTION.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), unix_lines(source))
+    source = _INSTRUCTION.sub(lambda match: _NOT_LINE_END.sub(" ", match[0]), unix_lines(source))
     page = _Page(source)
     _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
     text, headings = "".join(page.pieces), page.headings
@@ -81,7 +81,7 @@ def document(path: str, source: str) -> Document:
 
 
 class _Page:
-    """The visible text as it grows, and which line of the source each piece of it stands on."""
+    """The visible text as it grows, and the line of the source of each piece."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -95,17 +95,17 @@ class _Page:
         self.in_links = 0  # how many links are open
         self.unlinked = 0  # pieces with a letter or digit that stand in no link
         self._length = 0
-        # What is to stand before the next piece: this many line ends, or if none, this space or tab.
+        # Separator before the next piece: this many line ends, or if none, this space or tab.
         self._line_ends, self._space = 0, ""
         # Where in the text another line of the source begins, and which.
         self.offsets, self.lines = array("I", [0]), array("I", [1])
 
     def space(self, space: str = " ") -> None:
-        """Whatever comes next is apart from what came; a tab between cells beats a space."""
+        """Separate the next piece from the last; a tab between cells beats a space."""
         self._space = max(self._space, space, key=("", " ", "\t").index)
 
     def line_ends(self, least: int) -> None:
-        """Whatever comes next stands at least this many lines further down."""
+        """Put the next piece at least this many lines further down."""
         self._line_ends = max(self._line_ends, least)
 
     def line_break(self) -> None:
@@ -113,7 +113,7 @@ class _Page:
         self._line_ends = min(self._line_ends + 1, 2)
 
     def verbatim_line_end(self) -> None:
-        """A line end that counts wherever it stands, as in <pre>."""
+        """A line end that always counts, as in <pre>."""
         self._line_ends += 1
 
     def add(self, piece: str, line: int) -> None:
@@ -131,11 +131,11 @@ class _Page:
         self._length = start + len(piece)
 
     def mark(self) -> tuple[int, int]:
-        """Where the next piece will stand, if no more line ends are asked for: its offset and number."""
+        """Offset and number of the next piece, if no more line ends are requested."""
         return self._length + len(self._separator()), len(self.pieces)
 
     def end_heading(self, mark: tuple[int, int], level: int) -> None:
-        """What has been added since `mark` is a heading, if it has any words."""
+        """Make the text added since `mark` a heading, if it has any words."""
         start, first = mark
         words = one_line("".join(self.pieces[first:]))
         if words:
@@ -146,7 +146,7 @@ class _Page:
         self.in_links -= 1
 
     def end_apart(self, mark: tuple[int, int], unlinked: int | None) -> None:
-        """What has been added since `mark` is set apart, if nothing was `unlinked` since so many pieces were."""
+        """Set the text added since `mark` apart, unless the number of `unlinked` pieces has grown; None for always."""
         start, _ = mark
         if start < self._length and unlinked in (None, self.unlinked):
             while self.apart and self.apart[-1][0] >= start:
@@ -157,7 +157,7 @@ class _Page:
         self._headers.append(None)
 
     def end_header(self, mark: tuple[int, int]) -> None:
-        """What has been added since `mark` is the header of the table that is open, if it is the first."""
+        """Make the text added since `mark` the header of the open table, if it has none."""
         if self._headers and self._headers[-1] is None and mark[0] < self._length:
             self._headers[-1] = mark[0], self._length
 
@@ -208,18 +208,18 @@ def _is_seen(node: Node) -> bool:
 
 
 def _is_landmark(node: Node) -> bool:
-    """Whether an element holds what surrounds a page's own text."""
+    """True if an element surrounds a page's own text: navigation, head, foot, asides."""
     return node.name in _LANDMARKS or (node.attrs or {}).get("role") in _ROLES
 
 
 def _is_header(row: Node) -> bool:
-    """Whether a row of a table names its columns."""
+    """True if a row of a table names its columns."""
     cells = [child.name for child in row.children or () if child.name in _CELLS]
     return len(cells) > 1 and "td" not in cells
 
 
 def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
-    """Ask for what stands before an element's contents; what is to be done after them, if anything."""
+    """Request the space before an element's contents; return the action after them, if any."""
     name = node.name
     if name == "br":
         page.line_break()
@@ -259,7 +259,7 @@ def _add_text(node: Text, verbatim: bool, page: _Page) -> None:
 
 
 def _first_line(node: Text, page: _Page) -> int:
-    """The line of the source that a text's first character stands on."""
+    """The line of the source that holds a text's first character."""
     if node.origin_line is None:
         return page.lines[-1]
     at = node.origin_offset or 0
@@ -275,7 +275,7 @@ def _first_line(node: Text, page: _Page) -> int:
 
 
 def _note(node: Node, page: _Page) -> None:
-    """Keep what the page says about itself: its title, and the metadata that is about its content."""
+    """Keep the title of the page, and the metadata about its content."""
     if node.name == "title":
         words = "".join(child.data or "" for child in node.children or () if child.name == "#text")
         page.title = page.title or one_line(words)

@@ -1,4 +1,4 @@
-"""Markdown: headings to sections, front matter to metadata, while the text stays as it is in the file.
+"""Markdown: headings to sections, front matter to metadata; the text stays that of the file.
 
 And Jupyter notebooks: a page for each cell, with what a reader sees of Markdown, code, and the text that it wrote.
 """
@@ -51,7 +51,7 @@ _CODE = re.compile(r"`[^`]*`")
 
 
 class Markdown:
-    """What markdown-it finds in a Markdown text from `start` on.
+    """Headings, tables, tags and marks of a Markdown text from `start` on, by markdown-it.
 
     Attributes:
         headings: those at the outermost level.
@@ -122,33 +122,33 @@ class Markdown:
         self._seen = after - 1
 
     def _end(self, line: int) -> int:
-        """Where a line's text ends."""
+        """End of a line's text."""
         return self._starts[line] + len(self._lines[line])
 
 
 def document(path: str, text: str) -> Document:
     """One Markdown file. Its title is the front matter's, else the first h1, else the file's stem."""
     metadata, start = front_matter(text)
-    found = Markdown(text, start)
-    if found.tags:
-        metadata["tags"] = _with_tags(metadata.get("tags"), list(found.tags))
+    markdown = Markdown(text, start)
+    if markdown.tags:
+        metadata["tags"] = _with_tags(metadata.get("tags"), list(markdown.tags))
     title = one_line(whole_characters(str(metadata.get("title") or "")))
     if not title:
         title = next(
-            (heading.words for heading in found.headings if heading.level == 1 and heading.words), ""
+            (heading.words for heading in markdown.headings if heading.level == 1 and heading.words), ""
         )
-    cut = sections(found.headings, start, len(text))
-    more = {"metadata": metadata, "marks": found.marks, "tables": tuple(found.tables)}
+    cut = sections(markdown.headings, start, len(text))
+    more = {"metadata": metadata, "marks": markdown.marks, "tables": tuple(markdown.tables)}
     return file_document(path, "markdown", text, title, sections=cut, **more)
 
 
-def _with_tags(stated: Any, found: list[str]) -> list[Any]:
-    """The tags of the front matter, then those of the text that are others."""
+def _with_tags(stated: Any, extra: list[str]) -> list[Any]:
+    """The tags of the front matter, then the `extra` ones of the text."""
     if isinstance(stated, str):
         stated = stated.replace(",", " ").split()
     tags = stated if isinstance(stated, list) else [] if stated is None else [stated]
-    known = {str(tag).removeprefix("#").casefold() for tag in tags}
-    return [*tags, *(tag for tag in found if tag.casefold() not in known)]
+    names = {str(tag).removeprefix("#").casefold() for tag in tags}
+    return [*tags, *(tag for tag in extra if tag.casefold() not in names)]
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
@@ -211,12 +211,12 @@ def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
 
 def _write_markdown(writing: Writing, source: str) -> None:
     """A cell's text without its marks, under its headings."""
-    found = Markdown(source)
-    read = VisibleText(source, list(zip(found.marks[::2], found.marks[1::2], strict=True)))
-    starts = [heading.start for heading in found.headings]
+    markdown = Markdown(source)
+    read = VisibleText(source, list(zip(markdown.marks[::2], markdown.marks[1::2], strict=True)))
+    starts = [heading.start for heading in markdown.headings]
     for number, (start, end) in enumerate(zip([0, *starts], [*starts, len(source)], strict=True)):
         if number:
-            writing.section(found.headings[number - 1].words, found.headings[number - 1].level)
+            writing.section(markdown.headings[number - 1].words, markdown.headings[number - 1].level)
         writing.paragraph(read.between(start, end))
 
 

@@ -1,7 +1,7 @@
 """Markup: the spans of a text that a reader does not read as words.
 
-What is encoded and counted as words is the text without them, and nothing is put in their place. So no span may
-join two words that a reader sees apart: of a mark that stands alone between two words its last character stays.
+The text is encoded and counted without them, and nothing replaces them. So no span may join two words that a
+reader sees apart: of a mark alone between two words its last character stays.
 
 Inline marks are found by one regular expression a format, whose groups are the marks. It knows what people write every
 day; what it does not know stays in the text.
@@ -41,14 +41,14 @@ class Marks:
         self._spans: list[tuple[int, int, bool]] = []
 
     def hide(self, start: int, end: int, apart: bool = False) -> None:
-        """A mark. Words before and after it are seen `apart` or as one."""
+        """Add a mark. Words before and after it are seen `apart` or as one."""
         if start < end and len(self._spans) < _MOST_MARKS:
             self._spans.append((start, end, apart))
 
     def inline(self, pattern: re.Pattern[str], start: int = 0, end: int | None = None) -> None:
-        """What a pattern finds in a stretch of the text: all its groups are marks,.
+        """Hide the groups of each match of a pattern in a stretch of the text.
 
-        What is between the groups is looked through as well, unless the name of the last begins with "whole".
+        The text between the groups is looked through as well, unless the name of the last begins with "whole".
         """
         end = len(self.text) if end is None else end
         while match := pattern.search(self.text, start, end):
@@ -59,14 +59,14 @@ class Marks:
             start = max(match.end() if is_whole or not spans else spans[0][1], match.start() + 1)
 
     def offsets(self) -> array[int]:
-        """Where the marks begin and end, in turn; none of them touches another."""
-        found = array("I")
+        """Starts and ends of the marks, in turn; none of them touches another."""
+        offsets = array("I")
         for start, end, kept in self._joined():
             is_between = self.text[start - 1 : start].strip() and self.text[end : end + 1].strip()
             pieces = [(start, kept), (kept + 1, end)] if kept >= 0 and is_between else [(start, end)]
             for piece in pieces:
-                found.extend(piece if piece[0] < piece[1] else ())
-        return found
+                offsets.extend(piece if piece[0] < piece[1] else ())
+        return offsets
 
     def stripped(self) -> str:
         """The text without its marks."""
@@ -74,7 +74,7 @@ class Marks:
         return visible(self.text, tuple(zip(offsets[::2], offsets[1::2], strict=True)))
 
     def _joined(self) -> Iterator[tuple[int, int, int]]:
-        """The stretches of marks, each with the last character of what stands alone in it, or -1."""
+        """The stretches of marks, each with the last character of a mark that stays apart, or -1."""
         first, last, kept = 0, 0, -1
         for start, end, apart in sorted(self._spans):
             if start > last:

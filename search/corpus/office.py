@@ -63,12 +63,12 @@ _STYLES = "p[style-name='Title'] => h1:fresh"
 
 
 def docx(path: str, raw: bytes) -> list[Document | Skipped]:
-    """A Word file as mammoth's HTML. Its notes stand at the end; heads and feet of pages are left out."""
+    """A Word file as mammoth's HTML. Its notes come at the end; heads and feet of pages are left out."""
     import mammoth
 
     title, metadata = _properties(_archive(path, raw))
-    found = mammoth.convert_to_html(io.BytesIO(raw), style_map=_STYLES, convert_image=lambda image: [])
-    source = _BACK_LINK.sub("", _IN_CELL.sub(r"\1", found.value))
+    result = mammoth.convert_to_html(io.BytesIO(raw), style_map=_STYLES, convert_image=lambda image: [])
+    source = _BACK_LINK.sub("", _IN_CELL.sub(r"\1", result.value))
     document = html.document(path, source)
     return [
         replace(
@@ -142,7 +142,7 @@ def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
 def _write_sheet(writing: Writing, lines: Iterable[Any]) -> None:
     apart, in_table = True, False
     for line in lines:
-        cells = [_shown(cell) for cell in line]
+        cells = [_cell_text(cell) for cell in line]
         if any(cells):
             added = writing.add(row(cells), 2 if apart else 1)
             in_table = added and _is_header(line) if apart else in_table
@@ -152,12 +152,12 @@ def _write_sheet(writing: Writing, lines: Iterable[Any]) -> None:
 
 
 def _is_header(line: Any) -> bool:
-    """Whether a row that nothing stands above seems to name columns: several texts, and nothing else."""
+    """True if a first row seems to name columns: several texts, and nothing else."""
     values = [cell.value for cell in line if cell.value is not None]
     return len(values) > 1 and all(isinstance(value, str) for value in values)
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     """A cell's value as text, shares as percentages."""
     value = cell.value
     if isinstance(value, float):
@@ -203,12 +203,12 @@ def _spine(folder: str, book: ElementTree.Element) -> Iterator[str]:
 
 
 def _book_properties(book: ElementTree.Element) -> tuple[str, dict[str, str]]:
-    said = defaultdict[str, list[str]](list)
+    properties = defaultdict[str, list[str]](list)
     for item in book.iter():
         if "purl.org/dc/elements" in item.tag:
-            said[_local(item)].append((item.text or "").strip())
-    metadata = {key: ", ".join(filter(None, said[name])) for name, key in _BOOK_METADATA.items()}
-    return next(iter(said["title"]), ""), metadata
+            properties[_local(item)].append((item.text or "").strip())
+    metadata = {key: ", ".join(filter(None, properties[name])) for name, key in _BOOK_METADATA.items()}
+    return next(iter(properties["title"]), ""), metadata
 
 
 def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_title: str) -> bool:

@@ -44,7 +44,7 @@ class Pattern:
     """One line of an ignore file.
 
     Attributes:
-        parts: what stands between its slashes; None for "**". A line with no slash but maybe at its end
+        parts: the globs between its slashes; None for "**". A line with no slash but maybe at its end
             has one part, which counts in every folder.
         by_name: whether it is such a line.
         negated: it began with "!", and takes back what earlier lines say.
@@ -57,7 +57,7 @@ class Pattern:
     folders_only: bool
 
     def matches(self, names: list[str]) -> bool:
-        """Whether it names the path of these folders and this file, by steps that no path takes long for."""
+        """True if it names the path of these folders and this file; quick for every path."""
         if self.by_name:
             return self.parts[0] is not None and self.parts[0].match(names[-1]) is not None
         reached = {0}  # how many of the names the parts so far may stand for
@@ -84,7 +84,7 @@ class Patterns:
         self._by_path = [pattern for pattern in parsed if not pattern.by_name]
 
     def verdict(self, path: str) -> bool | None:
-        """Whether the last line that matches `path` itself ignores it; None if no line matches."""
+        """True if the last line that matches `path` itself ignores it; None if no line matches."""
         is_folder = path.endswith("/")
         names = path.removesuffix("/").split("/")
         if not self._any_name.match(names[-1]) and not any(p.matches(names) for p in self._by_path):
@@ -95,7 +95,7 @@ class Patterns:
         return None
 
     def cover(self, path: str) -> bool:
-        """Whether `path` or a folder above it is matched; the nearest one that a line matches decides."""
+        """True if `path` or a folder above it is matched; the nearest one that a line matches decides."""
         while path:
             verdict = self.verdict(path)
             if verdict is not None:
@@ -130,19 +130,19 @@ def _part(glob: str) -> re.Pattern[str]:
     """A regular expression for a name; one that matches nothing for a backslash at its end."""
     if glob.endswith("\\") and not glob.endswith("\\\\"):
         return re.compile(_NOTHING)
-    same = _DIFFERENT.sub(lambda found: escape(found[1]) if found[1] else "[!", glob)
+    same = _DIFFERENT.sub(lambda match: escape(match[1]) if match[1] else "[!", glob)
     return re.compile(translate(same))
 
 
 Rules: TypeAlias = tuple[tuple[str, Patterns], ...]
-"""Ignore files, the strongest first: what the patterns are relative to ("" for the root, else a folder with a slash at
-its end), and the patterns."""
+"""Ignore files, the strongest first: the folder of the patterns ("" for the root, else with a slash at its end), and
+the patterns."""
 
 
 def ignores(rules: Rules, path: str) -> bool:
-    """Whether `path` (relative to the root, a folder with a slash at the end) is ignored.
+    """True if `path` (relative to the root, a folder with a slash at the end) is ignored.
 
-    Asked for something in an ignored folder, the answer means nothing: ask for the folder first.
+    For something in an ignored folder the result means nothing: check the folder first.
     """
     verdicts = (patterns.verdict(path[len(folder) :]) for folder, patterns in rules)
     return next((verdict for verdict in verdicts if verdict is not None), False)

@@ -52,7 +52,7 @@ _OUTER_NUMBER = re.compile(r"\A\d{1,4}\b|\b\d{1,4}\Z")
 
 
 def extract(path: str, raw: bytes) -> list[Document | Skipped]:
-    """A PDF file. Its bookmarks are its headings, each where its words stand on its page.
+    """A PDF file. Its bookmarks are its headings, each at its words on its page.
 
     Text is taken in the order in which the file draws it; what is filled into its forms comes at the end of
     the page. Pages that are damaged, or pictures without text, are named in `left_out`. A PDF that opens without
@@ -85,15 +85,15 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
             writing.section("", _PAGE_LEVEL)
         _write(writing, page, headings.get(number, ()))
         before = body or before
-    said = document.get_metadata_dict()
-    metadata = {ours: said.get(theirs, "") for theirs, ours in _METADATA.items()}
-    dates = {ours: _DATE.match(said.get(theirs, "")) for theirs, ours in _DATES.items()}
+    info = document.get_metadata_dict()
+    metadata = {ours: info.get(theirs, "") for theirs, ours in _METADATA.items()}
+    dates = {ours: _DATE.match(info.get(theirs, "")) for theirs, ours in _DATES.items()}
     metadata |= {name: "-".join(date.groups()) for name, date in dates.items() if date}
-    found = writing.done(said.get("Title", ""), metadata)
+    result = writing.done(info.get("Title", ""), metadata)
     if not pictures:
-        return [found]
+        return [result]
     left_out = f"{len(pictures)} of {len(pages)} pages, the first is page {pictures[0]}"
-    return [found, Skipped(path, Reason.NO_TEXT, f"damaged, or pictures, which need OCR: {left_out}")]
+    return [result, Skipped(path, Reason.NO_TEXT, f"damaged, or pictures, which need OCR: {left_out}")]
 
 
 def _page(document: Any, index: int) -> tuple[list[Line], bool]:
@@ -158,7 +158,7 @@ def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
 
 
 def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tuple[int, str]]) -> None:
-    """A page's paragraphs, its headings where they stand.
+    """Write a page's paragraphs, with its headings in place.
 
     A heading that is not found, in a picture say, begins the page if no other one does.
     """
@@ -166,9 +166,9 @@ def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tupl
     at: dict[int, list[tuple[int, str]]] = {}
     here = 0
     for level, words in headings:
-        wanted = _folded(words)
+        title = _folded(words)
         place = next(
-            (i for i in range(here, len(page)) if folded[i].startswith(wanted)), None if here else 0
+            (i for i in range(here, len(page)) if folded[i].startswith(title)), None if here else 0
         )
         if place is not None:
             at.setdefault(place, []).append((level, words))
@@ -180,18 +180,18 @@ def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tupl
 
 
 def _goes_on(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the paragraphs of a page begin within the sentence that those before end with."""
+    """True if the paragraphs of a page begin within the last sentence of those before."""
     return bool(before and after) and before[-1][-1].islower() and after[0][0].islower()
 
 
 def _folded(words: str) -> str:
-    """What is the same in a bookmark and on the page: without spaces, and without a number in front."""
+    """Words in the form that a bookmark and its page share: no spaces, no number in front, lower case."""
     return "".join(_NUMBER.sub("", words, count=1).split()).casefold()
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text and where it stands, in points from the left and from below.
+    """A line of text and its position, in points from the left and from below.
 
     Where it goes on in further lines of the page after divided words, it begins in one and ends in another. It is
     `running` if it is the head or foot of its page, and stands on most pages.
@@ -214,7 +214,7 @@ class Line:
 def told_apart(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """The lines of all pages, with those that are head or foot of many pages.
 
-    In the same place on the other pages stand the same words, but for numbers, or any words with the number of that
+    The other pages have in the same place the same words, but for numbers, or any words with the number of that
     page.
     """
     signs = [{line: _signs(line, number) for line in _outer(page)} for number, page in enumerate(pages)]
@@ -229,13 +229,13 @@ def told_apart(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 def _outer(page: Sequence[Line]) -> list[Line]:
     """The lines in the first and last rows of a page."""
-    placed = [line for line in page if line.height]
-    rows = sorted({round(line.bottom) for line in placed})
-    return [line for line in placed if round(line.bottom) in rows[:_OUTER_ROWS] + rows[-_OUTER_ROWS:]]
+    lines = [line for line in page if line.height]
+    rows = sorted({round(line.bottom) for line in lines})
+    return [line for line in lines if round(line.bottom) in rows[:_OUTER_ROWS] + rows[-_OUTER_ROWS:]]
 
 
 def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
-    """Where a line stands, with its words but for numbers, and with its first or last number, less that of the page."""
+    """Position of a line, with its words but for numbers, and with its first or last number minus the page's."""
     words, numbers = _DIGITS.sub("#", line.text), _OUTER_NUMBER.findall(line.text)
     return [
         (round(line.bottom), words),
@@ -245,7 +245,7 @@ def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
 
 @dataclass(frozen=True)
 class _Paragraph:
-    """A paragraph, how many lines it stands below the one before, and whether it is the head or foot of its page."""
+    """A paragraph, its distance in lines from the one before, and whether it is the head or foot of its page."""
 
     text: str
     line_ends: int
@@ -255,29 +255,29 @@ class _Paragraph:
 def _paragraphs(lines: Sequence[Line]) -> Iterator[_Paragraph]:
     """The texts of a page's lines, joined with a space where one line runs on in the next.
 
-    In doubt they are not joined: then a line stands alone, which costs little.
+    In doubt they are not joined: a line alone costs little.
     """
-    held, line_ends = [line.text for line in lines[:1]], 2
+    texts, line_ends = [line.text for line in lines[:1]], 2
     for line, following in pairwise(lines):
         close = line.running == following.running and _is_close(line, following)
         if close and _runs_on(lines, line, following):
-            held.append(following.text)
+            texts.append(following.text)
         else:
-            yield _Paragraph(" ".join(held), line_ends, line.running)
-            held, line_ends = [following.text], 1 if close else 2
-    if held:
-        yield _Paragraph(" ".join(held), line_ends, lines[-1].running)
+            yield _Paragraph(" ".join(texts), line_ends, line.running)
+            texts, line_ends = [following.text], 1 if close else 2
+    if texts:
+        yield _Paragraph(" ".join(texts), line_ends, lines[-1].running)
 
 
 def _is_close(line: Line, following: Line) -> bool:
-    """Whether a line stands right below another and looks alike."""
+    """True if a line is right below another and looks alike."""
     step = line.last_bottom - following.bottom
     other_size = abs(following.top - following.bottom - line.height)
     return 0 < step <= _FURTHEST_DOWN * line.height and other_size <= _OTHER_SIZE * line.height
 
 
 def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
-    """Whether the line below goes on with the sentence of this one."""
+    """True if the line below continues the sentence of this one."""
     if len(line.text) < _FEWEST_CHARACTERS or _ITEM.match(following.text):
         return False
     # The first line of a paragraph may be indented, of an entry in a list it never is.
@@ -300,12 +300,12 @@ def undivided(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     is kept if the word stands with it elsewhere, or if both halves are words of the document and the whole is not.
     """
     texts = [_DIVIDED_WORD.sub(" ", line.text) for page in pages for line in page]
-    known = {word.casefold() for text in texts for word in _WORD.findall(text)}
+    words = {word.casefold() for text in texts for word in _WORD.findall(text)}
 
     def whole(match: re.Match[str]) -> str:
         before, after = match[1].casefold(), match[2].casefold()
-        is_compound = f"{before}-{after}" in known or {before, after} <= known
-        if before + after in known or ((match[1] + match[2]).isalpha() and not is_compound):
+        is_compound = f"{before}-{after}" in words or {before, after} <= words
+        if before + after in words or ((match[1] + match[2]).isalpha() and not is_compound):
             return match[1] + match[2]
         return f"{match[1]}-{match[2]}"
 

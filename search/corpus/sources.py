@@ -1,4 +1,4 @@
-"""A file: what its name says, what is found of it, and its bytes.
+"""A file: its kind by name, its state in the walk, and its bytes.
 
 Between the listing of a folder and the reading of a file, the file can become a pipe, which would never answer, a link
 that leads elsewhere, or grow without end. So it is opened without waiting and without following a link, and no more is
@@ -20,7 +20,7 @@ from posixpath import splitext
 
 
 class Reason:
-    """The short phrases that everything left out is counted by. They are shown to people as they stand."""
+    """The short phrases that everything left out is counted by. They are shown to people unchanged."""
 
     # Decided from the folder alone, without opening the file.
     IGNORED = "ignored"
@@ -100,8 +100,8 @@ class Skipped:
     Attributes:
         path: of the file or folder; `path#record` for one record of a file.
         reason: one of the phrases in `Reason`.
-        detail: what more there is to say, for people; may be empty.
-        is_folder: the folder was not entered, so nothing is known about what lies beneath it.
+        detail: more about it, for people; may be empty.
+        is_folder: the folder was not entered, so nothing is known about its contents.
     """
 
     path: str
@@ -149,7 +149,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def refusal(error: OSError) -> tuple[str, str]:
-    """Why a file that was there cannot be had now, as reason and detail."""
+    """Reason and detail for a listed file that cannot be read now."""
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return Reason.VANISHED, ""
     if isinstance(error, PermissionError):
@@ -230,12 +230,12 @@ def kind_of(path: str) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Whether keys, passwords or tokens are kept under such names, in any case of letters."""
+    """True if files of this name usually hold keys, passwords or tokens; case does not matter."""
     return _SECRET_NAME.match(name.lower()) is not None
 
 
 def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[str, str] | None:
-    """Why a file of this name is not opened, as reason and detail; None to open it.
+    """Reason and detail for not opening a file of this name; None to open it.
 
     Args:
         name: of the file.

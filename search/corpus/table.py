@@ -74,7 +74,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Record:
-    """A record of the file: its values by name, or what is wrong with it; its first and last line, 1-based."""
+    """A record of the file: its values by name, or its problem; its first and last line, 1-based."""
 
     values: Any
     first: int
@@ -93,9 +93,9 @@ def documents(
     Raises:
         ReadError: "damaged" if the header is, "no such column".
     """
-    wanted = (text_field, title_field)
+    fields = (text_field, title_field)
     read, nothing = (_tabular, "in column") if kind == "csv" else (_json_lines, "under")
-    columns, records = read(path, KEPT_LINE.findall(text), wanted)
+    columns, records = read(path, KEPT_LINE.findall(text), fields)
     for number, record in enumerate(records, 1):
         name, at = f"{path}#{number}", f"line {record.first}"
         try:
@@ -108,18 +108,18 @@ def documents(
 
 
 def _json_lines(
-    path: str, lines: list[str], wanted: tuple[str | None, str | None]
+    path: str, lines: list[str], fields: tuple[str | None, str | None]
 ) -> tuple[_Columns, Iterator[_Record]]:
-    """The keys to use, from the first objects, or from all if a key that was asked for is late; and the records."""
+    """The keys to use, from the first objects, or from all if a requested key is late; and the records."""
     rows: list[Mapping[str, Any]] = []
     names: dict[str, None] = {}
     for record in _parsed(lines):
-        if len(rows) >= _LOOKED_AT and names.keys() >= {*wanted} - {None}:
+        if len(rows) >= _LOOKED_AT and names.keys() >= {*fields} - {None}:
             break
         if isinstance(record.values, Mapping) and not record.problem:
             rows.append(record.values)
             names.update(dict.fromkeys(record.values))
-    columns = _chosen(path, list(names), rows[:_LOOKED_AT], *wanted) if names else _Columns("text", None)
+    columns = _chosen(path, list(names), rows[:_LOOKED_AT], *fields) if names else _Columns("text", None)
     return columns, _parsed(lines)
 
 
@@ -146,24 +146,24 @@ def _chosen(
     text_field: str | None,
     title_field: str | None,
 ) -> _Columns:
-    """The columns to use: those asked for, else well-known names, else (for text) the fullest one.
+    """The columns to use: the requested ones, else well-known names, else (for text) the fullest one.
 
     Args:
         path: named in the error.
         names: all columns, at least one.
         rows: the first rows, to measure the columns by.
-        text_field, title_field: what the caller asked for.
+        text_field, title_field: requested by the caller.
 
     Raises:
-        ReadError: "no such column", with the columns that there are.
+        ReadError: "no such column", with the existing columns.
     """
     for option, name in (("text_field", text_field), ("title_field", title_field)):
         if name is not None and name not in names:
-            listed = ", ".join(f"'{known}'" for known in names[:_NAMED])
+            listed = ", ".join(f"'{column}'" for column in names[:_NAMED])
             detail = whole_characters(f"{option} '{name}' is not one of {listed}")
             raise ReadError(path, Reason.NO_SUCH_COLUMN, detail)
-    title = title_field or _known(_TITLES, names, taken=text_field)
-    text = text_field or _known(_TEXTS, names, taken=title_field)
+    title = title_field or _preferred(_TITLES, names, taken=text_field)
+    text = text_field or _preferred(_TEXTS, names, taken=title_field)
     if text is None:
         others = [name for name in names if name != title] or list(names)
         lengths = Counter[str]()
@@ -173,9 +173,9 @@ def _chosen(
     return _Columns(text, title if title != text else None)
 
 
-def _known(known: str, names: Sequence[str], taken: str | None) -> str | None:
+def _preferred(candidates: str, names: Sequence[str], taken: str | None) -> str | None:
     by_lower = {name.strip().lower(): name for name in reversed(names) if name != taken}
-    return next((by_lower[name] for name in known.split() if name in by_lower), None)
+    return next((by_lower[name] for name in candidates.split() if name in by_lower), None)
 
 
 def as_text(value: Any) -> str:
@@ -201,7 +201,7 @@ _NO_DELIMITER = "\x1f"
 
 
 def _tabular(
-    path: str, lines: list[str], wanted: tuple[str | None, str | None]
+    path: str, lines: list[str], fields: tuple[str | None, str | None]
 ) -> tuple[_Columns, Iterator[_Record]]:
     """The columns to use, and the rows below the header."""
     rows = _rows(lines)
@@ -213,7 +213,7 @@ def _tabular(
     if not names:
         return _Columns("", None), records
     ahead = list(itertools.islice(records, _LOOKED_AT))
-    columns = _chosen(path, names, [record.values for record in ahead], *wanted)
+    columns = _chosen(path, names, [record.values for record in ahead], *fields)
     return columns, itertools.chain(ahead, records)
 
 
@@ -233,7 +233,7 @@ def _distinct(cells: list[str]) -> list[str]:
 
 
 def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
-    """The rows of the file that are not blank: cells, first and last line, what is wrong with it."""
+    """The rows of the file that are not blank: cells, first and last line, problem."""
     if csv.field_size_limit() < _LONGEST_CELL:
         csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(lines, delimiter=_delimiter(lines), skipinitialspace=True)
@@ -253,7 +253,7 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
 def _delimiter(lines: list[str]) -> str:
     """The delimiter that cuts most of the first rows into as many cells as the header, of those the one with most.
 
-    csv.Sniffer is not asked: it takes apostrophes for quotes and letters for delimiters, and then cuts prose to pieces
+    csv.Sniffer is not used: it takes apostrophes for quotes and letters for delimiters, and then cuts prose to pieces
     without a word.
     """
     sample = [line[:_SAMPLE] for line in lines[:_LOOKED_AT]]

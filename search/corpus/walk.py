@@ -32,7 +32,7 @@ def walk(
     """Every file beneath `root`, or the reason why it is left out.
 
     The order is the same on every run and system: names sorted by their bytes, files and folders
-    mixed, a folder's contents where its name stands. Symbolic links are never followed, except that
+    mixed, a folder's contents in place of its name. Symbolic links are never followed, except that
     `root` may be one. A folder that is not entered yields one `Skipped` with `is_folder`.
 
     Args:
@@ -43,7 +43,7 @@ def walk(
 
     Raises:
         InputError: `root` is no folder or cannot be listed. Raised at the
-            call, before the first item is asked for.
+            call, before the first item.
     """
     root = Path(os.path.abspath(root))  # noqa: PTH100 (resolve() would follow links)
     filters = _Filters(_patterns("include", include), _patterns("exclude", exclude), max_bytes)
@@ -51,14 +51,14 @@ def walk(
 
 
 class _Filters:
-    """What the caller wants, apart from what the folder's own ignore files say."""
+    """The caller's own filters, apart from the folder's ignore files."""
 
     def __init__(self, include: Patterns | None, exclude: Patterns | None, max_bytes: int) -> None:
         self.include, self.exclude, self.max_bytes = include, exclude, max_bytes
         self.readable = readable()
 
     def excludes(self, path: str) -> bool:
-        """Whether a file, or a folder (with a slash at the end), is not wanted."""
+        """True if a file, or a folder (with a slash at the end), is left out."""
         # A folder that no include pattern names may still hold files that one does.
         left_out = self.include and not path.endswith("/") and not self.include.cover(path)
         return bool(left_out or (self.exclude and self.exclude.verdict(path)))
@@ -101,7 +101,7 @@ def _walk(first: _Level, filters: _Filters) -> Iterator[SourceFile | Skipped]:
 
 
 class _Level:
-    """A folder that is being walked: what of it remains, and the rules that hold in it.
+    """A folder that is being walked: its remaining entries, and the rules for it.
 
     All of its entries and rules or an error, never half of them: what is missing from a list counts as deleted.
     """
@@ -142,10 +142,7 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
 
 
 def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[str, str] | None:
-    """The first thing that speaks against a path (a folder with a slash at the end), or None.
-
-    It is a reason and a detail.
-    """
+    """Reason and detail for leaving out a path (a folder with a slash at the end), or None."""
     is_file = not path.endswith("/")
     if is_file and is_secret(name):
         return Reason.SECRET, ""

@@ -1,4 +1,4 @@
-"""The text of a document as it is put together, piece by piece, with its headings and pages."""
+"""The text of a document, built piece by piece, with its headings and pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Writing:
         self._next_headings: list[tuple[int, str]] = []
 
     def add(self, piece: str, line_ends: int, is_mark: bool = False) -> bool:
-        """A piece of text, at least so many lines below the one before. False if there is nothing in it.
+        """Add a piece of text, at least so many lines below the one before. False if it is empty.
 
         One that a reader does not read with the others, as the number of a page, is a mark.
 
@@ -93,11 +93,11 @@ class Writing:
         return self.paragraph(words)
 
     def section(self, words: str, level: int) -> None:
-        """What comes next stands under a heading that the text need not hold; "" for under none."""
+        """Put the next pieces under a heading that the text need not hold; "" for none."""
         self._next_headings.append((level, one_line(clean(words))))
 
     def page(self) -> None:
-        """What comes next stands on another page."""
+        """Begin another page."""
         self._next_pages += 1
 
     def done(self, title: str = "", metadata: Mapping[str, Any] | None = None) -> Document:
@@ -130,12 +130,12 @@ def row(cells: Iterable[str]) -> str:
 
 
 def clean(piece: str) -> str:
-    """`piece` with "\\n" as line end, and without what is no character of a text."""
+    """`piece` with "\\n" as line end, and without characters that are no text."""
     return _NO_TEXT.sub("", _LINE_END.sub("\n", whole_characters(piece)))
 
 
 def real_title(title: str) -> str:
-    """A title from metadata; "" for what a program put there because nobody gave one.
+    """A title from metadata; "" for a program's placeholder.
 
     Example:
         >>> real_title("Microsoft Word - Report.doc"), real_title("Untitled")
