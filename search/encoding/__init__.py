@@ -2,10 +2,10 @@
 
 models.py       a name, also on the hub, or a folder -> the files of a model and their hashes
 loading.py      those files -> a model in PyTorch, by sentence-transformers or transformers, once for all threads
-description.py  what sentence-transformers says of an encoder: pooling, prompts, limits
+description.py  description of an encoder by sentence-transformers: pooling, prompts, limits
 cache.py        models that are converted for OpenVINO, with their descriptions
 tokenizer.py    text -> WordPiece tokens with character offsets
-engine.py       what engines have in common; openvino_engine.py, which converts, and torch_engine.py: batches of
+engine.py       common parts of engines; openvino_engine.py, which converts, and torch_engine.py: batches of
                 token ids -> hidden states of every layer; engines.py chooses
 pooling.py      hidden states -> one vector for each text, and what each token adds to it
 encoder.py      all of these together: the public `Encoder`

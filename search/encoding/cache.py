@@ -8,7 +8,7 @@
         *.blob           the model as OpenVINO compiled it, see `search.encoding.openvino_engine`
 
 An entry holds all that a query needs. `<cache>` is `$SEEWHY_CACHE`, or the platform's folder for caches; anything in it
-may be deleted. A folder is written beside its place and renamed. Sizes are compared when an entry is opened, checksums
+may be deleted. A folder is written beside its target and renamed. Sizes are compared when an entry is opened, checksums
 when a file is read: of `encoder.xml` and `encoder.bin` when they are compiled. A damaged entry is replaced.
 """
 
@@ -41,7 +41,7 @@ _ENTRY, _WEIGHTS = "entry.json", "model.safetensors"
 _TO_COMPILE = ("encoder.xml", "encoder.bin")
 _PACKAGES = ("openvino", "torch", "transformers")
 DAMAGE = (OSError, ValueError, KeyError, TypeError)
-"""What reading a damaged entry raises."""
+"""Errors of reading a damaged entry."""
 
 
 def entry_folder(weights: str, tokenizer: str, config: str) -> Path:
@@ -57,7 +57,7 @@ def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None
 
 
 def name_here(weights: str, tokenizer: str, config: str) -> str:
-    """The name by which the model of these hashes was asked for here, converted or not; "" if it never was."""
+    """Name under which the model of these hashes was used here, converted or not; "" if it never was."""
     try:
         return str(_manifest(entry_folder(weights, tokenizer, config))["files"]["name"])
     except DAMAGE:
@@ -85,14 +85,14 @@ def _listed(place: Path) -> ConvertedModel:
 
 
 def remove(model: ConvertedModel) -> None:
-    """Delete a converted model, which is made again when it is needed, or forget that one failed."""
+    """Delete a converted model, which is converted again when it is needed, or forget that one failed."""
     place = Path(model.folder)
     with _locked(place):
         shutil.rmtree(place)
 
 
 def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> KnownModel:
-    """The converted model, made now unless the cache has a sound one.
+    """The converted model, converted now unless the cache has a sound one.
 
     Args:
         convert: writes the converted model into a folder.
@@ -142,7 +142,7 @@ def _manifest(place: Path) -> dict[str, Any]:
 
 
 def require_intact(folder: Path, names: tuple[str, ...] = _TO_COMPILE) -> None:
-    """Raise OSError or ValueError if a file of an entry is not what was written."""
+    """Raise OSError or ValueError if a file of an entry was changed."""
     contents = _manifest(folder)["contents"]
     for name in names:
         if sha256_of(folder / name) != contents[name][1]:
@@ -150,7 +150,7 @@ def require_intact(folder: Path, names: tuple[str, ...] = _TO_COMPILE) -> None:
 
 
 def known_failure(files: ModelFiles) -> str:
-    """Why this model could not be converted with the packages that are installed; "" if it may be tried."""
+    """Reason why the installed packages cannot convert this model; "" if it may be tried."""
     with suppress(*DAMAGE):
         manifest = _manifest(entry_folder(*files.hashes))
         return str(manifest["problem"]) if manifest["versions"] == _versions() else ""
@@ -200,7 +200,7 @@ def _locked(place: Path) -> Iterator[None]:
 
 @contextmanager
 def _replacing(place: Path) -> Iterator[Path]:
-    """A new folder that takes the place of an entry in the end."""
+    """A new folder that replaces an entry at the end."""
     folder = place.with_suffix(".new")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(PRIVATE_FOLDER)

@@ -1,8 +1,8 @@
-"""What sentence-transformers says of an encoder, written down so that the next process need not ask it.
+"""Descriptions of encoders by sentence-transformers, kept so that the next process need not load it.
 
     <cache>/described/<hash of the model's files>.json
 
-Asking takes seconds, as PyTorch has to be imported; reading the file takes none. It is also kept beside the
+Loading takes seconds, as PyTorch has to be imported; reading the file takes none. It is also kept beside the
 converted model, see `search.encoding.cache`.
 """
 
@@ -29,7 +29,7 @@ _SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # at the end they change no direct
 
 @dataclass(frozen=True)
 class Description:
-    """How a model makes embeddings.
+    """Properties of a model: layers, limits, and the steps from text to embedding.
 
     Attributes:
         layers: encoder layers; hidden states are numbered 0 (the embedding layer) to `layers`.
@@ -38,11 +38,11 @@ class Description:
         has_pooler: its files hold the weights of a pooler.
         pooling: its own, by our name where it has one, "mean" where the model says nothing.
         dense: for each Dense module after pooling, its folder and its activation.
-        dimension: length of an embedding that its modules make.
+        dimension: length of an embedding of its modules.
         truncate: how many dimensions of it are kept by its own configuration, None for all.
         lowercase: texts are put into lower case before the tokenizer reads them.
         prompts: name ("query", "document", ...) to the text put before every input of that kind.
-        similarity: what it was made for: "cosine", "dot", "euclidean" or "manhattan".
+        similarity: the one that it was trained for: "cosine", "dot", "euclidean" or "manhattan".
         only_torch: which of its modules only sentence-transformers can do, for people to read; "" where there
             is none.
         says_nothing: the model was not made for sentence embeddings, or does not say so.
@@ -63,7 +63,7 @@ class Description:
     says_nothing: bool = False
 
     def notes(self, name: str, pooling: str) -> tuple[str, ...]:
-        """Sentences about what was assumed of the model `name` with a pooling, for people to read."""
+        """Notes on assumptions about the model `name` with a pooling, for people to read."""
         if pooling != self.pooling:
             return ()
         notes = []
@@ -86,10 +86,10 @@ class Description:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """An encoder's files and what is known of it.
+    """An encoder's files and description.
 
     Attributes:
-        loaded: the encoder itself, in float32 on the CPU, where it had to be loaded to find out.
+        loaded: the encoder itself, in float32 on the CPU, if describing it had to load it.
         find: finds the model's own files, of one from the cache.
     """
 
@@ -102,41 +102,41 @@ class KnownModel:
         """The same model with its own files, which PyTorch and a conversion need.
 
         Raises:
-            ModelError: it is not here any more, or another model has its name now.
+            ModelError: it is no longer here, or another model has its name now.
         """
         if self.find is None:
             return self
-        what = f"the converted model of '{self.files.name}' cannot be used"
+        problem = f"the converted model of '{self.files.name}' cannot be used"
         try:
-            found = self.find()
+            model = self.find()
         except ModelError as error:
             raise ModelError(
-                f"{what}, and to make it again the model itself is needed: {error}"
+                f"{problem}, and to make it again the model itself is needed: {error}"
             ) from None
-        if found.files.hashes != self.files.hashes:
+        if model.files.hashes != self.files.hashes:
             raise ModelError(
-                f"{what}: another model has that name now. Rebuild with: seewhy index FOLDER --rebuild"
+                f"{problem}: another model has that name now. Rebuild with: seewhy index FOLDER --rebuild"
             )
-        return found
+        return model
 
 
 def describe(files: ModelFiles) -> KnownModel:
-    """What is known of an encoder.
+    """Describe an encoder, from the cache or by loading it.
 
     Raises:
         ModelError: it cannot be loaded, lacks weights, or makes embeddings in a way that is not supported.
     """
     name = f"{_key(files)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        said = read_sealed(cache_folder("described") / name)
-        if said["of"] == name:
-            return KnownModel(files, Description.from_dict(said["description"]))
+        entry = read_sealed(cache_folder("described") / name)
+        if entry["of"] == name:
+            return KnownModel(files, Description.from_dict(entry["description"]))
     model = load_encoder(files)
     _, missing = load_transformer(files)
     require_whole(files, missing)
     with loading(files):
         description = _described(files, model, missing)
-    with suppress(OSError):  # a cache that cannot be written to costs only asking again
+    with suppress(OSError):  # a cache that cannot be written to costs only loading again
         write_sealed(cache_folder("described") / name, {"of": name, "description": asdict(description)})
     return KnownModel(files, description, model)
 
@@ -181,7 +181,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
 
 
 def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str, str], ...], str]:
-    """Pooling, Dense modules, and what only sentence-transformers can do, of what follows the transformer."""
+    """Pooling, Dense modules, and what only sentence-transformers can do, of the modules after the transformer."""
     kinds = [_kind(module) for module in modules]
     if kinds.count("Pooling") != 1:
         raise ModelError(f"the model '{files.name}' makes no embeddings of texts: it does not pool once.")
@@ -202,7 +202,7 @@ def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str,
 
 
 def _not_ours(files: ModelFiles, module: Any, folder: str) -> str:
-    """What NumPy cannot do of a module, "" for a Dense module that it can.
+    """Reason why NumPy cannot compute a module, "" for a Dense module that it can.
 
     Raises:
         ModelError: sentence-transformers does not trust its activation, and would take another.

@@ -88,8 +88,8 @@ class Encoder:
         self.precision = precision
         if not isinstance(model, (ModelFiles, KnownModel)):
             model = find_model(str(model), offline=offline)
-        self._known = describe(model) if isinstance(model, ModelFiles) else model
-        self.files, self.description = self._known.files, self._known.description
+        self._source = describe(model) if isinstance(model, ModelFiles) else model
+        self.files, self.description = self._source.files, self._source.description
         self.pooling = self._pooling(pooling)
         self.max_tokens = self._max_tokens(max_tokens)
         self.layer = poolings.check_layer(layer, self.description.layers)
@@ -119,28 +119,28 @@ class Encoder:
 
         Args:
             model, pooling, precision: only to make sure; None takes what the embeddings were made with.
-            trusted: the user wrote down the name of the model; see `named_model`.
+            trusted: the user gave the name of the model; see `named_model`.
             many: so many texts will come that it pays to load PyTorch where there is a GPU.
 
         Raises:
             ModelError: the model cannot be found, or only the index names it.
-            FingerprintMismatch: what was asked for, or the model that is found now, makes others.
+            FingerprintMismatch: the options, or the model of that name now, make other embeddings.
         """
         # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
         quick = model is None and engine != "torch" and made.precision in OF_OPENVINO
         name = model or (made.model if trusted else name_here(made.weights, made.tokenizer, made.config))
-        known = cached_model(made.weights, made.tokenizer, made.config) if quick else None
-        if known:
-            known = KnownModel(
-                replace(known.files, name=name, revision=made.revision),
-                replace(known.description, prompts=json.loads(made.prompts)),
+        source = cached_model(made.weights, made.tokenizer, made.config) if quick else None
+        if source:
+            source = KnownModel(
+                replace(source.files, name=name, revision=made.revision),
+                replace(source.description, prompts=json.loads(made.prompts)),
                 find=lambda: describe(find_model(name, offline=offline)),
             )
         else:
-            known = describe(find_model(name or named_model(made, trusted), offline=offline))
-        same = known.files.weights_sha256 == made.weights
+            source = describe(find_model(name or named_model(made, trusted), offline=offline))
+        same = source.files.weights_sha256 == made.weights
         encoder = cls(
-            known,
+            source,
             pooling=pooling or made.pooling,
             layer=made.layer if same else -1,
             dim=int(made.dimension) if same else None,
@@ -160,28 +160,28 @@ class Encoder:
 
     @property
     def model(self) -> str:
-        """The name that the model was asked for by."""
+        """The model's name, as the caller gave it."""
         return self.files.name
 
     @property
     def whole(self) -> KnownModel:
-        """The model with its own files, which one that was converted before need not have; see `KnownModel.whole`."""
-        return self._known.whole()
+        """The model with its own files, which a converted one need not have; see `KnownModel.whole`."""
+        return self._source.whole()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what was assumed because the model does not say it, and what it cannot be run by."""
+        """Notes on assumptions where the model says nothing, and on engines that cannot run it."""
         return (*self.description.notes(self.model, self.pooling), *self.remarks)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """That PyTorch encodes instead of OpenVINO, and why."""
+        """Note that PyTorch encodes instead of OpenVINO, with the reason, if it does."""
         instead = self._engine.instead if self._engine else ""
         return (f"PyTorch encodes {instead}",) if instead else ()
 
     @property
     def runs_on(self) -> str:
-        """What computes, for people to read: "openvino on cpu, fp32"."""
+        """Engine, device and precision, for people to read: "openvino on cpu, fp32"."""
         engine = self.engine
         why = f" ({engine.instead})" if engine.instead else ""
         return f"{engine.name} on {engine.device}, {self.precision}{why}"
@@ -212,8 +212,8 @@ class Encoder:
         claim_process()
         with self._loading:
             if self._engine is None:
-                engine = open_engine(self._known, self._choice, self._device, self._many, self.precision)
-                self._known = replace(self._known, loaded=None)
+                engine = open_engine(self._source, self._choice, self._device, self._many, self.precision)
+                self._source = replace(self._source, loaded=None)
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
                         f"'{self.files.name}' has no pooler weights. Choose another pooling, such as mean."
@@ -223,7 +223,7 @@ class Encoder:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """What must be equal for embeddings of two encoders to be comparable."""
+        """Fingerprint of the embeddings: two encoders' embeddings are comparable if theirs are equal."""
         return Fingerprint(
             model=self.files.name,
             weights=self.files.weights_sha256,
@@ -240,7 +240,7 @@ class Encoder:
         )
 
     def prompt(self, role: Role | None) -> str:
-        """What the model's configuration puts before every query or document; usually nothing."""
+        """The prompt that the model's configuration puts before every query or document; usually none."""
         return tokenizing.prompt_for(role, self.description.prompts)
 
     def encode(
@@ -268,14 +268,14 @@ class Encoder:
             InputError: `texts` is one string, or holds something that is no string.
         """
         encoded = self._encoded(list(map(self.prompt(role).__add__, strings(texts))), truncate)
-        found = np.empty((len(encoded), self.dimension), dtype=np.float32)
+        embeddings = np.empty((len(encoded), self.dimension), dtype=np.float32)
         done, total = 0, sum(len(text.ids) for text in encoded)
         for batch, hidden in self._run(encoded, pooled_layers(self.layer, self.n_layers)):
-            found[batch] = self._embed(hidden)
+            embeddings[batch] = self._embed(hidden)
             done += int(hidden.mask.sum())
             if progress:
                 progress(done, total)
-        return found
+        return embeddings
 
     def tokens(
         self,
@@ -289,7 +289,7 @@ class Encoder:
         """Token vectors of texts, with offsets, and the embeddings that are made of them.
 
         Args:
-            contexts: for each text, what is encoded before it (a passage's headings); "" for nothing.
+            contexts: for each text, the text encoded before it (a passage's headings); "" for none.
             hidden: for each text, the spans of it that are not encoded (a passage's markup).
             layers: which layers to return; 0 is the embedding layer, -1 the last, as Python counts.
 
@@ -305,24 +305,24 @@ class Encoder:
         whole = [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)]
         encoded = self._encoded(whole, False)
         pooled = pooled_layers(self.layer, self.n_layers)
-        wanted = sorted(
+        numbers = sorted(
             {layer_number(layer, self.n_layers) for layer in layers} | {self.n_layers, *pooled}
         )
-        found: dict[int, TokenVectors] = {}
-        for batch, states in self._run(encoded, wanted):
+        results: dict[int, TokenVectors] = {}
+        for batch, states in self._run(encoded, numbers):
             embeddings = self._embed(states)
             for row, i in enumerate(batch):
                 n = len(encoded[i].ids)
-                found[i] = TokenVectors(
+                results[i] = TokenVectors(
                     text=texts[i],
                     context=contexts[i],
                     hidden=hidden[i],
                     tokens=tokenizing.tokens(self.tokenizer, prompt, contexts[i], read[i]),
-                    layers={layer: states.layers[layer][row, :n].copy() for layer in wanted},
+                    layers={layer: states.layers[layer][row, :n].copy() for layer in numbers},
                     embedding=embeddings[row],
                     addends=self._addends(combined(states.layers, pooled)[row, :n]),
                 )
-        return [found[i] for i in range(len(texts))]
+        return [results[i] for i in range(len(texts))]
 
     def _run(self, encoded: list[Encoded], layers: list[int]) -> Iterator[tuple[list[int], Hidden]]:
         """(positions of a batch's texts, its hidden states), batch by batch."""
@@ -354,50 +354,50 @@ class Encoder:
             return None
         return poolings.addends(states, self.pooling, self.dense, self.dimension)
 
-    def _pooling(self, asked: str | None) -> str:
+    def _pooling(self, pooling: str | None) -> str:
         own, only = self.description.pooling, self.description.only_torch
-        if only and asked not in (None, own):
+        if only and pooling not in (None, own):
             raise InputError(
                 f"'{self.model}' has {only}, so it can pool only as it was made to, by '{own}'."
             )
-        return own if asked in (None, own) else poolings.check_pooling(str(asked))
+        return own if pooling in (None, own) else poolings.check_pooling(str(pooling))
 
-    def _max_tokens(self, asked: int | None) -> int:
-        """Most tokens of one text: what was asked for, or the model's own limit."""
-        if asked is None:
+    def _max_tokens(self, limit: int | None) -> int:
+        """Most tokens of one text: the given limit, or the model's own."""
+        if limit is None:
             return self.description.max_tokens
         most = self.description.positions
-        if not 3 <= asked <= most:  # room for [CLS], [SEP] and something between
+        if not 3 <= limit <= most:  # room for [CLS], [SEP] and something between
             raise InputError(
-                f"max_tokens is {asked}, but '{self.model}' reads between 3 and {most} tokens."
+                f"max_tokens is {limit}, but '{self.model}' reads between 3 and {most} tokens."
             )
-        return asked
+        return limit
 
-    def _dimension(self, asked: int | None) -> int:
-        """How many dimensions are kept: what was asked for, or what the model's configuration says."""
+    def _dimension(self, dim: int | None) -> int:
+        """Number of dimensions to keep: `dim`, or what the model's configuration says."""
         whole = self.description.dimension
-        if asked is not None and not 1 <= asked <= whole:
-            raise InputError(f"dim is {asked}, but embeddings of '{self.model}' have {whole} dimensions.")
-        return asked or self.description.truncate or whole
+        if dim is not None and not 1 <= dim <= whole:
+            raise InputError(f"dim is {dim}, but embeddings of '{self.model}' have {whole} dimensions.")
+        return dim or self.description.truncate or whole
 
 
-def named_model(made: Fingerprint, trusted: bool) -> str:
+def named_model(fingerprint: Fingerprint, trusted: bool) -> str:
     """The name by which to look for the model of a fingerprint.
 
     An index may come from somebody else, who chose the name in it. No folder is looked into, and nothing downloaded,
     that the user has not named; the model that has these very hashes here is taken by the name that the user gave.
 
     Args:
-        trusted: the user made what the fingerprint stands in.
+        trusted: the user made the index of the fingerprint.
 
     Raises:
         ModelError: only the index names it.
     """
-    if trusted or made.model.removeprefix("sentence-transformers/") == DEFAULT_MODEL:
-        return made.model
-    if name := name_here(made.weights, made.tokenizer, made.config):
+    if trusted or fingerprint.model.removeprefix("sentence-transformers/") == DEFAULT_MODEL:
+        return fingerprint.model
+    if name := name_here(fingerprint.weights, fingerprint.tokenizer, fingerprint.config):
         return name
     raise ModelError(
-        f"the index names the model '{made.model}', which you have not used here. "
-        f"If you trust it, name it yourself with: --model {quoted(made.model)}"
+        f"the index names the model '{fingerprint.model}', which you have not used here. "
+        f"If you trust it, name it yourself with: --model {quoted(fingerprint.model)}"
     )

@@ -1,10 +1,10 @@
-"""What the engines that encode have in common: batches of token ids in, hidden states out.
+"""Common parts of the engines that encode: batches of token ids in, hidden states out.
 
 An engine has
     name, device           "openvino" or "torch"; where it computes
     n_layers, has_pooler   encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers
     batch_tokens           how many tokens, padding included, make a batch that suits it
-    instead                of which engine it is used and why, "" where it is the one that was wanted
+    instead                the engine that it replaces and why, "" if it was the first choice
     run(batches, layers)   hidden states of these layers for each batch, in order; use each before asking for the next
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "openvino", "torch")
 PRECISIONS = ("fp32", "bf16", "fp16")
 OF_OPENVINO = {"fp32": "f32", "bf16": "bf16"}
-"""Those that OpenVINO computes in, as it calls them."""
+"""Precisions of OpenVINO, with its names for them."""
 
 _loaded_by: int | None = (
     None  # the process that loaded an engine first; a forked child sees its parent's id
@@ -88,9 +88,9 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 def check_engine(engine: str, precision: str) -> None:
     """Raise InputError if there is no such engine or precision, or the engine does not compute in it."""
-    for what, asked, known in (("engine", engine, ENGINES), ("precision", precision, PRECISIONS)):
-        if asked not in known:
-            raise InputError(f"{what} '{asked}' is not known. Choose one of: {', '.join(known)}.")
+    for option, name, names in (("engine", engine, ENGINES), ("precision", precision, PRECISIONS)):
+        if name not in names:
+            raise InputError(f"{option} '{name}' is not known. Choose one of: {', '.join(names)}.")
     if engine == "openvino" and precision not in OF_OPENVINO:
         raise InputError(
             f"the engine 'openvino' computes in {' and '.join(OF_OPENVINO)}, not in {precision}. Take 'torch'."
@@ -98,7 +98,7 @@ def check_engine(engine: str, precision: str) -> None:
 
 
 def claim_process() -> None:
-    """Say that this process uses a model from here on; ModelError if one that it was forked from did.
+    """Note that this process uses a model; ModelError if it was forked from one that did.
 
     Threads do not survive a fork, and both engines wait for theirs: without this a child would hang. To be
     called before any lock is taken, which a thread of the parent may have held when it was forked.

@@ -20,7 +20,7 @@ Engine: TypeAlias = OpenVINOEngine | TorchEngine
 
 
 def open_engine(
-    known: KnownModel,
+    model: KnownModel,
     engine: str = "auto",
     device: str | None = None,
     many: bool = True,
@@ -41,39 +41,39 @@ def open_engine(
     """
     claim_process()
     if engine == "torch" or precision not in OF_OPENVINO or (device or "cpu") != "cpu":
-        return TorchEngine(known.whole(), device, precision)
+        return TorchEngine(model.whole(), device, precision)
     units = precision == "fp32" or computes_in(precision)
     lacking = "" if units else f"this processor has no units for {precision}"
     may_pay = engine == "auto" and device is None and (many or lacking)
     if may_pay and _may_have_gpu() and best_device() != "cpu":
-        return TorchEngine(known.whole(), precision=precision)
-    remembered = known_failure(known.files) if engine == "auto" else ""
-    reason, failed = known.description.only_torch or lacking or remembered, False
+        return TorchEngine(model.whole(), precision=precision)
+    remembered = known_failure(model.files) if engine == "auto" else ""
+    reason, failed = model.description.only_torch or lacking or remembered, False
     if not reason:
         try:
-            return _openvino(known, precision)
+            return _openvino(model, precision)
         except OSError as error:
             reason = (
                 f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). "
                 "Let SEEWHY_CACHE name another folder"
             )
         except (ModelError, RuntimeError) as error:
-            again = f"seewhy lab models --remove {quoted(known.files.name)}"
+            again = f"seewhy lab models --remove {quoted(model.files.name)}"
             reason = f"{first_line(error).rstrip('.')}. To try again, run: {again}"
             failed = isinstance(error, ModelError) and not is_of_memory(error)
     if engine == "openvino":
         raise ModelError(
-            f"the engine 'openvino' cannot run '{known.files.name}': {reason}. Leave the engine out, or choose 'torch'."
+            f"the engine 'openvino' cannot run '{model.files.name}': {reason}. Leave the engine out, or choose 'torch'."
         )
     # What is wrong with the model itself is said here.
-    fallback = TorchEngine(known.whole(), "cpu", precision)
+    fallback = TorchEngine(model.whole(), "cpu", precision)
     if failed:
-        remember_failure(known.files, reason)
+        remember_failure(model.files, reason)
     fallback.instead = f"instead of OpenVINO: {reason}"
     return fallback
 
 
-def _openvino(known: KnownModel, precision: str) -> Engine:
+def _openvino(model: KnownModel, precision: str) -> Engine:
     """A converted model, made if need be. A second attempt first compares all files with what was written.
 
     Raises:
@@ -81,10 +81,10 @@ def _openvino(known: KnownModel, precision: str) -> Engine:
         RuntimeError: OpenVINO does not run what was converted.
         OSError: the cache cannot be written.
     """
-    if converted := cached_model(*known.files.hashes):
+    if converted := cached_model(*model.files.hashes):
         with suppress(RuntimeError, *DAMAGE):
             return OpenVINOEngine(converted.files.folder, converted, precision)
-    converted = add(known, convert)
+    converted = add(model, convert)
     try:
         return OpenVINOEngine(converted.files.folder, converted, precision)
     except RuntimeError as error:

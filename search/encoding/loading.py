@@ -27,7 +27,7 @@ _ALONE = threading.RLock()
 
 
 def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
-    """A function that imports transformers: of all these one runs at a time.
+    """Wrap a function that imports transformers: only one of these runs at a time.
 
     Its lazy imports and its settings are not safe between threads. The function waits for no other lock.
     """
@@ -41,13 +41,13 @@ def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
 
 
 def kept_loaded(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
-    """A function whose last three results are kept; threads that ask together wait for one loading."""
-    found, lock = lru_cache(maxsize=_KEPT)(load), threading.RLock()
+    """Wrap a function to cache its last three results; threads that call it together wait for one loading."""
+    cached, lock = lru_cache(maxsize=_KEPT)(load), threading.RLock()
 
     @wraps(load)
     def loaded(*args: P.args, **options: P.kwargs) -> Loaded:
         with lock:
-            return found(*args, **options)  # type: ignore[arg-type]
+            return cached(*args, **options)  # type: ignore[arg-type]
 
     return loaded
 
@@ -131,7 +131,7 @@ def require_whole(files: ModelFiles, missing: tuple[str, ...]) -> None:
 
 
 def positions(model: Any) -> int:
-    """How many tokens have a position, special ones included.
+    """Number of tokens that have a position, special ones included.
 
     RoBERTa's family numbers positions from the padding's number on, so that fewer fit than its table has rows.
     """
@@ -173,7 +173,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def loading(files: ModelFiles) -> Iterator[None]:
-    """What goes wrong in there is the fault of the model's files, whichever library stumbles over them."""
+    """Raise ModelError for every error inside: the model's files are at fault, whichever library fails."""
     try:
         with quiet():
             yield

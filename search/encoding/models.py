@@ -42,13 +42,13 @@ class ModelFiles:
     """A model that is on this machine.
 
     Attributes:
-        name: as it was asked for; of a folder, its absolute path.
+        name: as the caller gave it; of a folder, its absolute path.
         source: "folder", "offline package" or "hub".
         config: the content of config.json.
         modules: folders of the modules that sentence-transformers puts after the transformer, relative to `folder`,
             in order; () where there is no modules.json.
-        config_sha256: of what the configuration says about the computation: config.json, and the modules but for
-            pooling, which is recorded by its name.
+        config_sha256: of the settings of the computation: config.json, and the modules except pooling, which is
+            recorded by its name.
         revision: commit of a model that came from the hub, "" for others.
     """
 
@@ -64,7 +64,7 @@ class ModelFiles:
 
     @property
     def hashes(self) -> tuple[str, str, str]:
-        """Of weights, tokenizer and configuration: what makes it this model."""
+        """Hashes of weights, tokenizer and configuration, which identify the model."""
         return self.weights_sha256, self.tokenizer_sha256, self.config_sha256
 
 
@@ -104,7 +104,7 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
 
 
 def read_json(path: Path, name: str, kind: type = dict) -> Any:
-    """What a file of the model `name` holds, an object or, by `kind`, a list; ModelError if it does not."""
+    """Content of a JSON file of the model `name`, an object or, by `kind`, a list; ModelError if it has none."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -112,8 +112,8 @@ def read_json(path: Path, name: str, kind: type = dict) -> Any:
             f"the model '{name}' is damaged: {path.name} cannot be read ({error})."
         ) from None
     if not isinstance(content, kind):
-        what = "a JSON object" if kind is dict else "a list"
-        raise ModelError(f"the model '{name}' is damaged: {path.name} is not {what}.")
+        expected = "a JSON object" if kind is dict else "a list"
+        raise ModelError(f"the model '{name}' is damaged: {path.name} is not {expected}.")
     return content
 
 
@@ -141,8 +141,8 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
     """(kind, folder) of each module after the transformer, by modules.json.
 
     Raises:
-        ModelError: it is damaged, or names a module that is not supported here. What such a module's files
-            make sentence-transformers do has been looked at for the supported ones only.
+        ModelError: it is damaged, or names a module that is not supported here. Only the supported ones have been
+            checked for what their files make sentence-transformers do.
     """
     file = folder / "modules.json"
     if not file.is_file():
@@ -190,14 +190,14 @@ def _config_sha256(
     folder: Path, config: dict[str, Any], modules: list[tuple[str, str]], name: str
 ) -> str:
     keys = (key for key in config if key not in _NOT_COMPUTATION and "dropout" not in key)
-    said = {key: config[key] for key in keys}
+    settings = {key: config[key] for key in keys}
     own = optional_json(folder / "sentence_bert_config.json", name)
-    said |= {f"sentence_transformers.{key}": own[key] for key in _COMPUTATION if own.get(key)}
+    settings |= {f"sentence_transformers.{key}": own[key] for key in _COMPUTATION if own.get(key)}
     computing = [(kind, path) for kind, path in modules if kind not in ("Pooling", "Dropout")]
     if computing and computing[-1][0] == "Normalize":  # every embedding is scaled to length 1 in the end
         computing.pop()
     after = [[kind, optional_json(folder / path / "config.json", name)] for kind, path in computing]
-    return hashlib.sha256(json.dumps([said, after], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([settings, after], sort_keys=True).encode()).hexdigest()
 
 
 def commit_of(folder: Path) -> str:
@@ -240,10 +240,10 @@ def _not_found(name: str, revision: str, offline: bool) -> str:
     why = ", and the Hugging Face hub does not know it or cannot be reached"
     if offline:
         why = " and --offline forbids looking further"
-    what, advice = f"model '{name}'", "Check the spelling, or name a folder that holds it."
+    subject, advice = f"model '{name}'", "Check the spelling, or name a folder that holds it."
     if revision:
-        what = f"revision '{revision}' of the model '{name}'"
+        subject = f"revision '{revision}' of the model '{name}'"
         advice = f"Give a branch, a tag or all 40 digits of a commit, or leave '@{revision}' out."
     elif name.removeprefix("sentence-transformers/") == DEFAULT_MODEL:
         advice = "Install it with: pip install 'seewhy[offline]'."
-    return f"no {what}: it is not in the local cache{why}. {advice}"
+    return f"no {subject}: it is not in the local cache{why}. {advice}"

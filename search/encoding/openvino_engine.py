@@ -1,7 +1,7 @@
 """OpenVINO: a transformers model -> the same model as OpenVINO reads it; batches of token ids -> hidden states by it.
 
 Converting loads both PyTorch and OpenVINO, once for each model on a machine, and checks the result before it is used.
-Running it needs neither PyTorch nor transformers. The precision is always said: left to itself OpenVINO takes bfloat16
+Running it needs neither PyTorch nor transformers. The precision is always set: by default OpenVINO takes bfloat16
 where a processor has units for it, and scores would depend on the machine.
 """
 
@@ -38,7 +38,7 @@ class OpenVINOEngine:
     Args:
         folder: holds encoder.xml and encoder.bin.
         precision: of the arithmetic, "fp32" or "bf16". Hidden states are handed on as float32.
-        cached: `folder` is an entry of the cache; keep there what is compiled, so that the next process starts quicker.
+        cached: `folder` is an entry of the cache; keep the compiled model there for the next process.
 
     Raises:
         RuntimeError: OpenVINO cannot load it.
@@ -51,11 +51,11 @@ class OpenVINOEngine:
     instead = ""
 
     def __init__(
-        self, folder: Path, known: KnownModel, precision: str = "fp32", *, cached: bool = True
+        self, folder: Path, model: KnownModel, precision: str = "fp32", *, cached: bool = True
     ) -> None:
-        self.n_layers, self.has_pooler = known.description.layers, known.description.has_pooler
+        self.n_layers, self.has_pooler = model.description.layers, model.description.has_pooler
         self._lock = threading.Lock()  # the requests below are shared by all threads
-        self._pad = int(known.files.config.get("pad_token_id") or 0)
+        self._pad = int(model.files.config.get("pad_token_id") or 0)
         streams = threads()
         config: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": OF_OPENVINO[precision],
@@ -74,7 +74,7 @@ class OpenVINOEngine:
         _engines.add(self)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
-        """Hidden states of the asked layers for each batch, in order.
+        """Hidden states of `layers` for each batch, in order.
 
         A result is a view into the engine's memory: use it before asking for the next.
         """
@@ -143,7 +143,7 @@ def _checksum(blob: Any, folder: Path) -> bytes:
 
 
 def computes_in(precision: str) -> bool:
-    """Whether OpenVINO has arithmetic of a precision on this processor."""
+    """True if OpenVINO has arithmetic of a precision on this processor."""
     capabilities = _openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     return precision.upper() in capabilities
 
@@ -162,16 +162,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return max(1, os.cpu_count() or 1)
 
 
 def threads() -> int:
-    """How many threads compute: as many as there are cores, or OMP_NUM_THREADS, by which other libraries go, too."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return min(usable_cores(), int(asked)) if asked.isdecimal() and int(asked) else usable_cores()
+    """Number of threads that compute: the usable cores, or at most OMP_NUM_THREADS, as in other libraries."""
+    setting = os.environ.get("OMP_NUM_THREADS", "")
+    return min(usable_cores(), int(setting)) if setting.isdecimal() and int(setting) else usable_cores()
 
 
 def _openvino() -> Any:
@@ -186,7 +186,7 @@ def _openvino() -> Any:
 _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6
 
 
-def convert(known: KnownModel, folder: Path) -> None:
+def convert(source: KnownModel, folder: Path) -> None:
     """Write `encoder.xml` and `encoder.bin` to a folder.
 
     The outputs are the hidden states of every layer, 0 to n, and the pooler's where the model has one.
@@ -195,7 +195,7 @@ def convert(known: KnownModel, folder: Path) -> None:
         ModelError: OpenVINO cannot convert the model, or computes something else with it.
         OSError: the files cannot be written.
     """
-    engine = TorchEngine(known, "cpu")
+    engine = TorchEngine(source, "cpu")
     module, example = _traceable(engine)
     try:
         model = _openvino_convert(module, example)
@@ -205,7 +205,7 @@ def convert(known: KnownModel, folder: Path) -> None:
         if is_of_memory(error):
             raise MemoryError from error
         raise ModelError(
-            f"'{known.files.name}' cannot be converted for OpenVINO: {first_line(error)}"
+            f"'{source.files.name}' cannot be converted for OpenVINO: {first_line(error)}"
         ) from error
     from openvino import save_model
 
@@ -213,7 +213,7 @@ def convert(known: KnownModel, folder: Path) -> None:
         save_model(model, folder / "encoder.xml", compress_to_fp16=False)
     except RuntimeError as error:  # a full disk, for instance
         raise OSError(first_line(error)) from error
-    _check(engine, OpenVINOEngine(folder, known, cached=False), known)
+    _check(engine, OpenVINOEngine(folder, source, cached=False), source)
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:
@@ -263,9 +263,9 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
             sys.modules["openvino_telemetry"] = telemetry
 
 
-def _check(engine: TorchEngine, converted: OpenVINOEngine, known: KnownModel) -> None:
+def _check(engine: TorchEngine, converted: OpenVINOEngine, model: KnownModel) -> None:
     """Compare with PyTorch on texts of unlike length, so that mask, padding and positions count."""
-    files, description = known.files, known.description
+    files, description = model.files, model.description
     most = min(description.max_tokens, 40)
     vocabulary = int(files.config.get("vocab_size") or 100)
     random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""How the token vectors of a text become one vector.
+"""Pooling: the token vectors of a text become one vector.
 
 Which layer's vectors: 0 is the embedding layer, n the last; negative numbers count from the end, as in Python.
 "mean:4" is the mean of the last four layers (Devlin et al. 2018 try such combinations in "BERT", table 7).
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 POOLINGS = ("mean", "cls", "pooler", "max", "mean_sqrt_len")
 ST_NAMES = {"mean": "mean", "cls": "cls", "max": "max", "mean_sqrt_len": "mean_sqrt_len_tokens"}
-"""What sentence-transformers calls the poolings that it has, too."""
+"""Names in sentence-transformers of the poolings that it has, too."""
 ACTIVATIONS = {"Identity": None, "Tanh": np.tanh}
 
 
@@ -139,17 +139,17 @@ def addends(
 
 
 def check_layer(layer: int | str, n_layers: int) -> str:
-    """A layer choice as it is recorded, "-1" or "mean:4", or InputError if the model has no such layer."""
+    """A layer choice in its recorded form, "-1" or "mean:4"; InputError if the model has no such layer."""
     text = str(layer).strip()
     kind, _, number = text.rpartition(":")
     try:
-        wanted = int(number)
+        value = int(number)
     except ValueError:
-        wanted, kind = 0, "?"
-    if kind == "mean" and 1 <= wanted <= n_layers + 1:
-        return f"mean:{wanted}"
-    if kind == "" and -n_layers - 1 <= wanted <= n_layers:
-        return str(wanted if wanted < 0 else wanted - n_layers - 1)
+        value, kind = 0, "?"
+    if kind == "mean" and 1 <= value <= n_layers + 1:
+        return f"mean:{value}"
+    if kind == "" and -n_layers - 1 <= value <= n_layers:
+        return str(value if value < 0 else value - n_layers - 1)
     raise InputError(
         f"layer '{layer}' does not exist: give {-n_layers - 1} to {n_layers}, or mean:N for the last N layers."
     )

@@ -1,4 +1,4 @@
-"""Text -> WordPiece tokens with their character offsets; and what goes into a model for a text.
+"""Text -> WordPiece tokens with their character offsets; and a model's input for a text.
 
 The `tokenizers` library does the work; this module takes truncation and padding out of its hands, so
 that nothing is cut without being counted, and names what each token belongs to.
@@ -78,7 +78,7 @@ def encode_ids(
     As sentence-transformers does, the text's own tokens are cut and the closing special tokens stay:
     `keep_last` is how many of those there are.
     """
-    found = []
+    encoded = []
     for encoding in tokenizer.encode_batch_fast(list(texts)):
         ids, types = encoding.ids, encoding.type_ids
         over = len(ids) - max_tokens
@@ -86,8 +86,8 @@ def encode_ids(
             cut = len(ids) - keep_last
             ids = ids[: cut - over] + ids[cut:]
             types = types[: cut - over] + types[cut:]
-        found.append(Encoded(ids, types, max(over, 0)))
-    return found
+        encoded.append(Encoded(ids, types, max(over, 0)))
+    return encoded
 
 
 def tokens(
@@ -95,17 +95,17 @@ def tokens(
 ) -> tuple[Token, ...]:
     """Every token of `prompt + context + text` with its offsets in the string that it comes from, the text's source.
 
-    `context` is followed by a line break where it is not empty, as it is when embeddings are made.
+    `context` is followed by a line break where it is not empty, as in embeddings.
     """
     before_text = prompt + (f"{context}\n" if context else "")
     encoding = tokenizer.encode(before_text + text.text)
     of_tokens = encoding.tokens, encoding.ids, encoding.offsets
     of_words = encoding.special_tokens_mask, encoding.word_ids
-    found = []
+    result = []
     for piece, id_, (start, end), special, word in zip(*of_tokens, *of_words, strict=True):
         part: Part
         if special:
-            found.append(Token(piece, id_, 0, 0, True, None, "special"))
+            result.append(Token(piece, id_, 0, 0, True, None, "special"))
             continue
         if end <= len(prompt) and prompt:
             part, shift = "prompt", 0
@@ -116,12 +116,12 @@ def tokens(
         start, end = max(start - shift, 0), end - shift
         if part == "text":
             start, end = text.span(start, end) if start < end else (text.place(start),) * 2
-        found.append(Token(piece, id_, start, end, False, word, part))
-    return tuple(found)
+        result.append(Token(piece, id_, start, end, False, word, part))
+    return tuple(result)
 
 
 def prompt_for(role: Role | None, prompts: Mapping[str, str]) -> str:
-    """What a model's configuration puts before every query or document; usually nothing."""
+    """The prompt that a model's configuration puts before every query or document; usually none."""
     for name in _PROMPT_NAMES[role] if role else ():
         if name in prompts:
             return prompts[name]
@@ -129,20 +129,20 @@ def prompt_for(role: Role | None, prompts: Mapping[str, str]) -> str:
 
 
 def with_context(context: str, text: str) -> str:
-    """What is encoded for a passage: its headings, a line break, its text."""
+    """The encoded text of a passage: its headings, a line break, its text."""
     return f"{context}\n{text}" if context else text
 
 
 def strings(texts: Sequence[str]) -> list[str]:
-    """The texts as a list, or InputError if they are one string or hold something that is no text."""
+    """The texts as a list; InputError if they are one string or hold something that is no text."""
     if isinstance(texts, str):
         raise InputError("texts is one string; pass a list of strings.")
-    found = list(texts)
-    for text in found:
+    items = list(texts)
+    for text in items:
         if not isinstance(text, str):
             raise InputError(f"texts must be strings, but one is {type(text).__name__}.")
         require_characters(text)
-    return found
+    return items
 
 
 def require_characters(text: str, name: str = "a text") -> None:

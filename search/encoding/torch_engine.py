@@ -35,23 +35,23 @@ class TorchEngine:
     name = "torch"
     instead = ""
 
-    def __init__(self, known: KnownModel, device: str | None = None, precision: str = "fp32") -> None:
+    def __init__(self, model: KnownModel, device: str | None = None, precision: str = "fp32") -> None:
         import torch
 
         self._torch = torch
         self.device = usable_device(device)
         self.batch_tokens = 2048 if self.device == "cpu" else 16384
-        usable = known.loaded if precision == "fp32" else None
-        whole = usable or load_encoder(known.files, _TORCH_NAMES[precision])
+        usable = model.loaded if precision == "fp32" else None
+        whole = usable or load_encoder(model.files, _TORCH_NAMES[precision])
         transformer: Any
         transformer, *self.modules = whole.to(self.device)
         self.model: Any = transformer.auto_model
-        self.has_pooler, self.n_layers = known.description.has_pooler, known.description.layers
+        self.has_pooler, self.n_layers = model.description.has_pooler, model.description.layers
         self.takes_types = "token_type_ids" in inspect.signature(self.model.forward).parameters
-        self.pad = int(known.files.config.get("pad_token_id") or 0)
+        self.pad = int(model.files.config.get("pad_token_id") or 0)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
-        """Hidden states of the asked layers for each batch, in order."""
+        """Hidden states of `layers` for each batch, in order."""
         torch, last_only = self._torch, list(layers) == [self.n_layers]
         for batch in batches:
             ids, types, mask = padded(batch, self.pad)
@@ -73,7 +73,7 @@ class TorchEngine:
             )
 
     def embed(self, states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        """What the model's own modules make of token vectors.
+        """Embeddings of token vectors by the model's own modules.
 
         Args:
             states: (b, t, d), of any layer.
@@ -88,8 +88,8 @@ class TorchEngine:
         """The same of tensors, which can be differentiated.
 
         Args:
-            pooling: in place of the model's own.
-            pooler: (b, d) what the pooler said, for the pooling "pooler".
+            pooling: instead of the model's own.
+            pooler: (b, d) output of the pooler, for the pooling "pooler".
         """
         from sentence_transformers.sentence_transformer.modules import Pooling
 

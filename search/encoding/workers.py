@@ -69,7 +69,7 @@ class Worker(Protocol):
 
 @dataclass
 class RemoteEncoder:
-    """What runs in a worker.
+    """The encoder that runs in a worker.
 
     Attributes:
         fingerprint: of the embeddings to compute; its model is looked for on the worker's machine only.
@@ -222,11 +222,11 @@ def _connect(ray: Any, address: str) -> None:
             socket.create_connection((host.strip("[]"), int(port)), 10).close()
         ray.init(address or "local", **options)
     except Exception as error:  # of many kinds
-        what = (
+        problem = (
             f"the Ray cluster at '{address}' cannot be used" if address else "Ray cannot be started here"
         )
         raise ModelError(
-            f"{what}: {first_line(error)}. Check that it runs and has the same versions of Ray and Python."
+            f"{problem}: {first_line(error)}. Check that it runs and has the same versions of Ray and Python."
         ) from None
     finally:
         if threading.current_thread() is threading.main_thread() and on_sigterm is not None:
