@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from search import Encoder, Index
 from search.encoding.encoder import Role
 from search.indexing import run, sampling
-from search.indexing.plan import Plan
+from search.indexing.plan import RunPlan
 from search.indexing.update import update
 from search.records.documents import Document, LineMap, Passage
 from search.records.shown import visible
@@ -202,7 +202,7 @@ def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Bui
         renew(*arguments)
         taken.pairs = begun.since()
 
-    def batches(_: object, plan: Plan, *__: object) -> Iterator[list[Work]]:
+    def batches(_: object, plan: RunPlan, *__: object) -> Iterator[list[Work]]:
         return _batches(plan, corpus, encoder)
 
     with ExitStack() as patched:
@@ -218,7 +218,7 @@ def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Bui
     taken.end = wall - pairs[0], processor - pairs[1]
 
 
-def _batches(plan: Plan, corpus: Documents, encoder: Any) -> Iterator[list[Work]]:
+def _batches(plan: RunPlan, corpus: Documents, encoder: Any) -> Iterator[list[Work]]:
     batch: list[Work] = []
     for file, _ in plan.changed:
         made = corpus.document(int(Path(file.path).stem))

@@ -157,14 +157,14 @@ class Index:
         from search.encoding.workers import parse_workers, start_workers
 
         # With all that writing needs, which a query does not.
-        from search.indexing.update import asked_for, server_for, update
+        from search.indexing.update import build_inputs, server_for, update
 
         workers = parse_workers(workers)
         folders = Folders.of(folder)
         path = place_for(folders, index)
         server = server_for(path, {"store": store, "store_index": store_index}, rebuild=rebuild)
         rebuild = rebuild or bool(streamed(path) and not server)
-        encoder, source, settings = asked_for(
+        encoder, source, settings = build_inputs(
             folders, path, options, rebuild=rebuild, offline=offline, engine=engine
         )
         with start_workers(workers, encoder, engine) as pool:

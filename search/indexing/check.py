@@ -1,8 +1,8 @@
-"""Check an index, and make what is derived again where it is damaged.
+"""Check an index, and make damaged derived files again.
 
-index.db is the only truth; SQLite's own check says whether it can be read. FAISS files and postings are derived: their
-checksums are compared, and a repair makes them again from index.db. A damaged index.db is not repaired: the command
-that rebuilds the index from its folder is named.
+index.db is the only truth; SQLite checks it. FAISS files and postings are derived: their checksums are compared, and
+a repair makes them again from index.db. A damaged index.db is not repaired: the report names the command that
+rebuilds the index from its folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXAMPLES = 5
 
 
 class _Check(NamedTuple):
-    """One check: what it looks at, the sentence for either outcome, how bad it is, and the command that helps."""
+    """One check: its function, the sentence for either outcome, its severity, and the command that helps."""
 
     look: Callable[..., Iterator[str]]
     passed: str
@@ -37,7 +37,7 @@ class _Check(NamedTuple):
 
 
 def _changed(connection: Connection, index: Path) -> Iterator[str]:
-    """The files of the folder that are not as they are stored. A file with a new time stamp is read."""
+    """Files of the folder that differ from the stored ones. A file with a new time stamp is read."""
     root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))
     try:
         files, skipped = listed(root, index, source)
@@ -57,7 +57,7 @@ def _changed(connection: Connection, index: Path) -> Iterator[str]:
 
 
 def _sha256(file: SourceFile) -> str:
-    """Of a file's bytes; "" if it cannot be read now."""
+    """SHA-256 of a file's bytes; "" if it cannot be read now."""
     try:
         return load(file).sha256
     except ReadError:
@@ -96,7 +96,7 @@ def check(
     repair: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> CheckReport:
-    """Check an index and compare it with its folder. What is wrong is reported, never raised.
+    """Check an index and compare it with its folder. Problems are reported, never raised.
 
     Args:
         index: the folder of the index.
@@ -143,7 +143,7 @@ def _finding(name: str, items: list[str], commands: dict[str, str]) -> Finding:
 
 
 def _examine(index: Path, progress: Callable[[Progress], None] | None) -> dict[str, list[str]]:
-    """Check -> what is wrong, for the checks that could be made."""
+    """Check -> its problems, for the checks that could run."""
     wrong: dict[str, list[str]] = {}
     for done, name in enumerate(CHECKS):
         if progress:
@@ -165,7 +165,7 @@ def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
 
 
 def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
-    """The commands that help; "" where the folders are not there."""
+    """The commands that help; "" if the folders are gone."""
     place = f"--index {index.name if index.parent == home() / 'indexes' else quoted(index)}"
     update = f"seewhy index {folders.typed if folders else 'FOLDER'} {place}"
     return {

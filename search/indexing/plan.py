@@ -1,8 +1,8 @@
-"""What a walk found, against what is stored: what is to be read, and what is gone; and the reading itself.
+"""Compare a walk with the stored files: which to read, which are gone; and read them.
 
 Changed files become documents and passages, a batch ahead of the model. While one batch is encoded, another thread
-reads and cuts the next. It looks at the index through a connection of its own and changes nothing; what it finds out
-about a file travels with the work. `preview` tells what a run would do, without doing it.
+reads and cuts the next. It reads the index through a connection of its own and changes nothing; its results for a file
+travel with the work. `preview` lists the changes of a run, without making them.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ KEPT_WHEN_UNREADABLE = frozenset(
     }
 )  # fmt: skip
 
-# Since the walk saw it, a file has become something else, maybe for a moment: what is stored is kept until the
-# next walk has looked.
+# Since the walk saw it, a file has become something else, maybe for a moment: its stored passages are kept until
+# the next walk has looked.
 KEPT_UNTIL_SEEN = KEPT_WHEN_UNREADABLE | {Reason.VANISHED, Reason.NOT_REGULAR, Reason.SYMBOLIC_LINK}
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """The work of one run.
 
     Attributes:
@@ -60,7 +60,7 @@ class Plan:
         gone: paths to forget, each with the sha256 of its content where that is stored whole: a new file
             with the same content is the old one under another name.
         unchanged: how many files with documents need nothing.
-        away: of several folders those that are gone or without text, though something of them is stored, which stays.
+        away: those of several folders that are gone or without text; their stored files stay.
     """
 
     changed: list[tuple[SourceFile, str | None]]
@@ -70,33 +70,33 @@ class Plan:
 
 
 def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
-    """The files of a folder and what is left out of it; an index that lies inside it is neither."""
+    """The files of a folder, and its skipped ones; an index inside it is neither."""
     inside = own_part(folder, index)
-    found = [
+    items = [
         item
         for item in _walked(folder, source)
         if inside is None or not f"{item.path}/".startswith(f"{inside}/")
     ]
     return (
-        [item for item in found if isinstance(item, SourceFile)],
-        [item for item in found if isinstance(item, Skipped)],
+        [item for item in items if isinstance(item, SourceFile)],
+        [item for item in items if isinstance(item, Skipped)],
     )
 
 
 def _walked(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
-    """What a walk finds; of several folders one after the other, each with its own ignore files.
+    """Walk the folder, or several folders one after the other, each with its own ignore files.
 
-    One that is gone, a link now, or yields no file, may be a drive that is not there at the moment. So nothing is
-    known about what lies beneath it.
+    One that is gone, a link now, or yields no file, may be a drive that is absent at the moment. So nothing is
+    known about its files.
     """
     if not source.folders:
         yield from walk(root, include=source.include, exclude=source.exclude)
     for name in source.folders:
-        folder, found = root / name, []
+        folder, items = root / name, []
         if folder.is_dir() and folder.resolve() == folder:
-            found = list(walk(folder, include=source.include, exclude=source.exclude))
-        yield from (replace(item, path=f"{name}/{item.path}") for item in found)
-        if not any(isinstance(item, SourceFile) for item in found):
+            items = list(walk(folder, include=source.include, exclude=source.exclude))
+        yield from (replace(item, path=f"{name}/{item.path}") for item in items)
+        if not any(isinstance(item, SourceFile) for item in items):
             yield Skipped(name, Reason.NOTHING_THERE, is_folder=True)
 
 
@@ -104,11 +104,11 @@ def compare(
     stored: Mapping[str, FileState],
     files: Sequence[SourceFile],
     skipped: Sequence[Skipped],
-) -> Plan:
-    """Compare with what is stored, by size, time stamp and inode.
+) -> RunPlan:
+    """Compare files with the stored ones, by size, time stamp and inode.
 
-    A stored file is gone when the walk did not find it, unless the walk could not look where it was: what
-    cannot be listed or read is kept as it was.
+    A stored file is gone when the walk did not find it, unless the walk could not look there: files that
+    cannot be listed or read are kept unchanged.
     """
     changed: list[tuple[SourceFile, str | None]] = []
     unchanged = 0
@@ -135,11 +135,11 @@ def compare(
         if skip.reason == Reason.NOTHING_THERE
         and any(path.startswith(f"{skip.path}/") for path in stored)
     )
-    return Plan(changed, gone, unchanged, away)
+    return RunPlan(changed, gone, unchanged, away)
 
 
 def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:
-    """What to tell somebody whose folders yield no passage. `reasons` counts what was left out."""
+    """Error message for folders that yield no passage. `reasons` counts the files left out."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     message = (
         f"there is no text to index in {as_text(folders.paths)} (left out: {left_out or 'nothing'})."
@@ -151,13 +151,13 @@ def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bo
 
 def batches_ahead(
     database: Path,
-    plan: Plan,
+    plan: RunPlan,
     cutter: Cutter,
     source: Source,
 ) -> Generator[list[Work], None, None]:
-    """What is to be read of a plan, in batches of about PASSAGES_IN_A_BATCH passages.
+    """Read the files of a plan, in batches of about PASSAGES_IN_A_BATCH passages.
 
-    Each is made while the one before it is used. Close it when it is left early: the next one is then given up.
+    Each is made while the one before it is used. Close the generator to leave early: the next batch is then dropped.
     """
     with (
         closing(connect_to_read(database)) as connection,
@@ -169,7 +169,7 @@ def batches_ahead(
             while (batch := following.result()) is not None:
                 following = thread.submit(next, batches, None)
                 yield batch
-        except BaseException:  # Ctrl-C, or whoever wanted the batches is gone: do not finish the next one
+        except BaseException:  # Ctrl-C, or the caller is gone: do not finish the next one
             cutter.stop()
             raise
 
@@ -188,14 +188,14 @@ def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
 
 
 def preview(folder: Path, index: Path, source: Source) -> Changes:
-    """What a run would do: walk, compare, and read what differs; nothing is cut, encoded or written.
+    """Changes that a run would make: walk, compare, read the files that differ; cut, encode and write nothing.
 
     Args:
-        index: where the index is, or would be made.
+        index: the folder of the index, which need not exist.
     """
     files, skipped = listed(folder, index, source)
     if not is_index(index):
-        plan = Plan([(file, None) for file in files], {}, 0)
+        plan = RunPlan([(file, None) for file in files], {}, 0)
         works = list(_works(lambda _: {}, plan, source))
     else:
         with reading(index / DATABASE) as connection:
@@ -224,14 +224,14 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
 
 def _works(
     documents_of: Callable[[str], dict[int, str]],
-    plan: Plan,
+    plan: RunPlan,
     source: Source,
     cutter: Cutter | None = None,
 ) -> Iterator[Work]:
-    """Each file, in pieces of about a batch; the last piece says what happened to the file.
+    """Each file, in pieces of about a batch; the last piece has the outcome for the file.
 
     Args:
-        cutter: None for what happens alone.
+        cutter: None for the outcomes alone.
     """
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
@@ -280,7 +280,7 @@ def _works(
 
 
 def _settled(file: SourceFile) -> SourceFile:
-    """The file as it is to be remembered: without its time stamp if it may change once more within it.
+    """The file to store: without its time stamp if it may change once more within it.
 
     A file that is written twice while a clock stands still, to the same length, looks unchanged. So one that
     changed just now is read again in the next run.
@@ -290,7 +290,7 @@ def _settled(file: SourceFile) -> SourceFile:
 
 
 def room_for(encoder: Encoder) -> int:
-    """How many tokens an encoder reads besides the prompt that it puts before each passage."""
+    """Number of tokens an encoder reads besides the prompt that it puts before each passage."""
     prompt = encoder.prompt("document")
     n_prompt = len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
     return encoder.max_tokens - n_prompt
@@ -299,7 +299,7 @@ def room_for(encoder: Encoder) -> int:
 def cutter_for(
     encoder: Encoder, settings: PassageSettings, boilerplate: frozenset[int] = frozenset()
 ) -> Cutter:
-    """What cuts documents for an encoder."""
+    """A cutter of documents for an encoder."""
     return Cutter(
         encoder.tokenizer, max_tokens=room_for(encoder), boilerplate=boilerplate, **asdict(settings)
     )

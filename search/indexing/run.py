@@ -15,7 +15,7 @@ from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import common
 from search.encoding.encoder import Encoder
 from search.errors import InputError
-from search.indexing.plan import Plan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
+from search.indexing.plan import RunPlan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
 from search.indexing.sampling import renew_baseline
 from search.records.documents import Document, Passage
 from search.records.fingerprint import Fingerprint
@@ -42,7 +42,7 @@ _REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "
 
 @dataclass
 class Batch:
-    """Files that were read and cut, and their new texts, which are being encoded or are about to be.
+    """Files that were read and cut, and their new texts, being encoded or next to be.
 
     Attributes:
         works: the files, or pieces of them.
@@ -71,13 +71,13 @@ class Batch:
 
 @dataclass
 class Run:
-    """What `update` does between taking the lock and giving it back.
+    """The work of `update` between taking the lock and releasing it.
 
     Attributes:
-        database: the file that is written to: another than the index's for a rebuild.
+        database: the file to write: for a rebuild not the index's own.
         renamed: paths that are gone because the file has another one now.
-        away: see `Plan`.
-        workers: who encodes; None for this process alone.
+        away: see `RunPlan`.
+        workers: encode passages; None for this process alone.
     """
 
     folder: Path
@@ -128,7 +128,7 @@ class Run:
         return self._report()
 
     def _derive(self) -> None:
-        """Make what is derived from the passages."""
+        """Make the files derived from the passages."""
         segments.flush(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, Snapshot(Store(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
@@ -137,15 +137,15 @@ class Run:
             self.writer.drop_token_vectors()
 
     def _claim(self) -> None:
-        """Write down what this index is of and made with, or check that it is the same."""
+        """Store the folders and settings of this index, or check that they are the same."""
         fingerprint = replace(self.encoder.fingerprint, passages=self.settings.as_json())
         meta = all_meta(self.connection)
         if "fingerprint" in meta:
             Fingerprint(**meta["fingerprint"]).require_equal(fingerprint)
-            held = Folders.from_meta(meta)
-            if held != self.folders:
+            folders = Folders.from_meta(meta)
+            if folders != self.folders:
                 raise InputError(
-                    f"the index in '{self.index}' is of {held.described}. Give another --index, or --rebuild."
+                    f"the index in '{self.index}' is of {folders.described}. Give another --index, or --rebuild."
                 )
             before = Source.from_dict(meta["source"])
             if (before.text_field, before.title_field) != (
@@ -157,16 +157,16 @@ class Run:
             root=str(self.folder), fingerprint=asdict(fingerprint), source=asdict(self.source), complete=False
         )  # fmt: skip
 
-    def _boilerplate(self, plan: Plan) -> frozenset[int]:
-        """What stands in many files, of those that are to be read or that earlier runs read."""
-        known = frozenset(all_meta(self.connection).get("boilerplate", ()))
-        found = common(file for file, _ in plan.changed)
-        if not found <= known:
-            self.writer.note(boilerplate=sorted(known | found)[:MOST_BOILERPLATE])
-        return known | found
+    def _boilerplate(self, plan: RunPlan) -> frozenset[int]:
+        """Keys of texts that many files share, of the files to read and those of earlier runs."""
+        stored = frozenset(all_meta(self.connection).get("boilerplate", ()))
+        keys = common(file for file, _ in plan.changed)
+        if not keys <= stored:
+            self.writer.note(boilerplate=sorted(stored | keys)[:MOST_BOILERPLATE])
+        return stored | keys
 
     def _in_order(self, batches: Iterable[Sequence[Work]]) -> Iterator[Batch]:
-        """Each batch; with workers, the next ones are with them when it is stored."""
+        """Each batch; workers encode the next ones while it is stored."""
         waiting: deque[Batch] = deque()
         for works in batches:
             coming = {key for batch in waiting for key in batch.new if not self.writer.streams}
@@ -191,7 +191,7 @@ class Run:
         return batch
 
     def _encoded(self, batch: Batch, tell: Callable[[int, int], None]) -> NDArray[np.float32]:
-        """The embeddings of what is new in a batch."""
+        """The embeddings of the new texts of a batch."""
         if not batch.encoding:
             return self.encoder.encode(batch.texts, role="document", progress=tell)
         while wait(
@@ -201,7 +201,7 @@ class Run:
         return batch.encoding.result()
 
     def _commit(self, batch: Batch) -> None:
-        """Wait for what is new in a batch, store it, count it."""
+        """Wait for the new embeddings of a batch, store and count it."""
         works = [work for work in batch.works if work.outcome != "same bytes"]
         if same := [work for work in batch.works if work.outcome == "same bytes"]:
             self.counts["unchanged"] += sum(bool(work.records) for work in same)
@@ -236,7 +236,7 @@ class Run:
         self._tell("reading")
 
     def _bytes_of(self, batch: Batch) -> int:
-        """How many bytes of files a batch is, for progress; a file that goes on counts by its characters so far."""
+        """Number of bytes of files in a batch, for progress; an unfinished file counts by its characters so far."""
         last, before = batch.works[-1], self._begun
         characters = before * (len(batch.works) == 1) + sum(
             len(document.text) for document, _ in last.documents

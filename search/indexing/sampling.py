@@ -1,7 +1,7 @@
-"""A sample of random pairs of a query and a passage of an index, by which it can be said whether a score is high.
+"""Null distribution of an index: scores of random pairs of a query and a passage.
 
-200 passages are drawn, and of each a sentence, at most 16 words of it, which is then asked as a query: so the
-queries speak of what the index speaks of, and are about as long as what people ask. Length matters most. 95 % of
+200 passages are drawn, and of each a sentence, at most 16 words of it, is the query: so the queries have the topics
+of the index, and are about as long as what people ask. Length matters most. 95 % of
 the random pairs score less than 0.354 in Cranfield and 0.304 in CACM; with the collections' own queries, of some
 20 words, it is 0.400 and 0.296, with runs of 6 words 0.283 and 0.280. A query's own document is left out, of the
 pairs and of what its BM25 is divided by: nothing in it would be random.
@@ -45,9 +45,9 @@ def renew_baseline(tables: Tables, snapshot: Snapshot, encoder: Encoder) -> None
 
 
 def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
-    """A sample of an index as it is now, the same one for the same passages."""
+    """A sample of an index, the same one for the same passages."""
     ids, random = snapshot.ids(), np.random.default_rng(seed)
-    asked: list[_Asked] = []
+    sample: list[_SampleQuery] = []
     for row in random.permutation(len(ids))[:_QUERIES]:
         drawn = int(ids[row])
         text = _pseudo_query(snapshot, drawn, random)
@@ -55,22 +55,22 @@ def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
         if text and len(own) < len(ids):
             elsewhere = np.setdiff1d(ids, own, assume_unique=True)
             pairs = random.choice(elsewhere, min(_PAIRS_OF_A_QUERY, len(elsewhere)), replace=False)
-            asked.append(_Asked(text, own, pairs))
-    if sum(len(one.pairs) for one in asked) < PAIRS_NEEDED:
+            sample.append(_SampleQuery(text, own, pairs))
+    if sum(len(query.pairs) for query in sample) < PAIRS_NEEDED:
         return Baseline(len(ids), 0, np.empty(0, np.float32), np.empty(0, np.float32))
-    queries = encoder.encode([one.text for one in asked], role="query", truncate=True)
-    cosine = [snapshot.cosines(query, one.pairs) for one, query in zip(asked, queries, strict=True)]
-    lexical = [_word_parts(snapshot, one) for one in asked]
+    vectors = encoder.encode([query.text for query in sample], role="query", truncate=True)
+    cosine = [snapshot.cosines(v, query.pairs) for query, v in zip(sample, vectors, strict=True)]
+    lexical = [_keyword_parts(snapshot, query) for query in sample]
     cosines, parts = (np.concatenate(each).astype(np.float32) for each in (cosine, lexical))
-    return Baseline(len(ids), len(asked), cosines, parts)
+    return Baseline(len(ids), len(sample), cosines, parts)
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """One text of the sample.
+class _SampleQuery:
+    """One query of the sample.
 
     Attributes:
-        own: ids of the passages of the document that it is of; `pairs`, of those that it is paired with.
+        own: ids of the passages of its own document; `pairs`, of the passages that it is paired with.
     """
 
     text: str
@@ -91,14 +91,14 @@ def _beginning(sentence: str) -> str:
     return " ".join(sentence[: spans[-1][1]].split()) if len(spans) >= _FEWEST_WORDS else ""
 
 
-def _word_parts(snapshot: Snapshot, asked: _Asked) -> NDArray[np.float64]:
-    """(n,) the word parts of the pairs of a text."""
-    typed = snapshot.terms(asked.text)
+def _keyword_parts(snapshot: Snapshot, query: _SampleQuery) -> NDArray[np.float64]:
+    """(n,) keyword scores of the pairs of a query."""
+    typed = snapshot.terms(query.text)
     terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
     if not terms:
-        return np.zeros(len(asked.pairs))
+        return np.zeros(len(query.pairs))
     matches = snapshot.matches(terms)
-    ids, parts = matches.best(1 + len(asked.own))
-    best = float(parts[~np.isin(ids, asked.own)].max(initial=0.0)) * matches.scale
+    ids, parts = matches.best(1 + len(query.own))
+    best = float(parts[~np.isin(ids, query.own)].max(initial=0.0)) * matches.scale
     weights = map(partial(weight, passages=snapshot.facts.passages), snapshot.counts(terms))
-    return matches.parts(asked.pairs) * matches.scale / scale(best, weights)
+    return matches.parts(query.pairs) * matches.scale / scale(best, weights)

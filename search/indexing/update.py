@@ -1,11 +1,11 @@
-"""A folder and an index -> the index of that folder as it is now.
+"""Update an index from its folder.
 
-    walk the folder -> compare with what is stored -> read and cut what is new or changed
-    -> encode batch by batch, committing each -> forget what is gone -> make segments of what is new
+    walk the folder -> compare with the stored files -> read and cut new and changed files
+    -> encode batch by batch, committing each -> remove deleted files -> make segments of new passages
 
 Each batch is committed by itself, after it was encoded, so a run that is killed loses at most one batch
-of work and no data; the next run goes on where it was. run.py does all this; here it is given a lock, a
-database, and a place to work in.
+of work and no data; the next run goes on there. run.py does all this; this module gives it a lock, a
+database, and a folder to work in.
 
 `changes` tells when the files of a folder change.
 """
@@ -75,11 +75,11 @@ def update(
     """Make or bring up to date the index of a folder.
 
     Args:
-        folder: what is indexed, or what `source.folders` have in common; resolved.
+        folder: the folder to index, or the common parent of `source.folders`; resolved.
         index: the folder the index is kept in; made if need be.
         rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
-        workers: who encodes; None for this process alone.
-        server: where passages are streamed to; None keeps them on this machine.
+        workers: encode passages; None for this process alone.
+        server: the server for the passages; None keeps them on this machine.
 
     Raises:
         InputError: there is nothing to index.
@@ -133,7 +133,7 @@ def update(
 
 
 def _sweep(index: Path) -> None:
-    """Delete what an earlier run left that did not come to its end, so that a full disk has room again."""
+    """Delete the leftovers of an interrupted run, so that a full disk has room again."""
     if is_index(index):
         with suppress(SearchError), reading(index / DATABASE) as connection:
             delete_leftovers(index, named_files(connection))
@@ -173,49 +173,49 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
         raise SearchError(f"{as_text(folders.paths)} cannot be watched ({error})") from error
 
 
-def asked_for(
+def build_inputs(
     folders: Folders, place: Path, options: BuildOptions, *, rebuild: bool, offline: bool, engine: str
 ) -> tuple[Encoder, Source, PassageSettings]:
     """The encoder and the source of an index, and how it is cut; see `Index.build`.
 
-    An index that is there goes on being cut as it was made, whatever the defaults are by now, until it is rebuilt.
+    An existing index keeps its way of cutting, whatever the defaults are now, until it is rebuilt.
 
     Args:
-        folders: what is indexed.
-        place: where the index is, or will be.
-        options: what is asked for; None, or left out, is as the index was made, else as the model says.
+        folders: the folders to index.
+        place: the folder of the index, which need not exist.
+        options: the requested ones; None, or left out, is the index's own, else the model's.
 
     Raises:
         ModelError: a model cannot be found or used.
-        IndexDamaged: there is an index, it cannot be read, and it is not to be replaced.
+        IndexDamaged: the existing index cannot be read, and `rebuild` is off.
     """
-    meta, made = earlier(place, rebuild) or (None, None)
+    meta, old = earlier(place, rebuild) or (None, None)
     chosen, selected = parts_of(options, EncoderOptions, SourceOptions)
     chosen = {name: value for name, value in chosen.items() if value is not None and value != ""}
-    named = chosen.pop("model", None) or (named_model(made, is_own(place)) if made else DEFAULT_MODEL)
+    named = chosen.pop("model", None) or (named_model(old, is_own(place)) if old else DEFAULT_MODEL)
     files = find_model(named, offline=offline)
-    if made and files.weights_sha256 == made.weights:
+    if old and files.weights_sha256 == old.weights:
         chosen = {
-            "pooling": made.pooling,
-            "layer": made.layer,
-            "dim": int(made.dimension),
-            "max_tokens": int(made.max_tokens),
-            "precision": made.precision,
+            "pooling": old.pooling,
+            "layer": old.layer,
+            "dim": int(old.dimension),
+            "max_tokens": int(old.max_tokens),
+            "precision": old.precision,
         } | chosen
     source = source_of(meta, folders).changed(**selected)
     encoder = Encoder(files, offline=offline, engine=engine, **chosen)
-    passages = PassageSettings.from_json(made.passages) if made and not rebuild else PassageSettings()
+    passages = PassageSettings.from_json(old.passages) if old and not rebuild else PassageSettings()
     return encoder, source, passages
 
 
 def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:
-    """What an index was made with, for the same folders; the defaults for a new one."""
+    """Source settings of an index of the same folders; the defaults for a new one."""
     same = meta and Folders.from_meta(meta) == folders
     return Source.from_dict(meta["source"]) if meta and same else Source(folders=folders.names)
 
 
 def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:
-    """What an index was made with; None for a new one, or when it is to be replaced and cannot be read."""
+    """Metadata and fingerprint of an index; None for a new one, or for an unreadable one that a rebuild replaces."""
     if not is_index(place):
         return None
     try:
@@ -230,14 +230,14 @@ def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | 
 
 
 def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> Server | None:
-    """Where the passages of an index are to go; None for this machine.
+    """Server for the passages of an index; None for this machine.
 
     Raises:
         InputError: it is no address, there is no such kind of index, or another index is there.
         StoreUnavailable: a server that is named for the first time does not answer.
     """
     store, kind = options.get("store"), options.get("store_index")
-    kept = Server(**held) if (held := streamed(index)) else None
+    kept = Server(**stored) if (stored := streamed(index)) else None
     if store == "none":
         return None
     if not (store or kept):
@@ -251,30 +251,30 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
     if is_index(index) and not kept:
         raise InputError(f"the index in '{index}' is on this machine. Name another with --index")
     address = Address.parse(store or (kept.address if kept else ""))
-    wanted = Server.new(address, kind or (kept.kind if kept else "FLAT"))
+    target = Server.new(address, kind or (kept.kind if kept else "FLAT"))
     if kept and not rebuild:
-        if (wanted.address, wanted.kind) != (kept.address, kept.kind):
+        if (target.address, target.kind) != (kept.address, kept.kind):
             raise InputError(
                 f"the index in '{index}' is on {kept.address} ({kept.kind}). To move it: --rebuild"
             )
         return kept
     if not rebuild and Client(address).target(address.name):
         raise InputError(f"{address} holds an index already. To replace it: --rebuild")
-    return wanted
+    return target
 
 
 _LEAST = 0.5  # of an index's files have to be in the other folder
 
 
 def move(index: Path, named: Named) -> Path:
-    """Let an index be of a folder that holds the same files, for one that was renamed or moved; nothing is encoded.
+    """Change the folder of an index to another with the same files, after a rename or move; nothing is encoded.
 
     Args:
         index: the folder of the index.
-        named: where its folder is now; of several, each of them, under the names that they had.
+        named: its folder now; of several, each of them, under its old name.
 
     Returns:
-        The folder of the index, which has another name where it was called after its folder.
+        The folder of the index, which is renamed if it was named after its folder.
 
     Raises:
         InputError: less than half of the files are there.
@@ -289,9 +289,9 @@ def move(index: Path, named: Named) -> Path:
     usual = is_own(index) and place_for(old, None) == index
     with writer_lock(index), writing(index / DATABASE) as writer:
         names = stored_files(writer.connection)
-        found = sum((new.root / name).is_file() for name in names)
-        if found < _LEAST * len(names):
-            raise InputError(f"{new.described} is another: {found:,} of {len(names):,} files are there.")
+        count = sum((new.root / name).is_file() for name in names)
+        if count < _LEAST * len(names):
+            raise InputError(f"{new.described} is another: {count:,} of {len(names):,} files are there.")
         writer.put_meta(root=str(new.root))
     place = place_for(new, None) if usual else index
     if place != index:
