@@ -13,9 +13,9 @@ them to the text beside them, or cuts both again in the middle.
 
 Short sections are joined with their neighbours, so that a passage can stand alone. A link beneath a heading, or half
 a sentence, is nearest to whatever resembles the title that is encoded with it. So neighbours are joined while they
-fit into one passage, along the tree of headings: what lies deepest first, then what lies beneath the same heading, a
+fit into one passage, along the tree of headings: the deepest first, then sections beneath the same heading, a
 heading's own text with its first sections. What they share stays their context; the headings that they do not share
-stand in their text, or they are not joined. A very short rest goes to the text before it, or
+are in their text, or they are not joined. A very short rest goes to the text before it, or
 behind it, and may make that a little too long.
 """
 
@@ -124,10 +124,10 @@ def _piece(block: TextBlock, start: int, end: int, apart: int) -> TextBlock:
 
 
 def blocks(document: Document) -> Iterator[TextBlock]:
-    """The blocks of a document whose markup is gone, in order; together they cover what its sections cover.
+    """The blocks of a document without its markup, in order; together they cover its sections.
 
     A heading alone says little as a passage, and the section below it lacks something without it. So
-    a section that holds only its heading is joined to the next one, unless a gap lies between them.
+    a section that holds only its heading is joined to the next one, unless there is a gap between them.
     """
     following = (*document.sections[1:], None)
     start, headings, above = -1, tuple[str, ...](), 0
@@ -202,7 +202,7 @@ def choices(title: str, trail: Sequence[str], own: Sequence[str] = ()) -> Iterat
     """The contexts that a passage could have, from the fullest to none.
 
     Title and all headings; title and innermost heading; that heading alone; the title alone; "".
-    Each part stands on a line of its own. A title that the outermost heading repeats is there once.
+    Each part has a line of its own. A title that the outermost heading repeats appears once.
 
     Args:
         title: the document's.

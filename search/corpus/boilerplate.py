@@ -99,6 +99,6 @@ def common(files: Iterable[SourceFile]) -> frozenset[int]:
 def _keys(file: SourceFile) -> NDArray[np.int64]:
     try:
         text = regular_bytes(file.absolute).decode("utf-8", "replace")
-    except OSError:  # which is told when it is read
+    except OSError:  # reported when the file is read
         text = ""
     return np.unique(np.fromiter((key for *_, key in repeatable(text, 0, len(text))), dtype=np.int64))

@@ -1,8 +1,8 @@
 """Cut documents into passages, the unit that is embedded and ranked.
 
 A passage is a half-open character span [start, end) of its document, so document.text[start:end] is
-always exactly the passage's text. Documents are cut as they are read, without their markup, and the spans are carried
-over to the source. Together with its context each passage fits the model: that is counted, for every one, with the
+always exactly the passage's text. Documents are cut without their markup, and the spans are mapped back to the
+source. Together with its context each passage fits the model: that is counted, for every one, with the
 model's own tokenizer.
 """
 
@@ -125,7 +125,7 @@ class Cutter:
 
         Every character of its sections that is neither whitespace nor markup is in a passage, without overlap in
         exactly one. No passage begins or ends with whitespace. What is to be encoded is
-        `context + "\\n" + shown`, or `shown` if there is no context; its tokens, special ones included,
+        `context + "\\n" + shown`, or `shown` without one; its tokens, special ones included,
         are `n_tokens`, at most `max_tokens`. Sections that fit into one passage with their neighbours are joined.
         Where a section is cut, a piece with less than a third of `passage_tokens` is joined to its neighbour or, if
         they do not fit together, both are cut again in the middle.
@@ -162,7 +162,7 @@ class Cutter:
 
     def _contexts(self, document: Document) -> Contexts:
         most = self._context_tokens if self._heading_context or document.record else 0
-        # A file's name, where there was no title, says nothing about its text; nor does the text itself.
+        # A file's name, where there was no title, tells nothing about its text; nor does the text itself.
         no_title = (file_name(document.path), file_stem(document.path), document.text)
         return Contexts("" if document.title in no_title else document.title, most, self._tokens.count)
 

@@ -25,7 +25,7 @@ def _names(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-# Not shown to a reader. What browsers show only when something else fails is not shown either.
+# Invisible elements, and those that browsers show only when something else fails.
 _UNSEEN = _names(
     "script style template noscript svg iframe noembed noframes object audio video canvas datalist annotation"
     " annotation-xml"
@@ -93,7 +93,7 @@ class _Page:
         self.tables: list[tuple[int, int, int, int]] = []
         self._headers: list[tuple[int, int] | None] = []  # of the tables that are open
         self.in_links = 0  # how many links are open
-        self.unlinked = 0  # pieces with a letter or digit that stand in no link
+        self.unlinked = 0  # pieces with a letter or digit outside of links
         self._length = 0
         # Separator before the next piece: this many line ends, or if none, this space or tab.
         self._line_ends, self._space = 0, ""

@@ -3,8 +3,8 @@
 The text is encoded and counted without them, and nothing replaces them. So no span may join two words that a
 reader sees apart: of a mark alone between two words its last character stays.
 
-Inline marks are found by one regular expression a format, whose groups are the marks. It knows what people write every
-day; what it does not know stays in the text.
+Inline marks are found by one regular expression a format, whose groups are the marks. It knows the common marks; others
+stay in the text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMMENT = re.compile(r"#|//|/\*|--|;|%|\*|\"")
 
 
 class Marks:
-    """The marks of a text, as they are found: in any order, one within another or not.
+    """The marks of a text, in any order, also one within another.
 
     Attributes:
         text: with every line end as "\\n", and as long as it was.

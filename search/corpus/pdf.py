@@ -43,7 +43,7 @@ _FEWEST_CHARACTERS = 25
 
 _ITEM = re.compile(r"[•‣▪◦●○■□–—*-] |\(?(?:\d{1,3}|[a-zA-Z])[.)] ")
 _PAGE_LEVEL = 99  # of a page that is a section of its own, below all headings
-# Heads and feet of pages stand in so many rows from above or below, and on so many pages at least.
+# Heads and feet of pages are within so many rows from above or below, and on so many pages at least.
 _OUTER_ROWS = 3
 _FEWEST_RUNNING = 3
 _FEWEST_RUNNING_SHARE = 1 / 3
@@ -77,7 +77,7 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     writing = Writing(path, "pdf")
     headings = _bookmarks(document, len(pages))
     before: list[str] = []
-    for number, lines in enumerate(undivided(told_apart(pages))):
+    for number, lines in enumerate(undivided(mark_running(pages))):
         page = list(_paragraphs(lines))
         body = [paragraph.text for paragraph in page if not paragraph.running]
         writing.page()
@@ -194,7 +194,7 @@ class Line:
     """A line of text and its position, in points from the left and from below.
 
     Where it goes on in further lines of the page after divided words, it begins in one and ends in another. It is
-    `running` if it is the head or foot of its page, and stands on most pages.
+    `running` if it is the head or foot of its page, and is on most pages.
     """
 
     text: str
@@ -211,8 +211,8 @@ class Line:
         return self.last_top - self.last_bottom
 
 
-def told_apart(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """The lines of all pages, with those that are head or foot of many pages.
+def mark_running(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """The lines of all pages; `running` is set on the heads and feet of many pages.
 
     The other pages have in the same place the same words, but for numbers, or any words with the number of that
     page.
@@ -294,10 +294,10 @@ def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
 
 
 def undivided(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """All lines, each divided word as it is elsewhere in the document.
+    """All lines, with each divided word joined as elsewhere in the document.
 
     A hyphen at the end of a line belongs to the word ("well-known") or only divides it ("vocab-ulary"). It
-    is kept if the word stands with it elsewhere, or if both halves are words of the document and the whole is not.
+    is kept if the word has it elsewhere, or if both halves are words of the document and the whole is not.
     """
     texts = [_DIVIDED_WORD.sub(" ", line.text) for page in pages for line in page]
     words = {word.casefold() for text in texts for word in _WORD.findall(text)}

@@ -71,8 +71,8 @@ def load(file: SourceFile) -> Contents:
     """The file's bytes and their hash.
 
     Raises:
-        ReadError: "vanished", "permission denied", "unreadable file"; or what has become of it since it was
-            found: "symbolic link", "not a regular file", "too large".
+        ReadError: "vanished", "permission denied", "unreadable file"; or, if it changed since the
+            walk: "symbolic link", "not a regular file", "too large".
     """
     try:
         raw = regular_bytes(file.absolute)
@@ -148,7 +148,7 @@ def _text_items(path: str, kind: str, text: str) -> Items:
 
 
 def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
-    """The items as they are, unless there is no document among them: then the file is no use, and says so.
+    """The items unchanged; ReadError if no document is among them.
 
     Of those left out the first are named, and the others counted: a file may have millions.
     """

@@ -43,7 +43,7 @@ _LITERAL = re.compile(r"^(?!\s*\.\. ).*::\s*$|^\s*\.\. (?:code|code-block|source
 def document(path: str, text: str) -> Document:
     """One reStructuredText file.
 
-    The header (see `fields_at`) lies outside all sections. The title is the header's Title, as "PEP 8: ..." where it
+    The header (see `fields_at`) is outside all sections. The title is the header's Title, as "PEP 8: ..." where it
     also has a PEP number, else the first heading, else the file's stem.
     """
     starts = [*line_starts(text), len(text)]

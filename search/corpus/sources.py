@@ -71,7 +71,7 @@ _REFUSALS = {
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file that the walk found and nothing spoke against.
+    """A file of the walk that is to be read.
 
     Attributes:
         path: relative to the walked folder, with forward slashes. Bytes that are not valid in the

@@ -179,7 +179,7 @@ def _preferred(candidates: str, names: Sequence[str], taken: str | None) -> str 
 
 
 def as_text(value: Any) -> str:
-    """A value as text to search: strings as they are, lists of strings as lines, nothing as ""."""
+    """A value as text to search: strings unchanged, lists of strings as lines, nothing as ""."""
     if isinstance(value, list):
         value = "\n".join(item for item in value if item and isinstance(item, str))
     if isinstance(value, str):
@@ -189,12 +189,12 @@ def as_text(value: Any) -> str:
     return ""
 
 
-# csv refuses cells of more than 131,072 characters unless told otherwise, for the whole process.
+# csv refuses cells of more than 131,072 characters unless set otherwise, for the whole process.
 _LONGEST_CELL = 64 * 2**20
 
 _DELIMITERS = ",\t;|"
 
-_SAMPLE = 2**14  # characters of a line that the delimiter is told from
+_SAMPLE = 2**14  # characters of a line that the delimiter is guessed from
 
 # Between the columns of a file that has but one: a character that is not in it.
 _NO_DELIMITER = "\x1f"

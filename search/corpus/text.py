@@ -71,7 +71,7 @@ def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section
 
     Returns:
         Sections that follow each other without a gap from `start` to `end`; the first has an empty
-        trail if text (even blank) stands before the first heading.
+        trail if there is text (even blank) before the first heading.
     """
     parts: list[Section] = []
     above: list[Heading] = []
@@ -88,7 +88,7 @@ def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section
 
 
 def one_line(words: str) -> str:
-    """`words` with every run of whitespace made one space: a heading or title as it is shown."""
+    """`words` with every run of whitespace made one space, for headings and titles."""
     return " ".join(words.split())
 
 
@@ -150,7 +150,7 @@ def decode(path: str, raw: bytes) -> str:
 
     Raises:
         ReadError: "secret" for a private key, "empty" for nothing but whitespace, "binary" for bytes
-            that are no text, "undecodable" for text in no encoding that could be told.
+            that are no text, "undecodable" for text in an unknown encoding.
     """
     if _PRIVATE_KEY.match(raw):
         raise ReadError(path, Reason.SECRET, "it begins with a private key")

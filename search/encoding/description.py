@@ -36,7 +36,7 @@ class Description:
         positions: most tokens that could be read, special ones included.
         max_tokens: most tokens of one text by the model's own configuration.
         has_pooler: its files hold the weights of a pooler.
-        pooling: its own, by our name where it has one, "mean" where the model says nothing.
+        pooling: its own, by our name where it has one, "mean" by default.
         dense: for each Dense module after pooling, its folder and its activation.
         dimension: length of an embedding of its modules.
         truncate: how many dimensions of it are kept by its own configuration, None for all.

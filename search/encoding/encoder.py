@@ -45,7 +45,7 @@ class Encoder:
         model: a name on the Hugging Face hub, NAME@REVISION to pin one, or a folder. Nothing is loaded until
             it is needed.
         pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None takes what the model's own
-            configuration says, "mean" where it says nothing.
+            configuration says, "mean" by default.
         layer: which hidden states are pooled: a number as Python counts (-1 is the last layer, 0 the
             embedding layer), or "mean:4" for the mean of the last 4 layers.
         dim: keep the first so many dimensions, for models trained to allow it (Kusupati et al. 2022,

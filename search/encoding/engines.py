@@ -36,7 +36,7 @@ def open_engine(
         precision: one of PRECISIONS.
 
     Raises:
-        ModelError: the model cannot be loaded, or not by the engine that was asked for, or not in that precision on
+        ModelError: the model cannot be loaded, or not by this engine, or not in that precision on
             this processor; or this process was forked after a model had been loaded.
     """
     claim_process()
@@ -65,7 +65,7 @@ def open_engine(
         raise ModelError(
             f"the engine 'openvino' cannot run '{model.files.name}': {reason}. Leave the engine out, or choose 'torch'."
         )
-    # What is wrong with the model itself is said here.
+    # Raises for a fault of the model itself.
     fallback = TorchEngine(model.whole(), "cpu", precision)
     if failed:
         remember_failure(model.files, reason)
@@ -88,7 +88,7 @@ def _openvino(model: KnownModel, precision: str) -> Engine:
     try:
         return OpenVINOEngine(converted.files.folder, converted, precision)
     except RuntimeError as error:
-        if is_of_memory(error):  # which says nothing of the model
+        if is_of_memory(error):  # not a fault of the model
             raise MemoryError from error
         raise
 

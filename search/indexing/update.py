@@ -148,7 +148,7 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
     """Yield when something in the folders may have changed, once at the beginning, and every minute anyway.
 
     Args:
-        index: if it lies inside a folder, what changes there does not count.
+        index: changes in it do not count, if it is inside a folder.
         stop: ends the iteration.
 
     Raises:
