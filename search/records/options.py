@@ -1,9 +1,9 @@
-"""The options that several public functions take, each declared once: name, type, default, help, range, flags.
+"""Options that several public functions share, each declared once: name, type, default, help, range, flags.
 
     def query(self, text, k=10, **options: Unpack[QueryOptions])
 
 is checked by mypy. The command's options, the parameters of the HTTP API, the schemas of the MCP tools and the
-docstrings are made from the same declarations.
+docstrings are generated from the same declarations.
 """
 
 import math
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Option:
-    """An option beside its name and type.
+    """Default, help text and range of an option.
 
     Attributes:
-        flags: on the command line; by default the name with hyphens. `metavar`, `panel`: in its help.
-        ge, le: the least and the highest value.
+        flags: flags on the command line; by default the name with hyphens. `metavar`, `panel`: for its help.
+        ge, le: minimum and maximum value.
     """
 
     default: Any
@@ -58,11 +58,11 @@ TagTask: TypeAlias = Literal["ner", "pos"]
 Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
+WEIGHT = 0.75  # default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
 
 
 class ModeOptions(TypedDict, total=False):
-    """What scores are made of."""
+    """Mode of the ranking."""
 
     mode: Annotated[
         Mode,
@@ -71,7 +71,7 @@ class ModeOptions(TypedDict, total=False):
 
 
 class RankingOptions(ModeOptions, total=False):
-    """How scores are made."""
+    """Options that define the score of a passage, without reranking."""
 
     weight: Annotated[
         float | None,
@@ -88,7 +88,7 @@ class RankingOptions(ModeOptions, total=False):
 
 
 class RerankOptions(RankingOptions, total=False):
-    """How scores are made, and how the best passages are reranked."""
+    """Options that define scores, and reranking of the best passages."""
 
     rerank: Annotated[
         str | None,
@@ -97,7 +97,7 @@ class RerankOptions(RankingOptions, total=False):
 
 
 class FilterOptions(TypedDict, total=False):
-    """Which passages are ranked."""
+    """Filters for the passages that are ranked."""
 
     where: Annotated[
         str | None,
@@ -115,17 +115,17 @@ class FilterOptions(TypedDict, total=False):
 
 
 class CandidateOptions(RankingOptions, FilterOptions, total=False):
-    """How scores are made, of the passages that pass a filter."""
+    """Options that define scores, and filters."""
 
 
 class CountOptions(TypedDict, total=False):
-    """How many hits come back."""
+    """Number of hits."""
 
     k: Annotated[int, Option(10, "Number of hits.", "N", flags=("--top-k", "-k"), ge=1)]
 
 
 class LimitOptions(TypedDict, total=False):
-    """How many hits one document may have."""
+    """Maximum number of hits of one document."""
 
     per_document: Annotated[
         int, Option(3, "At most N hits of one document; 0 for no limit.", "N", "Which hits", ge=0)
@@ -133,19 +133,19 @@ class LimitOptions(TypedDict, total=False):
 
 
 class ListOptions(CountOptions, LimitOptions, total=False):
-    """How long a list of hits is."""
+    """Number of hits, in total and of one document."""
 
 
 class RankOptions(CandidateOptions, LimitOptions, total=False):
-    """What the rank of a passage depends on, unless passages are reranked."""
+    """Options that affect the rank of a passage, without reranking."""
 
 
 class HitOptions(RerankOptions, FilterOptions, ListOptions, total=False):
-    """What the rank of a hit depends on."""
+    """Options that affect the rank of a hit."""
 
 
 class SelectionOptions(LimitOptions, total=False):
-    """Which part of a ranking is shown."""
+    """Selection of the hits that are listed from a ranking."""
 
     group: Annotated[
         bool, Option(False, "List k documents, each with its best passages.", panel="Which hits")
@@ -156,15 +156,15 @@ class SelectionOptions(LimitOptions, total=False):
 
 
 class HitsOptions(CountOptions, SelectionOptions, total=False):
-    """Which part of a ranking is shown, with its length."""
+    """Selection of the hits that are listed, and their number."""
 
 
 class SimilarOptions(SelectionOptions, FilterOptions, total=False):
-    """Which part of a ranking is shown, of the passages that pass a filter."""
+    """Selection of the hits that are listed, and filters."""
 
 
 class LayerOptions(TypedDict, total=False):
-    """At which layer an explanation compares tokens."""
+    """Layer at which an explanation compares tokens."""
 
     layer: Annotated[
         Layer | None,
@@ -175,21 +175,21 @@ class LayerOptions(TypedDict, total=False):
 
 
 class ExplainOptions(RankingOptions, LayerOptions, total=False):
-    """What an explanation takes."""
+    """Options of an explanation."""
 
 
 class MatrixOptions(LayerOptions, total=False):
-    """Whether hits come with their explanations, and at which layer these compare tokens."""
+    """Explanations with the hits, and the layer at which these compare tokens."""
 
     explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
 
 
 class QueryOptions(RerankOptions, SimilarOptions, MatrixOptions, total=False):
-    """All that a query takes."""
+    """All options of a query but the number of hits."""
 
 
 class ModelOptions(TypedDict, total=False):
-    """Which encoder."""
+    """Model and pooling of the encoder."""
 
     model: Annotated[
         str | None,
@@ -202,7 +202,7 @@ class ModelOptions(TypedDict, total=False):
 
 
 class VectorOptions(TypedDict, total=False):
-    """How passages are encoded."""
+    """Layer, dimension and precision of embeddings."""
 
     layer: Annotated[
         int | str | None,
@@ -215,7 +215,7 @@ class VectorOptions(TypedDict, total=False):
 
 
 class EncoderOptions(ModelOptions, VectorOptions, total=False):
-    """How embeddings are made."""
+    """All settings of embeddings."""
 
     max_tokens: Annotated[
         int | None, Option(None, "Most tokens of a text. Default: the model's own.", ge=1)
@@ -223,7 +223,7 @@ class EncoderOptions(ModelOptions, VectorOptions, total=False):
 
 
 class FileOptions(TypedDict, total=False):
-    """Which files of a folder are indexed, and which of their fields."""
+    """Files of a folder that are indexed, and their text and title fields."""
 
     include: Annotated[Sequence[str] | None, Option(None, "Index only files like this.", "GLOB")]
     exclude: Annotated[Sequence[str] | None, Option(None, "Leave out files like this.", "GLOB")]
@@ -234,7 +234,7 @@ class FileOptions(TypedDict, total=False):
 
 
 class TokenVectorOptions(TypedDict, total=False):
-    """What is kept of passages besides their embeddings."""
+    """Storage of token vectors, in addition to the embeddings of passages."""
 
     token_vectors: Annotated[
         bool | None,
@@ -247,11 +247,11 @@ class TokenVectorOptions(TypedDict, total=False):
 
 
 class SourceOptions(FileOptions, TokenVectorOptions, total=False):
-    """Which files of a folder are indexed, and what is kept of them."""
+    """Files of a folder that are indexed, and storage of token vectors."""
 
 
 class BuildOptions(EncoderOptions, SourceOptions, total=False):
-    """What an index is made with."""
+    """Settings that an index is built with."""
 
 
 class StoreOptions(TypedDict, total=False):
@@ -273,28 +273,29 @@ class StoreOptions(TypedDict, total=False):
 
 
 class AnnotateOptions(TypedDict, total=False):
-    """How passages are read by a task head, and what becomes of the annotations."""
+    """Options of annotating passages with a task head."""
 
     replace: bool
     progress: "Callable[[Progress], None] | None"
 
 
 class TagOptions(AnnotateOptions, total=False):
-    """How entities and parts of speech are found."""
+    """Options of tagging entities or parts of speech."""
 
     task: TagTask
 
 
 class TrainOptions(TypedDict, total=False):
-    """How the encoder, or a task head on it, is trained.
+    """Options of training the encoder, or a task head on it.
 
-    model: the checkpoint to train; None takes the default encoder. A head that it has for the very classes is taken on.
-    dev: a file to measure with; what is in both is not learned from. None holds out a tenth of the data. Another tenth
-        is held out to choose the best checkpoint by, and to stop.
-    freeze: nothing is learned in the embeddings and the first so many layers; "all" freezes the encoder.
-    precision: of the steps' arithmetic, "fp32" or "bf16"; weights and figures are of fp32.
-    lr: the highest learning rate; it rises over the first tenth of the steps and falls to 0 from there on.
-    resume: go on from the last checkpoint of a run that was stopped, if there is one.
+    model: the checkpoint to train; None for the default encoder. If it already has a head for exactly these classes,
+        training continues with that head.
+    dev: a held-out file to evaluate on; examples in both files are not trained on. None holds out a tenth of the data.
+        Another tenth is held out for early stopping and to choose the best checkpoint.
+    freeze: freeze the embeddings and this many of the first layers; "all" freezes the encoder.
+    precision: arithmetic of the training steps, "fp32" or "bf16"; weights and metrics are in fp32.
+    lr: peak learning rate; it rises over the first tenth of the steps, then falls to 0.
+    resume: continue from the last checkpoint of an interrupted run, if there is one.
     """
 
     model: str | None
@@ -316,7 +317,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @cache
 def declared(kind: type) -> dict[str, tuple[Any, Option]]:
-    """Name -> (type, option), in the order of declaration."""
+    """Return name -> (type, option), in the order of declaration."""
     return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in kind.__annotations__.items()}
 
 
@@ -326,7 +327,7 @@ def defaults(kind: type) -> dict[str, Any]:
 
 
 def changed(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """The options of a kind that are not as by default."""
+    """Return the options of a kind that differ from their defaults."""
     return {
         name: options[name]
         for name, value in defaults(kind).items()
@@ -335,7 +336,7 @@ def changed(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
 
 
 def documented(kind: type) -> Callable[[Function], Function]:
-    """Append the options of a kind to the docstring of a function that takes them."""
+    """Decorator that appends the options of a kind to the docstring of a function."""
 
     def document(function: Function) -> Function:
         lines = (f"    {name}: {option.help}" for name, (_, option) in declared(kind).items())
@@ -346,29 +347,29 @@ def documented(kind: type) -> Callable[[Function], Function]:
 
 
 def part_of(options: Mapping[str, Any], kind: type[T]) -> T:
-    """Those of the options that are of a kind."""
+    """Return the options of one kind."""
     names = list(filter(kind.__annotations__.__contains__, options))
     return dict(zip(names, map(options.__getitem__, names), strict=True))  # type: ignore[return-value]
 
 
 def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
-    """Options, split by kind.
+    """Split options by kind.
 
     Raises:
-        TypeError: one is of no kind, as Python says it of a function's own keywords.
+        TypeError: an option is of no kind, as for an unknown keyword argument.
     """
-    known = dict.fromkeys(chain(*map(attrgetter("__annotations__"), kinds)))
-    if unknown := options.keys() - known.keys():
-        raise TypeError(f"there is no option '{min(unknown)}'; there are {', '.join(known)}")
+    names = dict.fromkeys(chain(*map(attrgetter("__annotations__"), kinds)))
+    if unknown := options.keys() - names.keys():
+        raise TypeError(f"there is no option '{min(unknown)}'; there are {', '.join(names)}")
     return list(map(partial(part_of, options), kinds))
 
 
 def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """All options of a kind, by default those that are declared.
+    """Validate options of a kind, and add the defaults of the others.
 
     Raises:
-        TypeError: there is no such option.
-        InputError: a value is no choice, no number or out of range.
+        TypeError: unknown option.
+        InputError: a value is not one of the choices, not a number, or out of range.
     """
     parts_of(options, kind)
     for name, value in options.items():
@@ -391,19 +392,19 @@ def _require_valid(name: str, value: Any, type_: Any, option: Option) -> None:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How scores are made; make one with `Ranking.of`.
+    """Definition of the score; create one with `Ranking.of`.
 
     Attributes:
-        mode: "hybrid", `score = weight * cosine + (1 - weight) * lexical`, where lexical is the BM25 of the
-            passage divided by what the three most telling words of the query could reach, or by the highest that any
-            passage of the index has if that is more. "dense": the
-            cosine alone. "lexical": the word part alone, passages without any word of the query left out.
-        weight: what the cosine counts, in [0, 1].
-        phrases: what stands in double quotes is looked for word by word in this order, as one term.
-        rerank: "late" to look at the best passages again by late interaction, the name of a cross-encoder to let it
-            judge them (ranking/rerank.py), "" for neither.
-        without: words of the query that do not count as words: their addends are left out of the word part, which is
-            divided by what it is divided by with them. The meaning stays that of the whole query.
+        mode: "hybrid": `score = weight * cosine + (1 - weight) * lexical`, where `lexical` is the BM25 of the passage
+            divided by the highest BM25 that the three most discriminative words of the query could reach, or by the
+            maximum over the index if that is higher. "dense": the cosine alone. "lexical": the keyword score alone,
+            without passages that contain no word of the query.
+        weight: weight of the cosine, in [0, 1].
+        phrases: match words in double quotes in this order, as one term.
+        rerank: "late" to rerank the best passages by late interaction, the name of a cross-encoder to rerank them with
+            it (ranking/rerank.py), "" for neither.
+        without: query words to ignore in keyword matching: their addends are left out of the keyword score, the
+            divisor stays. The embedding is still that of the whole query.
     """
 
     mode: Mode
@@ -414,10 +415,11 @@ class Ranking:
 
     @classmethod
     def of(cls, **options: "Unpack[RerankOptions]") -> "Ranking":
-        """
+        """Create a ranking from options; others have their defaults.
+
         Raises:
-            InputError: a value is no choice or out of range, a weight belongs to another mode, or words are to be left
-                out where none counts.
+            InputError: a value is not one of the choices or out of range, a weight with another mode than "hybrid",
+                or `without` in the mode "dense".
         """
         own = complete(options, RerankOptions)
         mode, weight, without = own["mode"], own["weight"], own["without"]
@@ -434,5 +436,5 @@ class Ranking:
 
     @property
     def by_meaning(self) -> bool:
-        """Whether embeddings are compared."""
+        """True if the score uses embeddings."""
         return self.weight > 0

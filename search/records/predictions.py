@@ -1,4 +1,4 @@
-"""What models say of texts: words for masked places, next sentences, labels, entities and parts of speech, answers."""
+"""Predictions of models: masked words, next sentences, labels, entities and parts of speech, answers."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ _LEAST = 5e-324  # the smallest probability that has a logarithm
 
 @dataclass(frozen=True)
 class Guess:
-    """One entry of the vocabulary as what stands at a masked place.
+    """Vocabulary entry predicted for a mask.
 
     Attributes:
-        word: as it reads in a text.
-        piece: the entry itself: "##ing" goes on with the word before it in WordPiece, "Ġlove" begins one in
-            RoBERTa's bytes.
-        id: its number in the vocabulary.
+        word: the entry as text.
+        piece: the entry itself: "##ing" continues a word in WordPiece, "Ġlove" begins one in RoBERTa's bytes.
+        id: row in the vocabulary.
         rank: 1 for the most likely of all entries.
-        probability: in [0, 1], the softmax over all entries; those of all entries sum to 1.
-        logit: what the softmax was taken of.
+        probability: in [0, 1], the softmax over all entries; the probabilities of all entries sum to 1.
+        logit: input of the softmax.
     """
 
     word: str
@@ -46,18 +45,18 @@ class Guess:
 
     @property
     def loss(self) -> float:
-        """-ln of the probability: what training would lower if this entry were the right one."""
+        """-ln of the probability: the training loss if this entry were the correct one."""
         return 0.0 - math.log(max(self.probability, _LEAST))
 
 
 @dataclass(frozen=True)
 class Mask:
-    """One masked place.
+    """One mask of a text, with its predictions.
 
     Attributes:
-        start, end: span of the mask in the text as it was given.
-        label: the word that was given as the right one, as the model guesses it; None where none was given.
-        guesses: the k most likely entries, the best first.
+        start, end: half-open span of the mask in the input text.
+        label: prediction for the correct word; None without a label.
+        guesses: the k most likely entries, best first.
     """
 
     start: int
@@ -68,12 +67,12 @@ class Mask:
 
 @dataclass(frozen=True)
 class Filled:
-    """A text with masks, and the words that a masked-language model puts there.
+    """A text with masks, and the predictions of a masked-language model.
 
     Attributes:
-        masks: in the order of the text. All are masked at once, and each is guessed by itself.
-        vocabulary: number of entries that the softmax is taken over.
-        model: its name.
+        masks: in the order of the text. All are masked at once, and each is predicted independently.
+        vocabulary: number of entries, which the softmax runs over.
+        model: name of the model.
     """
 
     text: str
@@ -83,9 +82,9 @@ class Filled:
 
     @property
     def loss(self) -> float | None:
-        """Mean loss of the labels: -ln of their probabilities; None without labels.
+        """Mean loss of the labels, -ln of their probabilities; None without labels.
 
-        BERT's pre-training lowers it: transformers' `loss` where `labels` holds these words.
+        The loss of BERT's pre-training: `loss` of transformers if `labels` has these words.
         """
         losses = [mask.label.loss for mask in self.masks if mask.label]
         return sum(losses) / len(losses) if losses else None
@@ -93,14 +92,14 @@ class Filled:
 
 @dataclass(frozen=True)
 class NextSentence:
-    """Whether a text follows another.
+    """Prediction for two texts: does the second follow the first?
 
     Attributes:
-        probability: in [0, 1], that `second` follows `first`: the softmax of `logits`.
-        logits: "is next" (label 0) and "is not next" (label 1).
-        model: its name.
-        label: the label that was given; None without one.
-        loss: -ln of the probability of the label, as training lowers it; None without one.
+        probability: probability in [0, 1] that `second` follows `first`: the softmax of `logits`.
+        logits: of "is next" (label 0) and "is not next" (label 1).
+        model: name of the model.
+        label: the correct label; None if unknown.
+        loss: training loss, -ln of the probability of the label; None without a label.
     """
 
     first: str
@@ -114,12 +113,12 @@ class NextSentence:
 
 @dataclass(frozen=True)
 class LabelledText:
-    """One text and what a classifier says of it.
+    """A text with its predicted class.
 
     Attributes:
-        label: the class with the highest probability, `score`.
-        scores: the probability of every class, in the order of `Labelling.classes`.
-        windows: how many inputs the text was read in; 1 where it fits the model.
+        label: the class with the highest probability; `score` is that probability, in [0, 1].
+        scores: probability of every class, in the order of `Labelling.classes`.
+        windows: number of inputs that the text was split into; 1 if it fits the model.
     """
 
     text: str
@@ -131,11 +130,11 @@ class LabelledText:
 
 @dataclass(frozen=True)
 class Labelling:
-    """Texts and their labels.
+    """Texts with their predicted classes.
 
     Attributes:
         classifier: name of the checkpoint, or of the head.
-        model, pooling: of the embeddings that a head reads; the checkpoint and "" without a head.
+        model, pooling: model and pooling of the embeddings that a head uses; the checkpoint and "" without a head.
         classes: c names.
     """
 
@@ -148,15 +147,15 @@ class Labelling:
 
 @dataclass(frozen=True)
 class LabelledIndex:
-    """What labelling an index did.
+    """Report of labelling the passages of an index.
 
     Attributes:
-        index: its folder.
-        name: of the field that filters can use; its score is in the field `name`_score.
-        classifier: the checkpoint or the head.
-        passages: in the index.
-        labelled: in this run; `before` had been labelled already.
-        counts: label -> passages of the whole index that have it.
+        index: folder of the index.
+        name: name of the field, for filters; the field `name`_score has the probability of the label.
+        classifier: name of the checkpoint or of the head.
+        passages: number of passages in the index.
+        labelled: passages labelled in this run; `before`: passages labelled earlier.
+        counts: label -> number of passages in the index that have it.
     """
 
     index: str
@@ -171,12 +170,12 @@ class LabelledIndex:
 
 @dataclass(frozen=True)
 class Example:
-    """A labelled example to train on: a text, or a document of an index.
+    """A labelled training example: a text, or a document of an index.
 
     Attributes:
-        text: the text; None where `path` names what is meant.
-        path: of a document of the index; each of its passages is an example.
-        line: where it stands in a file, 0 for none.
+        text: the text; None if `path` names a document.
+        path: path of a document of the index; each of its passages is an example.
+        line: 1-based line in the file of examples; 0 if it comes from no file.
     """
 
     label: str
@@ -187,14 +186,14 @@ class Example:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelReport(ClassReport):
-    """How good a linear head is on examples that it was not trained on.
+    """Cross-validated quality of a linear head.
 
     Attributes:
-        model, pooling: of the embeddings.
-        examples: n; in `groups` that were never parted between training and test.
+        model, pooling: model and pooling of the embeddings.
+        examples: number of examples; each of the `groups` is entirely in the training set or in the test set.
         folds, seed: of the cross-validation.
-        c: inverse strength of the L2 regularisation, as scikit-learn has it.
-        accuracy, macro_f1: over all examples, each judged by a head that had not seen it.
+        c: inverse strength of the L2 regularisation, `C` of scikit-learn.
+        accuracy, macro_f1: over all examples, each predicted by a head that was not trained on it.
     """
 
     model: str
@@ -210,13 +209,13 @@ class LabelReport(ClassReport):
 
 @dataclass(frozen=True, eq=False)
 class LabelTraining:
-    """What training a linear head found.
+    """Report of training a linear head.
 
     Attributes:
-        name: of the label.
-        source: where the examples come from, "" for none.
-        report: how good it is.
-        notes: sentences about what has to be known to read the figures.
+        name: name of the label.
+        source: file of the examples, "" for none.
+        report: cross-validated quality.
+        notes: sentences that are needed to interpret the figures.
     """
 
     name: str
@@ -227,15 +226,16 @@ class LabelTraining:
 
 @dataclass(frozen=True, eq=False)
 class LabelExplanation:
-    """The logits of a text, taken apart into what each token adds.
+    """Decomposition of the logits of a text into contributions of its tokens.
 
     Attributes:
         text, tokens, words: n tokens, special ones included; words are merged tokens.
         classes: c names.
-        logits: (c,) as they were computed from the embedding; `probabilities` their softmax.
-        contributions: (n, c) what each token adds to the logit of each class.
-        intercepts: (c,) what a class has before anything is read.
+        logits: (c,) logits of the embedding; `probabilities`: their softmax.
+        contributions: (n, c) contribution of each token to the logit of each class.
+        intercepts: (c,) bias of each class.
         label: the class with the highest logit.
+        head, model, pooling: the linear head, and the model and pooling of its embeddings.
     """
 
     text: str
@@ -253,12 +253,12 @@ class LabelExplanation:
 
     @property
     def residual(self) -> NDArray[np.float64]:
-        """(c,) the logits less all their addends: rounding, when everything is right."""
+        """(c,) the logits less all their addends: rounding errors only, if all is correct."""
         return self.logits - self.contributions.sum(axis=0) - self.intercepts
 
     @property
     def by_word(self) -> NDArray[np.float64]:
-        """(words, c) sums of the tokens' addends."""
+        """(words, c) contribution of each word: sums over its tokens."""
         import numpy as np
 
         return np.array([self.contributions[slice(*word.tokens)].sum(axis=0) for word in self.words])
@@ -270,8 +270,8 @@ class TaggedWord:
 
     Attributes:
         start, end: half-open span in the text.
-        label: the class that the checkpoint names, "B-PER" for instance: that of the word's first token.
-        score: its probability, in (0, 1].
+        label: class of the word's first token, as the checkpoint names it: "B-PER" for instance.
+        score: probability of the class, in (0, 1].
         tokens: the word's tokens, as the vocabulary writes them.
     """
 
@@ -285,11 +285,11 @@ class TaggedWord:
 
 @dataclass(frozen=True)
 class Tagged:
-    """A text with its words' classes, and what follows of them.
+    """A text with the classes of its words, and the mentions derived from them.
 
     Attributes:
         labels: all classes of the checkpoint.
-        mentions: entities, or for "pos" each word that has a part of speech, in order; spans are those of the text.
+        mentions: entities, or for "pos" each word with a part of speech, in order; spans are those of the text.
     """
 
     model: str
@@ -302,11 +302,11 @@ class Tagged:
 
 @dataclass(frozen=True)
 class FieldCount:
-    """What the annotations of an index hold in one field.
+    """Statistics of one annotation field of an index.
 
     Attributes:
-        mentions: spans, of all passages.
-        frequent: the most frequent values with their mentions, the most frequent first.
+        mentions: number of spans in all passages.
+        frequent: (value, number of mentions) of the most frequent values, most frequent first.
     """
 
     field: str
@@ -316,12 +316,13 @@ class FieldCount:
 
 @dataclass(frozen=True)
 class TagReport:
-    """What one run of tagging did, and what the annotations hold afterwards.
+    """Report of a tagging run, with statistics of the annotations afterwards.
 
     Attributes:
-        name: of the annotations in the index, that of the task.
-        fields: of all passages, those of earlier runs too.
-        tagged: passages that this run looked at; `annotated` have annotations now, of `passages`.
+        index: folder of the index.
+        name: name of the annotations in the index: the task.
+        fields: statistics over all passages, also of earlier runs.
+        tagged: passages read by this run; `annotated` of all `passages` have annotations now.
     """
 
     index: str
@@ -336,14 +337,14 @@ class TagReport:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer(Location):
-    """One span of a document that answers a question; in HTML, PDF and the like its lines are those of its passage.
+    """Span of a document that answers a question; in converted formats (HTML, PDF) its lines are those of the passage.
 
     Attributes:
-        rank: 1 for the best; 0 for a span that scores too little to be an answer.
-        passage: the text that was read, of which `passage_start` is the offset in the document.
-        hit: the passage as the index returned it; None where a text was given.
-        start_logit, end_logit: of the first and the last token.
-        null_score: start and end logit of [CLS] in the same window: the score of "no answer".
+        rank: 1 for the best; 0 for a span that scores too low to be an answer.
+        passage: text that the span was extracted from; `passage_start` is its offset in the document.
+        hit: the hit of that passage; None for a text without an index.
+        start_logit, end_logit: logits of the first and the last token.
+        null_score: sum of the start and end logits of [CLS] in the same window: the score of "no answer".
     """
 
     rank: int
@@ -356,29 +357,29 @@ class Answer(Location):
 
     @property
     def margin(self) -> float:
-        """`start_logit + end_logit - null_score`: the logarithm of how much likelier the span is than no answer.
+        """`start_logit + end_logit - null_score`: log of the odds of the span against no answer.
 
         A softmax over the window divides both by the same sum, which cancels; so margins of different windows and
-        passages can be compared, and the bare scores cannot.
+        passages can be compared, unlike the sums of logits.
         """
         return self.start_logit + self.end_logit - self.null_score
 
     @property
     def score(self) -> float:
-        """What answers are ranked by: the probability of the span against no answer, `1 / (1 + exp(-margin))`."""
+        """Probability of the span against no answer, `1 / (1 + exp(-margin))`; answers are ranked by it."""
         return 1 / (1 + math.exp(-max(self.margin, -700.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a reader says to a question.
+    """Answers of a reader to a question.
 
     Attributes:
-        model: the reader.
+        model: name of the reader.
         answers: best first; empty for no answer.
-        nearest: without an answer, the best of the spans that scored too little; None where no passage was read.
-        more: how many further answers there are, which were not asked for.
-        passages, windows: that were read.
+        nearest: without an answer, the best span that scored too low; None if no passage was read.
+        more: number of further answers beyond the requested ones.
+        passages, windows: numbers of passages and windows that were read.
     """
 
     question: str
