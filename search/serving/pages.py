@@ -107,16 +107,16 @@ def search(request: Request, index: Index, params: OnPage) -> Page:
         results = _results(index, params)
     except InputError as error:
         left_out = tuple(params.without)
-        results = drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error))
+        results = drawn.SearchResult(index.generation, words=left_out, without=left_out, problem=str(error))
     return drawn.search(params.named(), tuple(served.indexes), results)
 
 
-def _results(index: Index, params: OnPage) -> drawn.Found:
+def _results(index: Index, params: OnPage) -> drawn.SearchResult:
     """Content of the search page: hits, counted words, facets and notes."""
     alone = params.words or params.shades  # the page has all else already
     facets = index.facets() if params.facets and not alone else None
     if not params.q.strip():
-        return drawn.Found(index.generation, facets=facets, notes=index.notes)
+        return drawn.SearchResult(index.generation, facets=facets, notes=index.notes)
     hits = index.query(params.q, params.k, **params.options)
     notes = index.notes  # of this query: another would leave its own
     words: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def _results(index: Index, params: OnPage) -> drawn.Found:
     if not alone and params.mode != "dense":
         words, without = index.counted_words(params.q, **params.of(RankingOptions))
     marked = _marked(index, params.q, hits)
-    return drawn.Found(index.generation, marked, params.shades, words, without, facets, notes)
+    return drawn.SearchResult(index.generation, marked, params.shades, words, without, facets, notes)
 
 
 def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:
@@ -158,8 +158,8 @@ class SimilarRequest(SearchRequest):
 def similar(request: Request, index: Index, params: SimilarRequest) -> Page:
     """The passages that are most similar to one."""
     hits = [draw.Marked(hit) for hit in index.similar(params.passage)]
-    listed = drawn.Found(index.generation, marked=hits, notes=index.notes)
-    return drawn.similar(draw.Asked(params.index or ""), index.passage(params.passage), listed)
+    listed = drawn.SearchResult(index.generation, marked=hits, notes=index.notes)
+    return drawn.similar(draw.PageRequest(params.index or ""), index.passage(params.passage), listed)
 
 
 class OfReading(SearchRequest):

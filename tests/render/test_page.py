@@ -33,10 +33,10 @@ from search.render.heatmap import units
 from search.render.page import laboratory
 from search.render.page import why as draw
 from search.render.page.document import embedded, text
-from search.render.page.hits import Asked, Marked, passage
+from search.render.page.hits import Marked, PageRequest, passage
 from search.render.page.laboratory import inspection
 from search.render.page.reading import reading
-from search.render.page.search import Found, search, toggled
+from search.render.page.search import SearchResult, search, toggled
 from search.render.page.why import why
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
@@ -70,7 +70,7 @@ LOOKED = Inspection(
     EmbeddingLayer((0, 1, 2, 3), {"word": ROWS, "position": ROWS, "sum": 2 * ROWS, "LayerNorm": ROWS}, 0.0), STATES,
     Attention(("keys", "☃"), TOKENS, np.full((1, 1, 4, 4), 0.25, np.float32), "tiny"), None, None, "it has none",
 )  # fmt: skip
-STATE = Asked("notes", "the key", generation=7)
+STATE = PageRequest("notes", "the key", generation=7)
 
 
 class Parsed(HTMLParser):
@@ -185,7 +185,7 @@ def evil_pages() -> list[page.Page]:
     words = tuple(replace(word, text=EVIL) for word in WORDS)
     tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
     looked = replace(LOOKED, texts=(EVIL, EVIL), tokens=tokens, words=words, no_pooler=EVIL)
-    asked, state = {"index": EVIL, "q": EVIL, "where": EVIL}, Asked(EVIL, EVIL)
+    asked, state = {"index": EVIL, "q": EVIL, "where": EVIL}, PageRequest(EVIL, EVIL)
     document = replace(
         made(of_document(1, EVIL, 0, heading=EVIL)), document=EVIL, title=EVIL, changed="changed"
     )
@@ -202,7 +202,7 @@ def evil_pages() -> list[page.Page]:
         search(
             state,
             (EVIL, "b"),
-            Found(1, marked=[Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))], words=(EVIL,)),
+            SearchResult(1, marked=[Marked(EVIL_HIT, (Highlight(2, 9, 1.0),))], words=(EVIL,)),
         ),
     ]
 
@@ -391,8 +391,8 @@ def test_the_form_holds_the_state() -> None:
         "per_document": 0,
         "without": ("b",),
     }
-    asked = Asked("b", 'a "b"', 4, **chosen)
-    page = search(asked, ("a", "b"), Found(5, words=("a", "b"), without=("b",))).body
+    asked = PageRequest("b", 'a "b"', 4, **chosen)
+    page = search(asked, ("a", "b"), SearchResult(5, words=("a", "b"), without=("b",))).body
     for part in (
         'value="a &quot;b&quot;"', '<option value="b" selected>', '<option value="lexical" selected>',
         'name="where" value="kind=pdf"', 'name="since" value="7d"', 'value="5"', '<details class="limits" open>',
@@ -426,6 +426,6 @@ def test_hits_are_marked_and_linked_to_each_other() -> None:
     assert "line 3, rank 1" in shown.body
     assert "/explain?index=notes&amp;q=the+key&amp;generation=7&amp;passage=3" in shown.body
     assert 'data-passage="3"' in shown.body
-    nothing = reading(Asked("notes"), made(*passages))
+    nothing = reading(PageRequest("notes"), made(*passages))
     assert "<mark" not in nothing.body
     assert "hit" not in nothing.body

@@ -1,7 +1,7 @@
-"""What is shown, and its two frames: a file that has all within it, and a page of the server that links to the same.
+"""Pages and their two frames: a self-contained file, and a page of the server that links to scripts and styles.
 
-The policy of a file lets the browser load nothing and run only the scripts and styles whose hashes it names; that of
-the server, which it sends as a header, only what it serves itself. So no text, whatever it holds, can do anything.
+The content security policy of a file lets the browser load nothing and run only the scripts and styles whose hashes it
+names; the server's policy, sent as a header, allows only its own files. So no indexed text can run as code.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PLACES = {"/": "Search", "/similarity": "Similarity", "/inspect": "Inside a tex
 
 @dataclass(frozen=True)
 class Page:
-    """What one page shows.
+    """Content of a page.
 
     Attributes:
         title: shown in the browser's tab.
-        heading: HTML, as are all the others: every text in them made harmless with `text`.
-        about: names with what they stand for, and a line, below the heading; see `about`.
-        body: all else. The data of a custom element stand in it; see `data`.
-        uses: names of the scripts and styles that it needs besides those that every page has.
+        heading: HTML, as are all the others; texts in them are escaped with `text`.
+        about: names and values, and a line, below the heading; see `about`.
+        body: everything else, including the data of custom elements; see `data`.
+        uses: names of the scripts and styles that it needs besides those of every page.
     """
 
     title: str
@@ -47,11 +47,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Site:
-    """What is around a page of the server.
+    """Navigation around a page of the server.
 
     Attributes:
         here: its address; "/" for the search.
-        index: the name of the index that is asked; "" for none.
+        index: name of the index that is searched; "" for none.
     """
 
     here: str = "/"
@@ -69,16 +69,16 @@ class Asset(NamedTuple):
 @cache
 def assets() -> dict[str, Asset]:
     """All scripts and styles by name."""
-    found = {}
+    by_name = {}
     for file in sorted(files(__package__).iterdir(), key=lambda file: file.name):
         if media_type := _MEDIA.get("." + file.name.rpartition(".")[2]):
             content = file.read_bytes()
-            found[file.name] = Asset(content, media_type, hashlib.sha256(content).hexdigest()[:16])
-    return found
+            by_name[file.name] = Asset(content, media_type, hashlib.sha256(content).hexdigest()[:16])
+    return by_name
 
 
 def document(page: Page, site: Site | None = None) -> str:
-    """A whole page: a file that stands for itself, or with `site` a page of the server."""
+    """Return a whole page: a self-contained file, or with `site` a page of the server."""
     names = dict.fromkeys((*ALWAYS, *((SITE,) if site else ()), *page.uses))
     styles, scripts = ([name for name in names if name.endswith(kind)] for kind in (".css", ".js"))
     head, last = _inlined(styles, scripts) if site is None else (_linked(styles, scripts), "")
@@ -106,39 +106,39 @@ def document(page: Page, site: Site | None = None) -> str:
 
 
 def fragment(page: Page) -> str:
-    """A page without its frame, to be put into another that has the scripts and styles that it `uses`."""
+    """Return a page without its frame, for a page that has the scripts and styles that it `uses`."""
     return f'<div class="fragment"><h2>{page.heading}</h2>\n{page.about}\n{page.body}</div>'
 
 
 def link(path: str, **query: str | float | Sequence[str] | None) -> str:
-    """An address of the server, for an attribute; of several values each is named. None, "" and () are left out."""
-    given = _said(query)
-    return html.escape(f"{path}?{urlencode(given, doseq=True, errors='replace')}" if given else path)
+    """Return an address of the server for an attribute; lists repeat the name. None, "" and () are left out."""
+    pairs = _parameters(query)
+    return html.escape(f"{path}?{urlencode(pairs, doseq=True, errors='replace')}" if pairs else path)
 
 
-def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: int(value) if isinstance(value, bool) else value
-        for name, value in given.items()
+        for name, value in fields.items()
         if value not in (None, "", (), [])
     }
 
 
 def hidden(**fields: str | float | Sequence[str] | None) -> str:
-    """What a form sends besides what its user chooses, as `link` does."""
-    given = {
+    """Return hidden fields for a form, with the values that `link` would send."""
+    lists = {
         name: value if isinstance(value, (list, tuple)) else [value]
-        for name, value in _said(fields).items()
+        for name, value in _parameters(fields).items()
     }
     return "".join(
-        f'<input type="hidden" name="{name}" value="{kept(str(one))}">'
-        for name, all_ in given.items()
-        for one in all_
+        f'<input type="hidden" name="{name}" value="{kept(str(value))}">'
+        for name, values in lists.items()
+        for value in values
     )
 
 
 def options(names: Mapping[str, str], chosen: str) -> str:
-    """The choices of a list: what is sent, and what is shown."""
+    """Return the options of a list, by value and label."""
     return "".join(
         f'<option value="{kept(value)}"{" selected" if value == chosen else ""}>{text(name)}</option>'
         for value, name in names.items()
@@ -146,7 +146,7 @@ def options(names: Mapping[str, str], chosen: str) -> str:
 
 
 def _inlined(styles: Iterable[str], scripts: Iterable[str]) -> tuple[str, str]:
-    """What stands in the head of a file, and at its end."""
+    """Return the head of a file, and the scripts at its end."""
     style = "".join(map(_source, styles))
     code = [_source(name) for name in scripts]
     policy = (
@@ -154,14 +154,14 @@ def _inlined(styles: Iterable[str], scripts: Iterable[str]) -> tuple[str, str]:
         "base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
-    return head, "\n".join(f"<script>{one}</script>" for one in code)
+    return head, "\n".join(f"<script>{source}</script>" for source in code)
 
 
 def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
     """The head of a page of the server."""
     address = {name: f"/static/{name}?v={assets()[name].hash}" for name in (*styles, *scripts)}
     lines = [f'<link rel="stylesheet" href="{address[name]}">' for name in styles]
-    # The first is there before anything is drawn, as it knows whether that is dark or light.
+    # The first runs before anything is drawn, as it chooses the dark or the light theme.
     lines += [
         f'<script src="{address[name]}"{" defer" if i else ""}></script>'
         for i, name in enumerate(scripts)
@@ -170,7 +170,7 @@ def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
 
 
 def _bar(site: Site) -> str:
-    """The ways to all pages of the server, and which index is asked."""
+    """Links to all pages of the server, and the name of the index."""
     current = ' aria-current="page"'
     ways = "".join(
         f'<a href="{link(path, index=site.index)}"{current if path == site.here else ""}>{name}</a>'
@@ -183,14 +183,14 @@ def _bar(site: Site) -> str:
     )
 
 
-def about(facts: Iterable[tuple[str, str]] = (), said: str = "") -> str:
-    """Names with what they stand for, and a line, of HTML."""
+def about(facts: Iterable[tuple[str, str]] = (), note: str = "") -> str:
+    """Return names and values, and a line, all of them HTML."""
     listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
-    return (f"<dl>{listed}</dl>" if listed else "") + (f'<p class="faint">{said}</p>' if said else "")
+    return (f"<dl>{listed}</dl>" if listed else "") + (f'<p class="faint">{note}</p>' if note else "")
 
 
 def data(values: dict[str, Any]) -> str:
-    """What the script of a custom element works on; stands within the element."""
+    """Return the data for the script of a custom element, to be put inside the element."""
     return f'<script type="application/json">{embedded(values)}</script>'
 
 
@@ -200,17 +200,17 @@ def text(value: str) -> str:
 
 
 def kept(value: str) -> str:
-    """Text for an attribute that is sent back as it is."""
+    """Text for an attribute that is sent back unchanged."""
     return html.escape(value.encode("utf-8", "replace").decode("utf-8"), quote=True)
 
 
 def isolated(value: str) -> str:
-    """One line of text that does not disturb the direction of what stands around it."""
+    """One line of text that does not change the writing direction around it."""
     return f"<bdi>{text(one_line(value))}</bdi>"
 
 
 def embedded(data: dict[str, Any]) -> str:
-    """JSON that can stand in a script element: it holds no `<`, `>` or `&`."""
+    """Return JSON that is safe in a script element: without `<`, `>` and `&`."""
     source = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return source.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -222,7 +222,7 @@ def shade(value: float, end: float) -> str:
 
 
 def bar(value: float, end: float) -> str:
-    """A bar for a value; its number stands beside it."""
+    """Return a bar for a value, which is printed beside it."""
     share = 100 * min(abs(value) / end, 1.0) if end else 0.0
     sign = "minus" if value < 0 else "plus"
     return (

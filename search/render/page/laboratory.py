@@ -1,9 +1,9 @@
-"""What a model makes of texts: attention and cosines of sentences, also as files; on the server forms and tokens."""
+"""Pages about models: attention, and cosines of sentences, also as files; on the server also forms and tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +14,17 @@ from search.render.heatmap import CAVEATS, rows_line
 from search.render.inspection import model_line, turned_rows
 from search.render.page.document import Page, about, data, hidden, isolated, kept, options, shade, text
 
-if TYPE_CHECKING:
-    pass
-
-LONGEST = 8_000  # characters of a text, which goes into an address
-SHOWN = {"tokens": "tokens and layers", "attention": "who reads whom"}
+LONGEST = 8_000  # characters of a text, as it is part of an address
+VIEWS = {"tokens": "tokens and layers", "attention": "who reads whom"}
 
 
 def of_sentences(texts: Sequence[str], index: str, answer: Page | None, problem: str) -> Page:
-    """A form of sentences to be compared with each other, and what came of it.
+    """Return the form that compares sentences, with its result.
 
     Args:
-        texts: as they were typed.
-        index: the name of the one whose model is asked.
-        problem: why there is no answer; "" for none.
+        texts: the typed sentences.
+        index: name of the index whose model is used.
+        problem: reason for no answer; "" for none.
     """
     fields = f"""{_area("Sentences, one a line", chr(10).join(texts), 7)}<button>Compare</button>
 <span class="faint">Two are compared token by token.</span>"""
@@ -35,21 +32,21 @@ def of_sentences(texts: Sequence[str], index: str, answer: Page | None, problem:
 
 
 def of_text(texts: Sequence[str], index: str, answer: Page | None, problem: str, show: str) -> Page:
-    """A form of a text or a pair to be looked at inside the model, and what came of it."""
+    """Return the form that inspects a text or a pair, with its result."""
     first, second = [*texts, "", ""][:2]
     fields = f"""{_area("Text", first, 2)}{_area("Second text, if there is one", second, 2)}
-<label>Show <select name="show">{options(SHOWN, show)}</select></label><button>Look</button>
+<label>Show <select name="show">{options(VIEWS, show)}</select></label><button>Look</button>
 <span class="faint">The first look takes some seconds.</span>"""
     return _form("/inspect", "What does the model make of a text?", index, fields, answer, problem)
 
 
 def _form(action: str, title: str, index: str, fields: str, answer: Page | None, problem: str) -> Page:
-    found = f'<p role="alert">{text(problem)}</p>' if problem else ""
+    result = f'<p role="alert">{text(problem)}</p>' if problem else ""
     if answer is not None:
-        found = f"<h2>{answer.heading}</h2>{answer.about}{answer.body}"
+        result = f"<h2>{answer.heading}</h2>{answer.about}{answer.body}"
     form = f'<form class="controls" action="{action}">{hidden(index=index)}{fields}</form>'
     uses = ("live.js", "sentences.js", "explanation.js", "attention.js", "attention.css")
-    return Page(title, title, "", f"<live-part>{form}{found}</live-part>", uses)
+    return Page(title, title, "", f"<live-part>{form}{result}</live-part>", uses)
 
 
 def _area(label: str, typed: str, rows: int) -> str:
@@ -60,7 +57,7 @@ def _area(label: str, typed: str, rows: int) -> str:
 
 
 def inspection(inspected: Inspection) -> Page:
-    """The page of a text or a pair that a model read."""
+    """Return the page of an inspected text or pair."""
     tokens = inspected.tokens
     special = sum(token.special for token in tokens)
     body = f"""<h3>{len(tokens)} tokens, {special} of them special</h3>
@@ -69,18 +66,18 @@ def inspection(inspected: Inspection) -> Page:
 <h3>Each token through the layers</h3>
 {_through_layers(inspected)}
 <p class="faint">The cosine of a token's vector with itself one layer before.</p>"""
-    said = text(model_line(inspected.model))
-    return Page("Inside a text", "What the model makes of it", about(said=said), body)
+    note = text(model_line(inspected.model))
+    return Page("Inside a text", "What the model makes of it", about(note=note), body)
 
 
 def _chip(token: InputToken) -> str:
     kinds = {"special": token.special, "unknown": token.unknown, "second": token.segment}
-    classes = " ".join(name for name, there in kinds.items() if there)
+    classes = " ".join(name for name, is_set in kinds.items() if is_set)
     return f'<li class="{classes}">{isolated(token.text)} <small>{token.id}</small></li>'
 
 
 def _through_layers(inspected: Inspection) -> str:
-    """A line for each token: its cosines, shaded by how far they are from 1."""
+    """A row for each token: its cosines, shaded by their distance from 1."""
     cosines = turned_rows(inspected)
     end = max((1 - value for row in cosines for value in row), default=1.0)
     rows = "".join(
@@ -103,7 +100,7 @@ _DETAIL = """<section class="detail" aria-live="polite">
 
 
 def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> Page:
-    """The page of a text's attention. It opens at a layer and head, else at the last layer's mean."""
+    """Return the page of a text's attention, opened at a layer and head, else at the last layer's mean."""
     opened = layer or attention.layers, head or attention.heads + 1
     caveats = "".join(f"<p>{text(caveat)}</p>" for caveat in CAVEATS)
     body = "\n".join(
@@ -126,7 +123,7 @@ def attention(attention: Attention, layer: int | None = None, head: int | None =
 
 
 def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
-    """What the script works on."""
+    """Data for the script."""
     return {
         "layers": attention.layers,
         "heads": attention.heads,
@@ -138,7 +135,7 @@ def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
 
 
 def _layer(attention: Attention, layer: int) -> list[list[int]]:
-    """The heads of a layer, and their mean: thousandths, row by row."""
+    """Attention of each head of a layer, then their mean: flattened, in thousandths."""
     heads = [attention.matrix(layer, head) for head in (*range(1, attention.heads + 1), None)]
     return [np.rint(1000 * head).astype(int).ravel().tolist() for head in heads]
 
@@ -146,7 +143,7 @@ def _layer(attention: Attention, layer: int) -> list[list[int]]:
 def _about(attention: Attention) -> str:
     names = ("Text",) if len(attention.texts) == 1 else ("First", "Second")
     texts = [
-        (name, f"<b>{isolated(given)}</b>") for name, given in zip(names, attention.texts, strict=True)
+        (name, f"<b>{isolated(value)}</b>") for name, value in zip(names, attention.texts, strict=True)
     ]
     return about((*texts, ("Model", isolated(attention.model))))
 
@@ -159,24 +156,24 @@ def _controls(attention: Attention, opened: tuple[int, int]) -> str:
     return _CONTROLS.format(layers=options(layers, layer), heads=options(heads, head))
 
 
-def _tokens(attention: Attention, side: str, said: str) -> str:
-    """The tokens one below the other, as things to point at."""
+def _tokens(attention: Attention, side: str, heading: str) -> str:
+    """List the tokens, each of which can be pointed at."""
     lines = "".join(
         f'<li><span class="unit{" special" if token.special else ""}" data-token="{i}" tabindex="-1" '
         f'role="button">{isolated(token.text)}</span></li>'
         for i, token in enumerate(attention.tokens)
     )
-    return f'<div class="side" data-side="{side}"><h2>{said}</h2><ol>{lines}</ol></div>'
+    return f'<div class="side" data-side="{side}"><h2>{heading}</h2><ol>{lines}</ol></div>'
 
 
-MOST_CELLS = 40_000  # more make a page that no browser scrolls well
+MOST_CELLS = 40_000  # browsers scroll larger tables badly
 
 
 def sentences(similarities: Similarities) -> Page:
-    """The page of a matrix of sentences.
+    """Return the page of a similarity matrix of sentences.
 
     Raises:
-        ValueError: it has more than MOST_CELLS cells.
+        ValueError: the matrix has more than MOST_CELLS cells.
     """
     n, m = similarities.cosines.shape
     if n * m > MOST_CELLS:
@@ -193,8 +190,8 @@ def sentences(similarities: Similarities) -> Page:
             zip(similarities.rows, similarities.cosines.tolist(), strict=True)
         )
     )
-    made = f"{isolated(similarities.model)}, {text(similarities.pooling)} pooling"
-    said = f"{n} \u00d7 {m} cosines of sentence embeddings: {made}"
+    origin = f"{isolated(similarities.model)}, {text(similarities.pooling)} pooling"
+    note = f"{n} \u00d7 {m} cosines of sentence embeddings: {origin}"
     values = {
         "rows": [one_line(sentence) for sentence in similarities.rows],
         "columns": [one_line(sentence) for sentence in similarities.columns],
@@ -210,7 +207,7 @@ def sentences(similarities: Similarities) -> Page:
 {_legend(similarities, names)}
 {data(values)}</sentence-matrix>"""
     title = "How alike these sentences are"
-    return Page(title, title, about(said=said), body, ("sentences.js",))
+    return Page(title, title, about(note=note), body, ("sentences.js",))
 
 
 def _cells(row: int, cosines: list[float]) -> str:
@@ -222,7 +219,7 @@ def _cells(row: int, cosines: list[float]) -> str:
 
 
 def _legend(similarities: Similarities, names: list[str]) -> str:
-    """The sentences of the columns, where they are not those of the rows."""
+    """The sentences of the columns; "" if they are those of the rows."""
     if similarities.itself:
         return ""
     lines = "".join(

@@ -1,7 +1,7 @@
 """A whole document on a page, opened at a passage, with the hits of a query in it marked and linked to each other.
 
-What is shown is what the index holds, as it stands in the file: marks of its format are faint. Of a long document there
-is the part around the passage, with links to the rest.
+The text is what the index holds, with the markup of the file in a faint colour. A long document is cut to the part
+around the passage, with links to the rest.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from search.render.page.document import Page, about, isolated, text
 from search.render.page.hits import (
     HIDDEN,
     IN_COLUMNS,
-    Asked,
     Marked,
+    PageRequest,
     deepest,
     kinds_of_characters,
     marked_run,
 )
 
-BEFORE, AFTER = 20_000, 40_000  # characters that are shown before and behind the passage
+BEFORE, AFTER = 20_000, 40_000  # characters that are shown before and after the passage
 _LINES = (*PLAIN_KINDS, "html", "csv", "jsonl")  # kinds whose lines a reader finds in the file
 _PAGES = {"pptx": "Slide", "xlsx": "Sheet", "notebook": "Cell"}
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -38,53 +38,52 @@ _NOT_KEPT = '<p class="faint">What stands between passages is not in the index.<
 
 @dataclass(frozen=True)
 class _Reading:
-    """What is being read.
+    """State of a document page.
 
     Attributes:
-        here: the place of the passage that was asked for, or of the first; `opened`, whether it was.
-        found: the hits in the document, by passage.
-        first, last: the part that is shown, of all passages.
+        here: index of the requested passage, else 0; `opened`: a passage was requested.
+        hits: the hits in the document, by passage.
+        first, last: half-open range of the visible passages.
     """
 
-    asked: Asked
+    request: PageRequest
     document: DocumentText
     here: int
     opened: bool
-    found: Mapping[int, Marked]
+    hits: Mapping[int, Marked]
     first: int
     last: int
 
     @property
-    def shown(self) -> Sequence[StoredPassage]:
+    def visible(self) -> Sequence[StoredPassage]:
         return self.document.passages[self.first : self.last]
 
-    def to(self, passage: int) -> str:
-        """The address of a passage of the document, for an attribute: within the page, if it is shown there."""
-        if any(one.passage_id == passage for one in self.shown):
-            return f"#p{passage}"
-        return f"{self.asked.link(f'/documents/{self.document.document_id}', passage=passage)}#p{passage}"
+    def to(self, id_: int) -> str:
+        """Address of a passage for an attribute: within the page if it is visible there."""
+        if any(stored.passage_id == id_ for stored in self.visible):
+            return f"#p{id_}"
+        return f"{self.request.link(f'/documents/{self.document.document_id}', passage=id_)}#p{id_}"
 
 
 def reading(
-    asked: Asked,
+    request: PageRequest,
     document: DocumentText,
     passage: int | None = None,
-    found: Sequence[Marked] = (),
+    hits: Sequence[Marked] = (),
     best: int = 0,
 ) -> Page:
-    """The page of a document.
+    """Return the page of a document.
 
     Args:
-        asked: index and query, and the generation that the document is of.
-        passage: where it is opened; None for its beginning.
-        found: its passages that are among the best of the index, and the one where it is opened, with what counts in
-            them; `best` of them were looked for.
+        request: index, query, and the generation of the document.
+        passage: where to open it; None for its beginning.
+        hits: its passages among the `best` hits of the index, and the requested passage, with their highlights.
     """
-    ids = [one.passage_id for one in document.passages]
+    ids = [stored.passage_id for stored in document.passages]
     here = ids.index(passage) if passage in ids else 0
-    first, last = _part([len(one.text) for one in document.passages], here)
-    hits = {one.hit.passage_id: one for one in sorted(found, key=lambda one: one.hit.start)}
-    read = _Reading(asked, document, here, passage in ids, hits, first, last)
+    first, last = _part([len(stored.text) for stored in document.passages], here)
+    by_passage = {item.hit.passage_id: item for item in sorted(hits, key=lambda item: item.hit.start)}
+    read = _Reading(request, document, here, passage in ids, by_passage, first, last)
     opened = f' data-passage="{passage}"' if passage in ids else ""
     body = f"""<document-reading{opened}>{_changed(document)}{_steps(read, best)}{_rest(read, before=True)}
 <div class="reading">{"".join(_passages(read))}</div>
@@ -94,17 +93,17 @@ def reading(
 
 
 def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
-    """The first passage that is shown, and the one behind the last."""
+    """Half-open range of the passages to show."""
     return _reach(sizes, here, BEFORE, -1), _reach(sizes, here, AFTER, 1) + 1
 
 
-def _reach(sizes: Sequence[int], at: int, most: int, step: int) -> int:
-    """The last passage from a place on, in one direction, up to which there are no more characters than that."""
-    left = most
-    while 0 <= at + step < len(sizes) and sizes[at + step] <= left:
-        at += step
-        left -= sizes[at]
-    return at
+def _reach(sizes: Sequence[int], i: int, limit: int, step: int) -> int:
+    """Index of the last passage in one direction before `limit` characters are exceeded."""
+    left = limit
+    while 0 <= i + step < len(sizes) and sizes[i + step] <= left:
+        i += step
+        left -= sizes[i]
+    return i
 
 
 def _about(read: _Reading) -> str:
@@ -121,8 +120,8 @@ def _about(read: _Reading) -> str:
         (text(name), isolated(", ".join(map(str, value)) if isinstance(value, list) else str(value)))
         for name, value in document.metadata.items()
     ]
-    told = f"<details><summary>Fields</summary>{about(fields)}</details>" if fields else ""
-    return about(facts.items()) + told
+    details = f"<details><summary>Fields</summary>{about(fields)}</details>" if fields else ""
+    return about(facts.items()) + details
 
 
 def _of_page(document: DocumentText, passage: StoredPassage, before: str) -> str:
@@ -131,27 +130,25 @@ def _of_page(document: DocumentText, passage: StoredPassage, before: str) -> str
 
 
 def _changed(document: DocumentText) -> str:
-    said = _CHANGED.get(document.changed)
-    return f'<p class="warn" role="note">{said}</p>' if said else ""
+    message = _CHANGED.get(document.changed)
+    return f'<p class="warn" role="note">{message}</p>' if message else ""
 
 
 def _steps(read: _Reading, best: int) -> str:
-    """All hits in the document, in its order, and the way back to all of the index."""
-    if not read.asked.q:
+    """Links to all hits in the document, in its order, and back to the results."""
+    if not read.request.q:
         return ""
-    ranked = sum(one.hit.rank > 0 for one in read.found.values())
-    said = f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.asked.q)}</q> in this document"
-    back = f'<a class="back" href="{read.asked.link("/")}">All hits</a>'
+    ranked = sum(item.hit.rank > 0 for item in read.hits.values())
+    summary = f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.request.q)}</q> in this document"
+    back = f'<a class="back" href="{read.request.link("/")}">All hits</a>'
     links = " ".join(
-        f'<a href="{read.to(id_)}">{_place(read.document, one)}</a>' for id_, one in read.found.items()
+        f'<a href="{read.to(id_)}">{_place(read.document, item)}</a>' for id_, item in read.hits.items()
     )
-    return (
-        f'<nav class="ways" aria-label="Hits in this document"><span>{said}</span> {links} {back}</nav>'
-    )
+    return f'<nav class="ways" aria-label="Hits in this document"><span>{summary}</span> {links} {back}</nav>'
 
 
-def _place(document: DocumentText, one: Marked) -> str:
-    hit = one.hit
+def _place(document: DocumentText, item: Marked) -> str:
+    hit = item.hit
     page = _PAGES.get(document.kind, "Page").lower()
     place = (
         f"{page} {hit.page}"
@@ -164,8 +161,8 @@ def _place(document: DocumentText, one: Marked) -> str:
 
 
 def _rest(read: _Reading, *, before: bool) -> str:
-    """That a part of the document stands on other pages, with the ways there."""
-    passages, sizes = read.document.passages, [len(one.text) for one in read.document.passages]
+    """Links to the parts of the document on other pages; "" if there are none."""
+    passages, sizes = read.document.passages, [len(stored.text) for stored in read.document.passages]
     if (read.first == 0) if before else (read.last == len(passages)):
         return ""
     if before:
@@ -173,22 +170,22 @@ def _rest(read: _Reading, *, before: bool) -> str:
     else:
         ways = {"Later": _reach(sizes, read.last - 1, BEFORE, 1), "The end": len(passages) - 1}
     links = " ".join(
-        f'<a href="{read.to(passages[at].passage_id)}">{name}</a>' for name, at in ways.items()
+        f'<a href="{read.to(passages[i].passage_id)}">{name}</a>' for name, i in ways.items()
     )
-    said = f"Passages {read.first + 1:,} to {read.last:,} of {len(passages):,} are shown."
+    extent = f"Passages {read.first + 1:,} to {read.last:,} of {len(passages):,} are shown."
     name = "Before this part" if before else "Behind this part"
-    return f'<nav class="ways" aria-label="{name}"><span class="faint">{said}</span> {links}</nav>'
+    return f'<nav class="ways" aria-label="{name}"><span class="faint">{extent}</span> {links}</nav>'
 
 
 def _passages(read: _Reading) -> Iterator[str]:
     gaps = {gap.end: gap for gap in read.document.gaps}
-    end, page = deepest(list(read.found.values())), None
-    for passage in read.shown:
+    end, page = deepest(list(read.hits.values())), None
+    for passage in read.visible:
         if passage.page not in (None, page):
             page = passage.page
             yield f'<h2 class="page">{_of_page(read.document, passage, "").strip().capitalize()}</h2>'
         gap = gaps.get(passage.start)
-        if gap and gap.start and gap.breaks != 1 and passage is not read.shown[0]:
+        if gap and gap.start and gap.breaks != 1 and passage is not read.visible[0]:
             yield '<span class="line"></span>'
         indent = (
             re.split(r"[\r\n]", read.document.text[gap.start : gap.end])[-1] if gap and gap.blank else ""
@@ -197,45 +194,45 @@ def _passages(read: _Reading) -> Iterator[str]:
 
 
 def _passage(read: _Reading, passage: StoredPassage, indent: str, end: float) -> str:
-    """A passage, with its place among the hits if it is one."""
-    found = read.found.get(passage.passage_id)
-    lines = "".join(_lines(read.document, passage, found, indent, end))
+    """A passage, with its rank if it is a hit."""
+    item = read.hits.get(passage.passage_id)
+    lines = "".join(_lines(read.document, passage, item, indent, end))
     kept = f"<pre>{lines}</pre>" if read.document.kind in IN_COLUMNS else lines
     is_here = read.opened and passage is read.document.passages[read.here]
-    kinds = " ".join(["read", *["is-hit"] * bool(found), *["is-here"] * is_here])
-    step = _step(read, found) if found else ""
+    kinds = " ".join(["read", *["is-hit"] * bool(item), *["is-here"] * is_here])
+    step = _step(read, item) if item else ""
     return f'<div class="{kinds}" id="p{passage.passage_id}" tabindex="-1">{step}{kept}</div>\n'
 
 
-def _step(read: _Reading, one: Marked) -> str:
-    """What a hit is, and the ways to the ones before and behind it."""
-    ids, hit = list(read.found), one.hit
-    at = ids.index(hit.passage_id)
-    said = f"Rank {hit.rank}, score {fixed(hit.score, 3)}" if hit.rank else f"Score {fixed(hit.score, 3)}"
-    ways = [f'<a href="{read.asked.link("/explain", passage=hit.passage_id)}">Why</a>']
-    if at:
-        ways.append(f'<a class="previous" href="{read.to(ids[at - 1])}">Previous hit</a>')
-    if at + 1 < len(ids):
-        ways.append(f'<a class="next" href="{read.to(ids[at + 1])}">Next hit</a>')
-    return f'<p class="step"><span>{said}</span> {" ".join(ways)}</p>'
+def _step(read: _Reading, item: Marked) -> str:
+    """Rank and score of a hit, with links to the previous and the next one."""
+    ids, hit = list(read.hits), item.hit
+    i = ids.index(hit.passage_id)
+    note = f"Rank {hit.rank}, score {fixed(hit.score, 3)}" if hit.rank else f"Score {fixed(hit.score, 3)}"
+    ways = [f'<a href="{read.request.link("/explain", passage=hit.passage_id)}">Why</a>']
+    if i:
+        ways.append(f'<a class="previous" href="{read.to(ids[i - 1])}">Previous hit</a>')
+    if i + 1 < len(ids):
+        ways.append(f'<a class="next" href="{read.to(ids[i + 1])}">Next hit</a>')
+    return f'<p class="step"><span>{note}</span> {" ".join(ways)}</p>'
 
 
 def _lines(
-    document: DocumentText, passage: StoredPassage, found: Marked | None, indent: str, end: float
+    document: DocumentText, passage: StoredPassage, item: Marked | None, indent: str, end: float
 ) -> Iterator[str]:
-    """The lines of a passage, each with its number if the file has it."""
-    spans = [one.span() for one in _LINE.finditer(passage.text) if one.group()]
+    """Yield the lines of a passage, numbered if the kind of file has line numbers."""
+    spans = [match.span() for match in _LINE.finditer(passage.text) if match.group()]
     counts = document.kind in PLAIN_KINDS and passage.line_end - passage.line_start + 1 == len(spans)
-    kinds = kinds_of_characters(passage.text, passage.hidden, found.marks if found else (), end)
-    for at, (start, stop) in enumerate(spans):
-        known = counts or (at == 0 and document.kind in _LINES)
-        number = f' data-n="{passage.line_start + at}"' if known else ""
-        shown = "".join(_runs(passage.text[start:stop].rstrip("\r\n"), kinds[start:stop]))
-        yield f'<span class="line"{number} dir="auto">{text(indent) if at == 0 else ""}{shown}</span>'
+    kinds = kinds_of_characters(passage.text, passage.hidden, item.marks if item else (), end)
+    for i, (start, stop) in enumerate(spans):
+        numbered = counts or (i == 0 and document.kind in _LINES)
+        number = f' data-n="{passage.line_start + i}"' if numbered else ""
+        content = "".join(_runs(passage.text[start:stop].rstrip("\r\n"), kinds[start:stop]))
+        yield f'<span class="line"{number} dir="auto">{text(indent) if i == 0 else ""}{content}</span>'
 
 
 def _runs(line: str, kinds: Sequence[str]) -> Iterator[str]:
-    """A line of HTML: what counts is marked, markup is faint."""
-    for kind, run in groupby(range(len(line)), lambda at: kinds[at]):
-        shown = "".join(line[at] for at in run)
-        yield f'<span class="faint">{text(shown)}</span>' if kind == HIDDEN else marked_run(shown, kind)
+    """Yield the runs of a line as HTML: highlights marked, markup faint."""
+    for kind, run in groupby(range(len(line)), lambda i: kinds[i]):
+        part = "".join(line[i] for i in run)
+        yield (f'<span class="faint">{text(part)}</span>' if kind == HIDDEN else marked_run(part, kind))

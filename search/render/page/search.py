@@ -1,6 +1,6 @@
-"""The search page: a form whose whole state is its address, hits, what narrows them down, and other weights to try.
+"""The search page: a form whose whole state is its address, hits, facets, and weights to try.
 
-It is a plain form with plain links; the script asks as one types, and takes the parts that differ out of the answer.
+It is a plain form with plain links; the script searches while the user types, and replaces the parts that changed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from search.records.shown import visible
 from search.render.format import fixed, one_line, shortened
 from search.render.hits import verdict_line
 from search.render.page.document import Page, about, isolated, text
-from search.render.page.hits import Asked, Marked, deepest, listed
+from search.render.page.hits import Marked, PageRequest, deepest, listed
 
 USES = ("search.css", "explanation.js", "live.js", "hits.js", "whatif.js", "search.js", "weighing.js")
 _MODES = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
-_SHOWN = 320  # characters of the passage whose like is looked for
+_LIKE_LENGTH = 320  # characters of the passage on the page of similar ones
 _KEYS = (
     ("/", "to the query"),
     ("j, k or ↓, ↑", "next hit, previous hit"),
@@ -37,17 +37,17 @@ _START = """<div class="start">
 
 
 @dataclass(frozen=True)
-class Found:
-    """What there is to show of an index, and of a query to it.
+class SearchResult:
+    """Hits of a query, and facts about the index and the query.
 
     Attributes:
-        generation: of the index now.
+        generation: of the index that was searched.
         marked: the hits.
-        every_token: whether marks are of all tokens, not of words alone.
-        words: of the query that count as words, as they are named; `without` are those of them that are left out.
-        facets: by what hits can be filtered; None where that was not asked for.
-        notes: what has to be known of the index.
-        problem: why there are no hits.
+        every_token: marks are of all tokens, not of keywords alone.
+        words: keywords of the query; `without` are the ignored ones among them.
+        facets: counts of values to filter by; None if not requested.
+        notes: warnings about the index.
+        problem: reason for no hits.
     """
 
     generation: int
@@ -60,19 +60,19 @@ class Found:
     problem: str = ""
 
 
-def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
-    """The search page.
+def search(request: PageRequest, indexes: Sequence[str], result: SearchResult) -> Page:
+    """Return the search page.
 
     Args:
-        indexes: names of all that can be asked.
+        indexes: names of all indexes of the server.
     """
-    title = f"{asked.q} - seewhy" if asked.q else "seewhy"
-    body = f"""<search-page data-generation="{found.generation}" data-weight="{WEIGHT:g}">
-{_form(asked, indexes, found)}
+    title = f"{request.q} - seewhy" if request.q else "seewhy"
+    body = f"""<search-page data-generation="{result.generation}" data-weight="{WEIGHT:g}">
+{_form(request, indexes, result)}
 <div class="found">
-{_narrowing(asked, found.facets)}
+{_narrowing(request, result.facets)}
 <hit-list><section class="results" data-part="results" aria-label="Hits">
-{_results(asked, found)}</section>
+{_results(request, result)}</section>
 {_BESIDE}</hit-list>
 </div>
 <p class="unseen said" role="status"></p>
@@ -81,19 +81,19 @@ def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
     return Page(title, "Search", "", body, USES)
 
 
-def similar(asked: Asked, like: StoredPassage, found: Found) -> Page:
-    """The passages that are most like one, by meaning."""
-    asked = replace(asked, generation=found.generation)
-    place = asked.link(f"/documents/{like.document_id}", passage=like.passage_id)
-    passage = shortened(one_line(visible(like.text, like.hidden)), _SHOWN)
+def similar(request: PageRequest, like: StoredPassage, result: SearchResult) -> Page:
+    """Return the page of the passages that are most similar to another by meaning."""
+    request = replace(request, generation=result.generation)
+    place = request.link(f"/documents/{like.document_id}", passage=like.passage_id)
+    passage = shortened(one_line(visible(like.text, like.hidden)), _LIKE_LENGTH)
     facts = (
         ("Passage", f'<a href="{place}#p{like.passage_id}">{isolated(like.document)}</a>'),
         ("Under", isolated(like.heading)),
         ("Text", isolated(passage)),
     )
-    hits = listed(asked, found.marked, like=like.passage_id)
+    hits = listed(request, result.marked, like=like.passage_id)
     body = f"""<div class="found"><hit-list><section class="results" aria-label="Hits">{hits}
-{_notes(found)}</section>
+{_notes(result)}</section>
 {_BESIDE}</hit-list></div>"""
     return Page(
         "More like this",
@@ -104,37 +104,37 @@ def similar(asked: Asked, like: StoredPassage, found: Found) -> Page:
     )
 
 
-def _form(asked: Asked, indexes: Sequence[str], found: Found) -> str:
+def _form(request: PageRequest, indexes: Sequence[str], result: SearchResult) -> str:
     names = {name: one_line(name) for name in indexes}
     return f"""<form class="ask" role="search" action="/">
 <div class="line"><label class="query"><span class="unseen">Query</span><input type="search" name="q"
-value="{text(asked.q)}" placeholder="Ask in your own words" autocomplete="off" autocapitalize="off" maxlength="2000"
+value="{text(request.q)}" placeholder="Ask in your own words" autocomplete="off" autocapitalize="off" maxlength="2000"
 enterkeyhint="search"></label>
 <button class="first">Search</button></div>
 <div class="line options">
-<label>Index <select name="index">{_options(names, asked.index)}</select></label>
-<label>By <select name="mode" data-default="hybrid">{_options(_MODES, asked.mode)}</select></label>
-{_limits(asked)}
-{_what_if(asked, found)}
+<label>Index <select name="index">{_options(names, request.index)}</select></label>
+<label>By <select name="mode" data-default="hybrid">{_options(_MODES, request.mode)}</select></label>
+{_limits(request)}
+{_what_if(request, result)}
 </div>
 </form>"""
 
 
-def _limits(asked: Asked) -> str:
-    """Which passages may be hits, and how many."""
-    default = Asked()
+def _limits(request: PageRequest) -> str:
+    """Fields for filters and the number of hits."""
+    default = PageRequest()
     names = ("where", "since", "k", "per_document", "phrases")
-    opened = " open" if any(getattr(asked, name) != getattr(default, name) for name in names) else ""
+    opened = " open" if any(getattr(request, name) != getattr(default, name) for name in names) else ""
     return f"""<details class="limits"{opened}><summary>Filter and number</summary><div class="line">
-<label class="wide">Filter <input name="where" value="{text(asked.where or "")}" placeholder="path:docs/** and kind=pdf"
-autocomplete="off" autocapitalize="off" spellcheck="false"></label>
-<label>Changed since <input name="since" value="{text(asked.since or "")}" placeholder="7d" size="8"
+<label class="wide">Filter <input name="where" value="{text(request.where or "")}"
+placeholder="path:docs/** and kind=pdf" autocomplete="off" autocapitalize="off" spellcheck="false"></label>
+<label>Changed since <input name="since" value="{text(request.since or "")}" placeholder="7d" size="8"
 autocomplete="off"></label>
-<label>Hits <input type="number" name="k" min="1" max="100" required value="{asked.k}"
+<label>Hits <input type="number" name="k" min="1" max="100" required value="{request.k}"
 data-default="{default.k}"></label>
 <label>Of one document <input type="number" name="per_document" min="0" max="100" required
-value="{asked.per_document}" data-default="{default.per_document}"></label>
-<label><input type="checkbox" name="phrases" value="1"{" checked" if asked.phrases else ""}> Quoted words as a
+value="{request.per_document}" data-default="{default.per_document}"></label>
+<label><input type="checkbox" name="phrases" value="1"{" checked" if request.phrases else ""}> Quoted words as a
 phrase</label></div></details>"""
 
 
@@ -145,45 +145,45 @@ def _options(names: dict[str, str], chosen: str) -> str:
     )
 
 
-def _what_if(asked: Asked, found: Found) -> str:
-    """The weight, and the words of the query as toggles."""
-    weight = WEIGHT if asked.weight is None else asked.weight
-    opened = " open" if asked.weight not in (None, WEIGHT) or asked.without else ""
+def _what_if(request: PageRequest, result: SearchResult) -> str:
+    """Fields for the weight, and the keywords of the query as toggles."""
+    weight = WEIGHT if request.weight is None else request.weight
+    opened = " open" if request.weight not in (None, WEIGHT) or request.without else ""
     return f"""<what-if><details{opened}><summary>What if …</summary>
 <div class="line"><label class="weight">Meaning counts <output>{weight:.2f}</output>, words the rest
 <input type="range" name="weight" min="0" max="1" step="0.01" value="{weight:g}"></label>
-<fieldset data-part="words"{"" if found.words else " hidden"}><legend>Words that do not count</legend>
-{_toggles(found)}</fieldset></div>
+<fieldset data-part="words"{"" if result.words else " hidden"}><legend>Words that do not count</legend>
+{_toggles(result)}</fieldset></div>
 <p class="faint" role="status"></p></details></what-if>"""
 
 
-def _toggles(found: Found) -> str:
+def _toggles(result: SearchResult) -> str:
     return "".join(
         f'<label><input type="checkbox" name="without" value="{text(word)}"'
-        f"{' checked' if word in found.without else ''}> {isolated(word)}</label> "
-        for word in found.words
+        f"{' checked' if word in result.without else ''}> {isolated(word)}</label> "
+        for word in result.words
     )
 
 
-def _narrowing(asked: Asked, facets: Sequence[Facet] | None) -> str:
+def _narrowing(request: PageRequest, facets: Sequence[Facet] | None) -> str:
     """Facets: each value is a link to the same query with one more condition, or without it."""
     if facets is None:
-        inner = f'<a class="later" href="{asked.link("/", facets=1)}">Filter by \u2026</a>'
+        inner = f'<a class="later" href="{request.link("/", facets=1)}">Filter by \u2026</a>'
     else:
-        groups = "".join(_group(asked, facet) for facet in facets)
+        groups = "".join(_group(request, facet) for facet in facets)
         inner = f'<details class="narrow" open><summary>Filter by</summary>{groups}</details>'
     return f'<nav aria-label="Filter by" data-part="facets">{inner}</nav>'
 
 
-def _group(asked: Asked, facet: Facet) -> str:
-    values = "".join(_value(asked, value) for value in facet.values)
+def _group(request: PageRequest, facet: Facet) -> str:
+    values = "".join(_value(request, value) for value in facet.values)
     return f"<h2>{isolated(facet.field)}</h2><ul>{values}</ul>"
 
 
-def _value(asked: Asked, value: FacetValue) -> str:
-    where, is_set = toggled(asked.where or "", value.where)
+def _value(request: PageRequest, value: FacetValue) -> str:
+    where, is_set = toggled(request.where or "", value.where)
     chosen = ' aria-current="true"' if is_set else ""
-    address = asked.link("/", where=where, generation=None, facets=1)
+    address = request.link("/", where=where, generation=None, facets=1)
     return (
         f'<li><a href="{address}" data-where="{text(where)}"{chosen}>{isolated(value.value)}</a> '
         f'<span class="faint">{value.documents:,}</span></li>'
@@ -192,50 +192,50 @@ def _value(asked: Asked, value: FacetValue) -> str:
 
 def toggled(where: str, condition: str) -> tuple[str, bool]:
     """A filter with a condition added, or removed if it was set, and whether it was set."""
-    conditions, one = f" and {where} and ", f" and {condition} and "
-    if one in conditions:
-        return conditions.replace(one, " and ", 1)[5:-5], True
+    conditions, term = f" and {where} and ", f" and {condition} and "
+    if term in conditions:
+        return conditions.replace(term, " and ", 1)[5:-5], True
     before = f"({where})" if " or " in where else where
     return f"{before} and {condition}" if before else condition, False
 
 
-def _results(asked: Asked, found: Found) -> str:
-    return "\n".join(filter(None, (_said(asked, found), *_parts(asked, found), _notes(found))))
+def _results(request: PageRequest, result: SearchResult) -> str:
+    return "\n".join(filter(None, (_summary(request, result), *_parts(request, result), _notes(result))))
 
 
-def _parts(asked: Asked, found: Found) -> Iterator[str]:
-    if asked.generation is not None and asked.generation != found.generation:
-        now = replace(asked, generation=found.generation).link("/")
+def _parts(request: PageRequest, result: SearchResult) -> Iterator[str]:
+    if request.generation is not None and request.generation != result.generation:
+        now = replace(request, generation=result.generation).link("/")
         yield (
             '<p class="warn">The index has changed since this address was made. '
             f'<a href="{now}">Ask it as it is now</a></p>'
         )
-    if not asked.q.strip():
+    if not request.q.strip():
         yield _START
-    elif found.marked:
-        yield listed(replace(asked, generation=found.generation), found.marked)
-        yield _legend(found)
-    if asked.q.strip():
-        missed = replace(asked, generation=found.generation).link("/why-not")
+    elif result.marked:
+        yield listed(replace(request, generation=result.generation), result.marked)
+        yield _legend(result)
+    if request.q.strip():
+        missed = replace(request, generation=result.generation).link("/why-not")
         yield f'<p class="ways"><a href="{missed}">Why is another document not among the hits?</a></p>'
 
 
-def _said(asked: Asked, found: Found) -> str:
-    """What has come of the query, in a line."""
-    if found.problem:
-        return f'<p role="alert" class="warn">{text(found.problem)}</p>'
-    if not asked.q.strip():
+def _summary(request: PageRequest, result: SearchResult) -> str:
+    """Problem, answerability verdict, or reason for no hits, in one line."""
+    if result.problem:
+        return f'<p role="alert" class="warn">{text(result.problem)}</p>'
+    if not request.q.strip():
         return ""
-    if not found.marked:
-        return f'<p class="verdict">{_none(asked)}</p>'
-    verdict = found.marked[0].hit.verdict
+    if not result.marked:
+        return f'<p class="verdict">{_none(request)}</p>'
+    verdict = result.marked[0].hit.verdict
     return _verdict(verdict) if verdict else ""
 
 
-def _none(asked: Asked) -> str:
-    """Why there is no hit."""
-    passes = " that passes the filter" if asked.where or asked.since else ""
-    if asked.mode == "lexical" or asked.weight == 0:
+def _none(request: PageRequest) -> str:
+    """Reason for no hits."""
+    passes = " that passes the filter" if request.where or request.since else ""
+    if request.mode == "lexical" or request.weight == 0:
         return f"No passage{passes} has a word of the query."
     return "No passage passes the filter." if passes else "The index holds no passages yet."
 
@@ -244,18 +244,18 @@ def _verdict(verdict: Verdict) -> str:
     return f'<p class="verdict {verdict.says.split()[0]}">{text(verdict_line(verdict))}</p>'
 
 
-def _legend(found: Found) -> str:
-    of = "every token" if found.every_token else "the query's words"
-    end = fixed(deepest(found.marked), 3, signed=True)
-    minus = ', <mark class="l5 minus">taken from it</mark>' if found.every_token else ""
+def _legend(result: SearchResult) -> str:
+    of = "every token" if result.every_token else "the query's words"
+    end = fixed(deepest(result.marked), 3, signed=True)
+    minus = ', <mark class="l5 minus">taken from it</mark>' if result.every_token else ""
     return (
         f'<p class="faint legend">Shades: what {of} <mark class="l5">added to the score</mark>{minus}; '
         f"the deepest from {end} on, none below a quarter of it.</p>"
     )
 
 
-def _notes(found: Found) -> str:
-    return "".join(f'<p class="faint">{text(note)}</p>' for note in found.notes)
+def _notes(result: SearchResult) -> str:
+    return "".join(f'<p class="faint">{text(note)}</p>' for note in result.notes)
 
 
 def _keys() -> str:

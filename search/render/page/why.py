@@ -1,6 +1,6 @@
-"""Pages of why: an explanation to point at, also as a file; of the server a hit, two hits, and a missed document.
+"""Pages that explain scores: an interactive explanation, also as a file; on the server also contrast and why not.
 
-Point at a word of one text, and the other is shaded by what they added together.
+Pointing at a word of one text shades the other text by the contributions of their pairs.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class _Side:
     """One of the two texts.
 
     Attributes:
-        id, name: for scripts, and for people.
-        source, context: the strings that words point into.
+        id, name: for scripts, and for readers.
+        source, context: strings that the offsets of words refer to.
         words, units: the text's own.
-        added: (units,) what each unit added.
-        by_word: its units are words, not tokens.
+        added: (units,) contribution of each unit.
+        by_word: units are words, not tokens.
     """
 
     id: Literal["query", "passage"]
@@ -81,7 +81,7 @@ class _Side:
 
     @property
     def end(self) -> float:
-        """The largest |sum| of a word: where shades end."""
+        """The largest |contribution| of a word: the deepest shade."""
         alone = (
             abs(float(value))
             for unit, value in zip(self.units, self.added, strict=True)
@@ -91,7 +91,7 @@ class _Side:
 
 
 def _two_texts(why: Explanation, drawn: Units, names: tuple[str, str]) -> tuple[_Side, _Side]:
-    """Query and passage of an explanation, under the names that they have on the page."""
+    """Query and passage of an explanation, with their names on the page."""
     words, by_word = drawn.words, drawn.by == "word"
     query = (words.query, drawn.query, drawn.contributions.sum(axis=1), by_word)
     passage = (words.passage, drawn.passage, drawn.contributions.sum(axis=0), by_word)
@@ -102,7 +102,7 @@ def _two_texts(why: Explanation, drawn: Units, names: tuple[str, str]) -> tuple[
 
 
 def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> Page:
-    """The page of an explanation.
+    """Return the page of an explanation.
 
     Args:
         drawn: the units of `why`.
@@ -129,7 +129,7 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> Page:
 
 
 def _values(why: Explanation, drawn: Units) -> dict[str, Any]:
-    """What the script works on."""
+    """Data for the script."""
     return {
         "limit": largest_addend(drawn),
         "score": why.score,
@@ -152,7 +152,7 @@ def _about(why: Explanation, hit: Hit | None) -> str:
 
 
 def _sum(why: Explanation, drawn: Units) -> str:
-    """The sum, written out."""
+    """The score as a sum of its addends."""
     addends = _addend("", f"{why.score:.6f}", "score")
     addends += _addend("=", f"{drawn.total:.6f}", f"{why.contributions.size:,} token pairs")
     for term in why.terms:
@@ -167,17 +167,17 @@ def _sum(why: Explanation, drawn: Units) -> str:
 
 
 def _addend(sign: str, number: str, name: str) -> str:
-    shown = f"<i>{sign}</i> " if sign else ""
-    return f"<span>{shown}<b>{number}</b> {name}</span> "
+    prefix = f"<i>{sign}</i> " if sign else ""
+    return f"<span>{prefix}<b>{number}</b> {name}</span> "
 
 
 def _others(why: Explanation) -> list[Share]:
-    """The addends that are no token pairs."""
+    """Addends that are not token pairs."""
     return [share for share in why.shares() if share.kind in ("term", "model", "like", "late")]
 
 
 def _table(side: _Side, shares: Sequence[Share], *, opened: bool) -> str:
-    """Every unit with what it added, as a plain table; the addends besides token pairs too, and the sum."""
+    """Table of the contribution of every unit and of the other addends, with their sum."""
     rows: list[tuple[str, str, float]] = [
         (isolated(unit.label), unit.kind, float(value))
         for unit, value in zip(side.units, side.added, strict=True)
@@ -202,18 +202,18 @@ def _name(share: Share) -> str:
 
 
 def _panel(side: _Side) -> str:
-    """A text as it is written; below it what is no word of it, a line a kind, with what these added."""
+    """A text with its words; below it the other units, a line for each kind, with their contributions."""
     lines = []
     for kind, name in _BESIDE.items():
-        at = [i for i, unit in enumerate(side.units) if unit.kind == kind]
-        if not at or (kind == "punctuation" and not side.by_word):
+        numbers = [i for i, unit in enumerate(side.units) if unit.kind == kind]
+        if not numbers or (kind == "punctuation" and not side.by_word):
             continue
         if kind == "context":
-            shown = f"<bdi>{_flow(side, side.context, ('context',))}</bdi>"
+            content = f"<bdi>{_flow(side, side.context, ('context',))}</bdi>"
         else:
-            shown = " ".join(_unit(side, i, side.units[i].label) for i in at)
+            content = " ".join(_unit(side, i, side.units[i].label) for i in numbers)
         lines.append(
-            f"<div><dt>{name}</dt><dd>{shown}</dd><dd>added {signed(float(side.added[at].sum()))}</dd></div>"
+            f"<div><dt>{name}</dt><dd>{content}</dd><dd>added {signed(float(side.added[numbers].sum()))}</dd></div>"
         )
     beside = f'<dl class="apart">{"".join(lines)}</dl>' if lines else ""
     return f"""<section class="panel" data-side="{side.id}" role="group" aria-label="{side.name}">
@@ -222,7 +222,7 @@ def _panel(side: _Side) -> str:
 
 
 def _flow(side: _Side, source: str, kinds: tuple[str, ...]) -> str:
-    """A string with its words marked; what lies between them stays as it is."""
+    """A string with its words marked."""
     unit_of = {word: i for i, unit in enumerate(side.units) for word in unit.words}
     parts, at = [], 0
     for i, word in enumerate(side.words):
@@ -239,121 +239,121 @@ def _flow(side: _Side, source: str, kinds: tuple[str, ...]) -> str:
     return "".join(parts) + text(source[at:])
 
 
-def _unit(side: _Side, number: int, shown: str) -> str:
+def _unit(side: _Side, number: int, label: str) -> str:
     classes = f"unit {shade(float(side.added[number]), side.end)}"
     return (
-        f'<span class="{classes}" data-unit="{number}" role="button" tabindex="-1">{text(shown)}</span>'
+        f'<span class="{classes}" data-unit="{number}" role="button" tabindex="-1">{text(label)}</span>'
     )
 
 
 def why(
-    explained: Explanation, hit: Hit | StoredPassage, asked: Mapping[str, Any], by: By = "word"
+    explained: Explanation, hit: Hit | StoredPassage, state: Mapping[str, Any], by: By = "word"
 ) -> Page:
-    """The page of a hit's explanation.
+    """Return the page of a hit's explanation.
 
     Args:
-        hit: or the passage, of one that is like another.
-        asked: index, query and ranking, or the other passage as `like`, as addresses have them.
+        hit: the hit, or a passage that is similar to another.
+        state: index, query and ranking, or the other passage as `like`, by their names in addresses.
         by: units of the explanation.
     """
-    shown = explanation(explained, units(explained, by), hit if isinstance(hit, Hit) else None)
-    return replace(shown, body=f"{shown.body}\n{_ways(hit, asked, by)}")
+    page = explanation(explained, units(explained, by), hit if isinstance(hit, Hit) else None)
+    return replace(page, body=f"{page.body}\n{_ways(hit, state, by)}")
 
 
-def _ways(hit: Hit | StoredPassage, asked: Mapping[str, Any], by: By) -> str:
-    """Where to go from here."""
+def _ways(hit: Hit | StoredPassage, state: Mapping[str, Any], by: By) -> str:
+    """Links to related pages."""
     unit, name = ("token", "Token by token") if by == "word" else ("word", "Word by word")
-    ways = {name: link("/explain", **asked, passage=hit.passage_id, by=unit)}
-    asked = {name: value for name, value in asked.items() if name != "like"}
+    ways = {name: link("/explain", **state, passage=hit.passage_id, by=unit)}
+    state = {name: value for name, value in state.items() if name != "like"}
     ways |= {
-        "Read it in its document": link(f"/documents/{hit.document_id}", **asked, passage=hit.passage_id),
+        "Read it in its document": link(f"/documents/{hit.document_id}", **state, passage=hit.passage_id),
         "More like this": link(
             "/similar",
-            index=asked.get("index"),
+            index=state.get("index"),
             passage=hit.passage_id,
-            generation=asked.get("generation"),
+            generation=state.get("generation"),
         ),
     }
     if isinstance(hit, Hit):
-        ways["Why is another document not among the hits?"] = link("/why-not", **asked)
+        ways["Why is another document not among the hits?"] = link("/why-not", **state)
     listed = "".join(f'<a href="{address}">{name}</a>' for name, address in ways.items())
     return f'<nav class="ways" aria-label="From here">{listed}</nav>'
 
 
 _NAMES = 3
-_Asked = Mapping[str, Any]
+_State = Mapping[str, Any]
 
 
-def contrast(compared: Contrast, asked: _Asked) -> Page:
-    """The two passages, and the gap of their scores word by word.
+def contrast(compared: Contrast, state: _State) -> Page:
+    """Return the page of two passages and the gap of their scores word by word.
 
     Args:
-        asked: index, query and ranking, as addresses have them.
+        state: index, query and ranking by their names in addresses.
     """
     above, below = ("A", "B") if compared.gap >= 0 else ("B", "A")
     heading = f"Why {above} stands above {below}" if compared.gap else "A and B have equal scores"
-    hits = _hit("A", compared.a, asked) + _hit("B", compared.b, asked)
+    hits = _hit("A", compared.a, state) + _hit("B", compared.b, state)
     body = f'<div class="two">{hits}</div>{_gap(compared, "A", "B")}'
     return Page(f"{heading}: {compared.query}", heading, _query(compared.query), body)
 
 
-def why_not(standing: WhyNot, asked: _Asked) -> Page:
-    """Where a document stands for a query, and why it is not among the hits."""
+def why_not(standing: WhyNot, state: _State) -> Page:
+    """Return the page of a document that is not among the hits: its rank, and the reason."""
     parts = [f'<p class="answer">{text(answer(standing))}</p>']
     if standing.cause == "not indexed" and standing.reason in REMEDIES:
         parts.append(f"<p>{text(REMEDIES[standing.reason])}</p>")
     if standing.hit is not None:
-        last = _hit("The last hit", standing.last, asked) if standing.contrast and standing.last else ""
-        parts.append(f'<div class="two">{last}{_hit("Its best passage", standing.hit, asked)}</div>')
+        last = _hit("The last hit", standing.last, state) if standing.contrast and standing.last else ""
+        parts.append(f'<div class="two">{last}{_hit("Its best passage", standing.hit, state)}</div>')
     if standing.contrast is not None:
         parts.append(
             f"<h2>What it lacks against the last hit</h2>{_gap(standing.contrast, 'last', 'it')}"
         )
-    parts.append(f'<p><a href="{link("/why-not", **asked)}">Ask about another document</a></p>')
-    found = standing.cause == "found"
-    heading = "It is among the hits" if found else "Why it is not among the hits"
+    parts.append(f'<p><a href="{link("/why-not", **state)}">Ask about another document</a></p>')
+    is_hit = standing.cause == "found"
+    heading = "It is among the hits" if is_hit else "Why it is not among the hits"
     facts = about(
         (("Query", f"<b>{isolated(standing.query)}</b>"), ("Document", isolated(standing.document)))
     )
     return Page(f"Why not {standing.document}", heading, facts, "\n".join(parts))
 
 
-def choice(typed: str, found: Sequence[NamedDocument], most: int, asked: _Asked) -> Page:
-    """A document to be chosen by typing a part of its name.
+def choice(typed: str, documents: Sequence[NamedDocument], limit: int, state: _State) -> Page:
+    """Return the page that chooses a document by a part of its name.
 
     Args:
-        found: the documents with what was typed in their name, at most `most`.
+        documents: at most `limit` documents with `typed` in their name.
     """
     names = "".join(
-        f'<li><a href="{link("/why-not", **asked, document=one.id)}">{isolated(one.name)}</a></li>'
-        for one in found
+        f'<li><a href="{link("/why-not", **state, document=document.id)}">{isolated(document.name)}</a></li>'
+        for document in documents
     )
-    said = f"The first {most:,}" if len(found) >= most else counted(len(found), "document")
-    form = f"""<form class="controls" action="/why-not">{hidden(**asked)}
+    count = f"The first {limit:,}" if len(documents) >= limit else counted(len(documents), "document")
+    form = f"""<form class="controls" action="/why-not">{hidden(**state)}
 <label>Part of its name or title <input type="search" name="name" value="{kept(typed)}" autocomplete="off"></label>
 <button>Find</button></form>"""
     body = f"""<live-part>{form}
-<p class="faint" role="status">{said}</p><ul class="names">{names}</ul></live-part>"""
+<p class="faint" role="status">{count}</p><ul class="names">{names}</ul></live-part>"""
     heading = "Which document did you expect?"
-    return Page(heading, heading, _query(str(asked.get("q", ""))), body, ("live.js",))
+    return Page(heading, heading, _query(str(state.get("q", ""))), body, ("live.js",))
 
 
 def _query(query: str) -> str:
     return about((("Query", f"<b>{isolated(query)}</b>"),))
 
 
-def _hit(name: str, hit: Hit, asked: _Asked) -> str:
-    """A passage with its score, its place and its beginning."""
+def _hit(name: str, hit: Hit, state: _State) -> str:
+    """A passage with its score, location and beginning."""
     stands = f' <span class="faint">{text(percentile_of(hit))}</span>' if percentile_of(hit) else ""
     under = f"<p><b>{isolated(headings(hit))}</b></p>" if headings(hit) else ""
-    why = link("/explain", **asked, passage=hit.passage_id)
+    why = link("/explain", **state, passage=hit.passage_id)
     return f"""<section class="panel"><h2>{name}</h2><p><b class="score">{hit.score:.4f}</b>{stands}</p>
 <p>{isolated(where(hit))} <span class="faint">{named(hit)}</span></p>{under}
 <p dir="auto">{text(snippet(hit))}</p><p><a href="{why}">Why this score</a></p></section>"""
 
 
 def _gap(compared: Contrast, a: str, b: str) -> str:
-    """The sum that makes the gap, then what each query word has to do with it."""
+    """The gap as a sum, then the share of each query word."""
     total = sum(word.gap for word in compared.words)
     end = max((abs(word.gap) for word in compared.words), default=0.0)
     sign = "\u2212" if compared.residual < 0 else "+"
@@ -379,6 +379,6 @@ def _difference(word: Difference, end: float) -> str:
 
 
 def _with(partners: Sequence[Partner]) -> str:
-    """The words of the passage that it added most with."""
+    """Words of the passage with the largest contributions."""
     names = ", ".join(isolated(partner.text) for partner in partners[:_NAMES])
     return f"<small>with {names}</small>" if names else ""
