@@ -29,7 +29,7 @@ from search import Encoder
 from search.encoding.engine import PRECISIONS
 from search.evaluating.evaluation import evaluate_pairs, evaluate_whole
 from search.evaluating.formats import Retrieval, SentencePairs, read_dataset
-from search.evaluating.metrics import Plan
+from search.evaluating.metrics import MetricPlan
 
 K = 10
 REFERENCE = "sentence-transformers"
@@ -115,10 +115,10 @@ def figure(source: Path, encoder: Encoder) -> float:
     """Spearman's correlation of rated pairs, nDCG@10 of a collection."""
     data = read_dataset(source)
     if isinstance(data, SentencePairs):
-        found = evaluate_pairs(data, encoder, Plan(K))
+        found = evaluate_pairs(data, encoder, MetricPlan(K))
     else:
         assert isinstance(data, Retrieval)
-        found = evaluate_whole(data, encoder, Plan(K))
+        found = evaluate_whole(data, encoder, MetricPlan(K))
     return found.settings[0].metrics[found.primary].mean
 
 

@@ -1,12 +1,10 @@
-"""Judged data -> how well it is answered (`evaluate`).
+"""Evaluation of search on judged data (`evaluate`).
 
-A document is as good as its best passage. A collection is ranked in an index of its own, which is kept apart from the
-user's: `home()/evaluations/NAME-HASH/` holds `index/` and, for a collection in a form that is not indexed as it is,
-`corpus/corpus.jsonl`.
+A document has the score of its best passage. A collection is ranked in an index of its own, apart from the user's:
+`home()/evaluations/NAME-HASH/` holds `index/` and, for formats other than BEIR, `corpus/corpus.jsonl`.
 
-Documents ranked whole, and pairs of sentences, need no index. A whole document is title and text as one, cut at what
-the model reads, compared in memory, as BEIR and most published figures have it.
-
+Whole documents and pairs of sentences need no index. A whole document is the concatenation of title and text, truncated
+at the model's limit and compared in memory, as in BEIR and most published figures.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from search.errors import FingerprintMismatch, IndexDamaged, IndexOutdated, Inpu
 from search.evaluating.formats import CORPUS, Query, Retrieval, SentencePairs, read_dataset
 from search.evaluating.metrics import (
     DEPTH,
-    Plan,
+    MetricPlan,
     about_few,
     comparisons,
     measure,
@@ -48,11 +46,11 @@ from search.store.layout import home
 from search.store.opening import opened
 
 Judgements = Mapping[str, Mapping[str, int]]
-Found = tuple[Mapping[str, float], Sequence[str]]
+QueryValues = tuple[Mapping[str, float], Sequence[str]]
 
 
 def index_of_collection(data: Retrieval, index: str | Path | None, **options: Any) -> Index:
-    """The index of a collection, up to date, made with options of `Index.build`."""
+    """Return the up-to-date index of a collection, built with options of `Index.build`."""
     root = data.source.resolve()
     key = json.dumps([str(root), options.get("model") or DEFAULT_MODEL, options.get("pooling")])
     name = re.sub(r"[^\w.+-]+", "-", root.stem if root.is_file() else root.name).strip("-.")
@@ -69,8 +67,8 @@ def index_of_collection(data: Retrieval, index: str | Path | None, **options: An
 
 
 def _written_corpus(data: Retrieval, folder: Path) -> Path:
-    """The folder with the collection as `corpus.jsonl`; the file is left alone where it is right already."""
-    records = ({"_id": name, "title": one.title, "text": one.text} for name, one in data.entries.items())
+    """Write the collection to `corpus.jsonl` unless its content is the same; return the folder."""
+    records = ({"_id": name, "title": doc.title, "text": doc.text} for name, doc in data.entries.items())
     text = "".join(json.dumps(record) + "\n" for record in records)
     path = folder / CORPUS
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -80,9 +78,9 @@ def _written_corpus(data: Retrieval, folder: Path) -> Path:
 
 
 def evaluate_retrieval(
-    data: Retrieval, index: Index, settings: Sequence[Setting], plan: Plan
+    data: Retrieval, index: Index, settings: Sequence[Setting], plan: MetricPlan
 ) -> Evaluation:
-    """Judged documents of an index: of a collection, or the user's own.
+    """Evaluate retrieval from an index: of a collection, or the user's own.
 
     Raises:
         InputError: the index is empty or holds no relevant document, or no query has a hit.
@@ -91,16 +89,16 @@ def evaluate_retrieval(
     if not status.passages:
         raise InputError(f"the index '{index.name}' holds no passages. Fill it with: seewhy index FOLDER")
     if data.entries:
-        judgements, held = data.judgements, {name for name, entry in data.entries.items() if entry.whole}
+        judgements, names = data.judgements, {name for name, entry in data.entries.items() if entry.whole}
         name: Callable[[Hit], str] = id_of_record
     else:
-        judgements, held = _resolved(data, index)
+        judgements, names = _resolved(data, index)
         name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
-    notes = [*_about_judgements(data.unjudged, judgements, held), *index.notes]
+    notes = [*_about_judgements(data.unjudged, judgements, names), *index.notes]
     if not status.complete:
         notes.append("the last run of indexing was stopped, so the index is not whole")
 
-    def find(query: Query, setting: Setting) -> Found:
+    def find(query: Query, setting: Setting) -> QueryValues:
         ranked = list(
             ranked_documents(index, query.text, setting.options, name, plan.k, max(DEPTH, plan.k))
         )
@@ -114,19 +112,19 @@ def evaluate_retrieval(
 def _evaluated(
     data: Retrieval,
     settings: Sequence[Setting],
-    find: Callable[[Query, Setting], Found],
-    plan: Plan,
+    find: Callable[[Query, Setting], QueryValues],
+    plan: MetricPlan,
     notes: Sequence[str],
     **about: Any,
 ) -> Evaluation:
     measured = measure(data.queries, settings, find, plan)
     remarks = list(notes)
-    for one in measured:
-        without = [query.id for query in one.queries if not query.found]
+    for result in measured:
+        without = [query.id for query in result.queries if not query.found]
         if len(without) == len(data.queries):
-            name = one.setting.name
+            name = result.setting.name
             raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
-        remarks += named(without, f"queries have no hit in '{one.setting.name}', and so 0")
+        remarks += named(without, f"queries have no hit in '{result.setting.name}', and so 0")
     if len(settings) > 2:
         remarks.append("the p-values are not corrected for the number of comparisons")
     return Evaluation(
@@ -144,18 +142,18 @@ def _evaluated(
 
 
 def id_of_record(hit: Hit) -> str:
-    """The name that a document of a collection has there."""
+    """Return the ID of a document in its collection."""
     return str(hit.metadata["_id"])
 
 
 def ranked_documents(
     index: Index, text: str, options: Mapping[str, Any], name: Callable[[Hit], str], k: int, depth: int
 ) -> dict[str, float]:
-    """The `depth` best documents by their names, best first, each with the score of its best passage.
+    """Return the `depth` best documents by name, best first, each with the score of its best passage.
 
     Args:
-        options: as of `Index.query`.
-        k: how many documents a user sees: a rerank is of these.
+        options: as for `Index.query`.
+        k: number of documents that a user sees, which are reranked.
     """
     ask = partial(index.query, text, **{"per_document": 1, "all_copies": True, **options})
     if not options.get("rerank"):
@@ -166,27 +164,27 @@ def ranked_documents(
 
 
 def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], str]) -> dict[str, float]:
-    """More and more hits are asked for until there are so many documents, or no further hits."""
-    wanted = depth
+    """Return the `depth` best documents, doubling the number of hits until there are enough or no more."""
+    limit = depth
     while True:
-        hits = ask(k=wanted)
+        hits = ask(k=limit)
         scores: dict[str, float] = {}
         for hit in hits:
             scores.setdefault(name(hit), hit.score)
-        if len(scores) >= depth or len(hits) < wanted:
+        if len(scores) >= depth or len(hits) < limit:
             return dict(islice(scores.items(), depth))
-        wanted *= 2
+        limit *= 2
 
 
-def _about_judgements(unjudged: Sequence[str], judgements: Judgements, held: set[str]) -> list[str]:
-    """What has to be said of queries that count for nothing, and of relevant documents that nothing can find.
+def _about_judgements(unjudged: Sequence[str], judgements: Judgements, names: set[str]) -> list[str]:
+    """Notes about queries without judgements or relevant documents, and relevant documents not in the index.
 
     Raises:
-        InputError: nothing is relevant, or nothing that is relevant is held.
+        InputError: none of the relevant documents is in the index.
     """
     hopeless = [query for query, grades in judgements.items() if max(grades.values()) < 1]
     relevant = {name for grades in judgements.values() for name, grade in grades.items() if grade > 0}
-    if not relevant & held:
+    if not relevant & names:
         raise InputError(
             f"none of the {len(relevant):,} relevant documents is in the index. Take another."
         )
@@ -194,38 +192,38 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, held: set
         *named(unjudged, "queries have no judgement; left out"),
         *named(hopeless, "queries have no relevant document, and so 0, as in trec_eval"),
         *named(
-            sorted(relevant - held),
+            sorted(relevant - names),
             f"of {len(relevant):,} relevant documents are not in the index, and count as not found",
         ),
     ]
 
 
 def _judged_name(hit: Hit, judged: set[str]) -> str:
-    """What a hit counts for: its record if that was judged, its file if that was, else itself."""
+    """Name by which a hit is judged: that of its file if only the file has a judgement, else its own."""
     file, _, record = hit.document.rpartition("#")
     return file if hit.document not in judged and record.isdecimal() and file in judged else hit.document
 
 
 def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]], set[str]]:
-    """The judgements by the names that documents have in the index, and those of them that it holds."""
-    held, judgements = set(), {}
+    """Return the judgements by names of documents in the index, and the names that it contains."""
+    names, judgements = set(), {}
     with opened(index.name).reading() as snapshot:
         for query, grades in data.judgements.items():
             places = [(snapshot.place(path), grade) for path, grade in grades.items()]
             judgements[query] = {place.document: grade for place, grade in places}
-            held |= {place.document for place, _ in places if place.passages}
-    return judgements, held
+            names |= {place.document for place, _ in places if place.passages}
+    return judgements, names
 
 
-def evaluate_whole(data: Retrieval, encoder: Encoder, plan: Plan) -> Evaluation:
-    """The documents of a collection with one embedding each, ranked by cosine; of equals the earlier one first."""
+def evaluate_whole(data: Retrieval, encoder: Encoder, plan: MetricPlan) -> Evaluation:
+    """Evaluate documents with one embedding each, ranked by cosine; the earlier of equal ones comes first."""
     names = list(data.entries)
     texts = [entry.whole for entry in data.entries.values()]
     vectors = encoder.encode(
-        texts, role="document", truncate=True, progress=partial(plan.told, "encoding")
+        texts, role="document", truncate=True, progress=partial(plan.report, "encoding")
     )
 
-    def find(query: Query, setting: Setting) -> Found:
+    def find(query: Query, setting: Setting) -> QueryValues:
         scores = vectors @ encoder.encode([query.text], role="query", truncate=True)[0]
         order = np.argsort(-scores, kind="stable")[: max(DEPTH, plan.k)]
         ranked = [names[i] for i in order.tolist()]
@@ -241,8 +239,8 @@ def evaluate_whole(data: Retrieval, encoder: Encoder, plan: Plan) -> Evaluation:
     return _evaluated(data, [Setting("whole documents")], find, plan, notes, **about, **sizes)
 
 
-def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluation:
-    """Spearman's and Pearson's correlation of cosines and scores, as the STS benchmark has it (Cer et al. 2017)."""
+def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: MetricPlan) -> Evaluation:
+    """Evaluate Spearman's and Pearson's correlation of cosines and scores as in the STS benchmark (Cer et al. 2017)."""
     sentences = list(dict.fromkeys(text for pair in data.pairs for text in (pair.first, pair.second)))
     vectors = dict(
         zip(sentences, encoder.encode(sentences, truncate=True).astype(np.float64), strict=True)
@@ -268,13 +266,13 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluat
     )
 
 
-def _about_cut(encoder: Encoder, texts: Sequence[str], what: str, role: Role | None = None) -> list[str]:
+def _about_cut(encoder: Encoder, texts: Sequence[str], noun: str, role: Role | None = None) -> list[str]:
     cut = too_long(encoder, texts, role)
-    return [f"{cut:,} of {len(texts):,} {what} were cut at {encoder.max_tokens} tokens"] if cut else []
+    return [f"{cut:,} of {len(texts):,} {noun} were cut at {encoder.max_tokens} tokens"] if cut else []
 
 
 def too_long(encoder: Encoder, texts: Sequence[str], role: Role | None = None) -> int:
-    """How many of the texts have more tokens than the model reads."""
+    """Return the number of texts that exceed the model's token limit."""
     prompt = encoder.prompt(role)
     encoded = encode_ids(encoder.tokenizer, [prompt + text for text in texts], encoder.max_tokens)
     return sum(text.dropped > 0 for text in encoded)
@@ -325,7 +323,7 @@ def evaluate(
     """
     if k < 1:
         raise InputError(f"k is {k}, but at least 1 hit must be looked at.")
-    plan = Plan(k, seed, progress)
+    plan = MetricPlan(k, seed, progress)
     data = read_dataset(Path(dataset).expanduser(), split=split)
     of_encoder: dict[str, Any] = {
         "model": model,

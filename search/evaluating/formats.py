@@ -1,11 +1,11 @@
-"""Read files and folders of judged data, and of examples to learn from.
+"""Readers of judged data and of training examples.
 
 BEIR     a folder (Thakur et al. 2021): corpus.jsonl {"_id", "title", "text"} a line, queries.jsonl {"_id", "text"} a
          line, qrels/SPLIT.tsv with a header, then query, document and grade
 SQuAD    JSON (Rajpurkar et al. 2016), version 1.1 or 2.0; the documents are the paragraphs
-paths    CSV, TSV or JSONL with query, path and perhaps relevance: judgements about an index of one's own
+paths    CSV, TSV or JSONL with query, path and optionally relevance: judgements about the user's own index
 STS      CSV, TSV or JSONL with sentence1, sentence2 and score
-CoNLL    a word a line, its label last, an empty line behind each sentence (Tjong Kim Sang and De Meulder 2003)
+CoNLL    a word a line, its label last, an empty line after each sentence (Tjong Kim Sang and De Meulder 2003)
 labels   CSV, TSV or JSONL with label, and with text, or with path of an index
 """
 
@@ -33,14 +33,14 @@ _FORMATS = "Known are: a BEIR folder, SQuAD's JSON, tables of query and path, or
 
 @dataclass(frozen=True)
 class Query:
-    """A query with its name in the data."""
+    """A query with its ID in the data."""
 
     id: str
     text: str
 
 
 @dataclass(frozen=True)
-class Entry:
+class CorpusEntry:
     """A document of a collection."""
 
     title: str
@@ -54,14 +54,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Queries, and how relevant documents are to them.
+    """Queries with their relevance judgements.
 
     Attributes:
-        split: which judgements of the data; "" where there is only one set.
-        queries: those that have judgements, in the order of the data.
-        judgements: of each of them: document -> grade.
-        entries: the documents of the collection; empty where the judgements are about an index of the user's own.
-        unjudged: names of the queries that were left out because nothing was judged for them.
+        split: name of the set of judgements; "" if there is only one.
+        queries: queries with judgements, in the order of the data.
+        judgements: query ID -> document -> grade.
+        entries: documents of the collection; empty if the judgements are about the user's own index.
+        unjudged: IDs of queries without judgements, which are left out.
     """
 
     name: str
@@ -69,18 +69,18 @@ class Retrieval:
     split: str
     queries: tuple[Query, ...]
     judgements: Mapping[str, Mapping[str, int]]
-    entries: Mapping[str, Entry] = field(default_factory=dict, repr=False)
+    entries: Mapping[str, CorpusEntry] = field(default_factory=dict, repr=False)
     unjudged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Question(Query):
+class SquadQuestion(Query):
     """A question about a paragraph.
 
     Attributes:
-        paragraph: its name among `Retrieval.entries`.
-        answers: all that count as right, as they are written; () where the paragraph does not answer it.
-        starts: where each of them begins in the paragraph, as the file has it; -1 where it does not say.
+        paragraph: key of the paragraph in `Retrieval.entries`.
+        answers: all correct answers; () if the paragraph does not answer the question.
+        starts: offset of each answer in the paragraph according to the file; -1 if missing.
     """
 
     paragraph: str
@@ -89,8 +89,8 @@ class Question(Query):
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two sentences and how alike people found them."""
+class SentencePair:
+    """Two sentences and their similarity as judged by people."""
 
     first: str
     second: str
@@ -103,7 +103,7 @@ class SentencePairs:
 
     name: str
     source: Path
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SentencePair, ...]
 
 
 @dataclass(frozen=True)
@@ -119,27 +119,27 @@ class Sentence:
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Where each word stands in `text`."""
-        found, start = [], 0
+        """Offsets of each word in `text`: half-open (start, end)."""
+        spans, start = [], 0
         for word in self.words:
-            found.append((start, start + len(word)))
+            spans.append((start, start + len(word)))
             start += len(word) + 1
-        return found
+        return spans
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of a table, or an object of JSON Lines, by column names in small letters."""
+class TableRow:
+    """A row of a table, or an object of JSON Lines, by lower-case column names."""
 
     path: Path
     line: int
     values: Mapping[str, Any]
 
-    def wrong(self, what: str) -> InputError:
-        return malformed(self.path, self.line, what)
+    def wrong(self, problem: str) -> InputError:
+        return malformed(self.path, self.line, problem)
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A text; without a default it must be there and not be empty."""
+        """Return a text, which is required and not empty unless there is a default."""
         value = self.values.get(key, default)
         if isinstance(value, int) and key.endswith("id"):
             return str(value)
@@ -159,15 +159,15 @@ class Row:
         return number
 
 
-def malformed(path: Path, line: int, what: str) -> InputError:
-    """An error that says where: "qrels/test.tsv:7: ..."."""
-    return InputError(f"{path}:{line}: {what}")
+def malformed(path: Path, line: int, problem: str) -> InputError:
+    """Return an error with file and line: "qrels/test.tsv:7: ..."."""
+    return InputError(f"{path}:{line}: {problem}")
 
 
-def read_rows(path: Path, needed: Sequence[str] = ()) -> list[Row]:
-    """The rows of a CSV, TSV or JSON Lines file, which its suffix tells apart.
+def read_rows(path: Path, needed: Sequence[str] = ()) -> list[TableRow]:
+    """Read the rows of a CSV, TSV or JSON Lines file, by its suffix.
 
-    Double quotes hold a field of a CSV file together; in a TSV file they are text, as in the STS benchmark.
+    Double quotes enclose fields of a CSV file; in a TSV file they are text, as in the STS benchmark.
 
     Args:
         needed: columns that a table must have.
@@ -185,7 +185,7 @@ def read_rows(path: Path, needed: Sequence[str] = ()) -> list[Row]:
         raise InputError(f"'{path}' cannot be read: it is not UTF-8 ({error.reason}).") from None
 
 
-def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[Row]:
+def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[TableRow]:
     for number, line in enumerate(stream, 1):
         if line.strip():
             try:
@@ -194,24 +194,24 @@ def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterat
                 raise malformed(path, number, f"no JSON: {error}.") from None
             if not isinstance(values, dict):
                 raise malformed(path, number, f"a JSON object is needed, not {type(values).__name__}.")
-            yield Row(path, number, {key.strip().casefold(): value for key, value in values.items()})
+            yield TableRow(path, number, {key.strip().casefold(): value for key, value in values.items()})
 
 
-def _table(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[Row]:
+def _table(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[TableRow]:
     quoted = path.suffix.lower() == ".csv"
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     reader = csv.DictReader(stream, delimiter="," if quoted else "\t", quoting=quoting, strict=quoted)
     try:
         names = [name.strip().casefold() for name in reader.fieldnames or ()]
         if missing := [name for name in needed if name not in names]:
-            what = f"the first line must name the columns {', '.join(needed)}; {missing[0]} is missing."
-            raise malformed(path, 1, what)
+            text = f"the first line must name the columns {', '.join(needed)}; {missing[0]} is missing."
+            raise malformed(path, 1, text)
         reader.fieldnames = names
         for values in reader:
             if None in values or None in values.values():
-                what = f"more or fewer fields than the {len(names)} of the first line."
-                raise malformed(path, reader.line_num, what)
-            yield Row(path, reader.line_num, values)
+                text = f"more or fewer fields than the {len(names)} of the first line."
+                raise malformed(path, reader.line_num, text)
+            yield TableRow(path, reader.line_num, values)
     except csv.Error as error:
         raise malformed(path, reader.reader.line_num, f"no table: {error}.") from None
 
@@ -220,10 +220,10 @@ def read_dataset(source: Path, *, split: str = "test") -> Retrieval | SentencePa
     """Read judged data.
 
     Args:
-        split: which judgements of a folder in BEIR layout.
+        split: name of the judgements of a folder in BEIR layout.
 
     Raises:
-        InputError: the format is not known, or something is malformed.
+        InputError: the format is unknown, or the data is malformed.
     """
     if not source.exists():
         raise InputError(f"there is no '{source}'. Name the file or folder that holds the judged data.")
@@ -240,17 +240,18 @@ def read_dataset(source: Path, *, split: str = "test") -> Retrieval | SentencePa
 
 
 def read_beir(folder: Path, split: str = "test") -> Retrieval:
-    """A folder in BEIR layout.
+    """Read a folder in BEIR layout.
 
     Raises:
-        InputError: something is malformed, there is no such split, or no query of it is judged.
+        InputError: malformed data, unknown split, or a split without judgements.
     """
     judgements = _judgements(folder, split)
     queries = {id_: Query(id_, row.text("text", "")) for id_, row in _named(folder / QUERIES)}
     if strange := [id_ for id_ in judgements if id_ not in queries]:
         raise InputError(f"{folder / QRELS / split}.tsv judges '{strange[0]}', which {QUERIES} has not.")
     entries = {
-        id_: Entry(row.text("title", ""), row.text("text", "")) for id_, row in _named(folder / CORPUS)
+        id_: CorpusEntry(row.text("title", ""), row.text("text", ""))
+        for id_, row in _named(folder / CORPUS)
     }
     return Retrieval(
         name=folder.resolve().name,
@@ -281,18 +282,18 @@ def _some(judgements: dict[str, dict[str, int]], path: Path) -> dict[str, dict[s
 
 
 def _add_grade(
-    judgements: dict[str, dict[str, int]], row: Row, query: str, document: str, grade: float
+    judgements: dict[str, dict[str, int]], row: TableRow, query: str, document: str, grade: float
 ) -> None:
-    """Note a judgement; the same one twice is one, and two that differ are an error."""
+    """Add a judgement; duplicates are ignored, and contradictions raise InputError."""
     if not grade.is_integer():
         raise row.wrong(f"'{grade}' is no grade of relevance; use a whole number.")
-    known = judgements.setdefault(query, {}).setdefault(document, int(grade))
-    if known != grade:
+    earlier = judgements.setdefault(query, {}).setdefault(document, int(grade))
+    if earlier != grade:
         raise row.wrong(f"'{document}' is judged twice, differently, for one query ('{query}').")
 
 
-def _named(path: Path) -> Iterator[tuple[str, Row]]:
-    """The records of a JSONL file by name, "_id"; none twice."""
+def _named(path: Path) -> Iterator[tuple[str, TableRow]]:
+    """Yield the records of a JSONL file with their unique "_id"."""
     seen = set()
     for row in read_rows(path):
         if (id_ := row.text("_id")) in seen:
@@ -302,7 +303,7 @@ def _named(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _judged_paths(path: Path) -> Retrieval:
-    """Queries are numbered from 1. Paths are written as for `seewhy why-not`; "table.csv#12" is a record."""
+    """Read judgements by path, as for `seewhy why-not`; "table.csv#12" is a record. Queries are numbered from 1."""
     ids: dict[str, str] = {}
     judgements: dict[str, dict[str, int]] = {}
     for row in read_rows(path, ("query", "path")):
@@ -315,29 +316,31 @@ def _judged_paths(path: Path) -> Retrieval:
 
 def _sentence_pairs(path: Path) -> SentencePairs:
     rows = read_rows(path, _PAIR)
-    pairs = tuple(Pair(row.text("sentence1"), row.text("sentence2"), row.number("score")) for row in rows)
+    pairs = tuple(
+        SentencePair(row.text("sentence1"), row.text("sentence2"), row.number("score")) for row in rows
+    )
     if len(pairs) < _FEWEST or len({pair.score for pair in pairs}) < 2:
         raise InputError(f"{path} holds {len(pairs)} pairs: too few, or too much alike.")
     return SentencePairs(path.stem, path, pairs)
 
 
-def read_questions(path: Path) -> tuple[tuple[Question, ...], Retrieval]:
-    """Questions of SQuAD's JSON with their answers; and their paragraphs, with the same questions as queries.
+def read_questions(path: Path) -> tuple[tuple[SquadQuestion, ...], Retrieval]:
+    """Read SQuAD's JSON: questions with their answers; and the paragraphs, with the same questions as queries.
 
-    A question has no answer where its list of answers is empty, as in SQuAD 2.0.
-    A paragraph that is there twice is one.
+    A question has no answer if its list of answers is empty, as in SQuAD 2.0.
+    Identical paragraphs are merged.
 
     Raises:
-        InputError: it is no such file; the message says where.
+        InputError: the file is not in this format; the message says where.
     """
-    names: dict[Entry, str] = {}
-    questions: list[Question] = []
+    names: dict[CorpusEntry, str] = {}
+    questions: list[SquadQuestion] = []
     try:
         for article in json.loads(path.read_text(encoding="utf-8-sig"))["data"]:
             for paragraph in article["paragraphs"]:
-                entry = Entry(article.get("title", "").replace("_", " "), paragraph["context"])
+                entry = CorpusEntry(article.get("title", "").replace("_", " "), paragraph["context"])
                 name = names.setdefault(entry, str(len(names) + 1))
-                questions += [_question(name, asked) for asked in paragraph["qas"]]
+                questions += [_question(name, record) for record in paragraph["qas"]]
     except OSError as error:
         raise InputError(f"'{path}' cannot be read: {error.strerror or error}. Check the name.") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -345,24 +348,24 @@ def read_questions(path: Path) -> tuple[tuple[Question, ...], Retrieval]:
         raise InputError(f"{path} is not in SQuAD's format{last}: {error!r}.") from None
     if not questions:
         raise InputError(f"{path} holds no question.")
-    judgements = {one.id: {one.paragraph: 1} for one in questions}
+    judgements = {question.id: {question.paragraph: 1} for question in questions}
     entries = {name: entry for entry, name in names.items()}
     return tuple(questions), Retrieval(path.stem, path, "", tuple(questions), judgements, entries)
 
 
-def _question(paragraph: str, asked: Any) -> Question:
-    answers = tuple(one["text"] for one in asked["answers"])
-    if not all([asked["question"].strip(), *answers]):
+def _question(paragraph: str, record: Any) -> SquadQuestion:
+    answers = tuple(answer["text"] for answer in record["answers"])
+    if not all([record["question"].strip(), *answers]):
         raise ValueError("a question or an answer is empty")
-    starts = tuple(int(one.get("answer_start", -1)) for one in asked["answers"])
-    return Question(asked["id"], asked["question"], paragraph, answers, starts)
+    starts = tuple(int(answer.get("answer_start", -1)) for answer in record["answers"])
+    return SquadQuestion(record["id"], record["question"], paragraph, answers, starts)
 
 
 def read_conll(path: Path) -> list[Sentence]:
-    """The sentences of a file in CoNLL format; lines that only part documents are left out.
+    """Read the sentences of a file in CoNLL format, without the lines that separate documents.
 
     Raises:
-        InputError: it cannot be read, holds no sentence, or a line has no label.
+        InputError: the file cannot be read or is empty, or a line has no label.
     """
     sentences: list[Sentence] = []
     rows: list[tuple[str, str]] = []
@@ -375,8 +378,8 @@ def read_conll(path: Path) -> list[Sentence]:
             columns = [column.strip() for column in line.split("\t" if "\t" in line else " ")]
             word, label = columns[0], columns[-1]
             if len(columns) < 2 or not word or not (label == NO_ENTITY or "-" in label):
-                what = "is no word with a label such as O or B-person"
-                raise malformed(path, number, f"'{line.strip():.40}' {what}.")
+                problem = "is no word with a label such as O or B-person"
+                raise malformed(path, number, f"'{line.strip():.40}' {problem}.")
             rows.append((word, label))
         elif rows:
             words, labels = zip(*rows, strict=True)
@@ -389,7 +392,7 @@ def read_conll(path: Path) -> list[Sentence]:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The rows of a table as labelled examples: of a text, else of a path.
+    """Read the rows of a table as labelled examples: of a text, else of a path.
 
     Raises:
         InputError: the file cannot be read, a column is missing, or a row has no label or no text.

@@ -1,8 +1,8 @@
-"""Ask every query in every setting ("hybrid,weight=0.7"), compare the settings, and say how good an answer is.
+"""Metrics of queries in different settings ("hybrid,weight=0.7"), and comparisons of the settings.
 
 Rankings follow trec_eval, which BEIR uses: a grade of 1 or more is relevant, a document without judgement is not, gains
-of nDCG are the grades themselves, and a query without any relevant document scores 0 everywhere. One thing differs: the
-order is that of the ranking, ties included, where trec_eval sorts equal scores anew by the name of the document.
+of nDCG are the grades themselves, and a query without any relevant document scores 0 everywhere. One difference:
+ties keep the order of the ranking, where trec_eval sorts equal scores by document name.
 
 Exact match and F1 of answers are SQuAD's (Rajpurkar et al. 2016, section 6.1).
 """
@@ -36,14 +36,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What holds for all queries: the depth of metrics, the seed of resampling, the callback for progress."""
+class MetricPlan:
+    """Depth of metrics, seed of resampling, and callback for progress, for all queries."""
 
     k: int = 10
     seed: int = 0
     progress: Callable[[Progress], None] | None = None
 
-    def told(self, stage: str, done: int, total: int) -> None:
+    def report(self, stage: str, done: int, total: int) -> None:
         if self.progress:
             self.progress(Progress(stage, done, total, passages=done))
 
@@ -52,12 +52,12 @@ def measure(
     queries: Sequence[A],
     settings: Sequence[Setting],
     find: Callable[[A, Setting], tuple[Mapping[str, float], Sequence[str]]],
-    plan: Plan,
+    plan: MetricPlan,
 ) -> tuple[SettingResult, ...]:
-    """Ask every query in every setting.
+    """Run every query in every setting.
 
     Args:
-        find: the metrics of a query, and the names of what was found, best first.
+        find: returns the metrics of a query, and the names of its results, best first.
 
     Raises:
         InputError: a query cannot be asked.
@@ -73,7 +73,7 @@ def measure(
                     f"the query '{query.id}' cannot be asked ({setting.name}): {error}"
                 ) from None
             judged.append(JudgedQuery(query.id, query.text, values, tuple(names[: plan.k])))
-            plan.told("asking", number, len(queries))
+            plan.report("asking", number, len(queries))
         named = dict.fromkeys(name for query in judged for name in query.values)
         metrics = {name: mean_of(values_of(judged, name), seed=plan.seed) for name in named}
         measured.append(SettingResult(setting, metrics, tuple(judged)))
@@ -81,7 +81,7 @@ def measure(
 
 
 def comparisons(measured: Sequence[SettingResult], seed: int) -> tuple[Comparison, ...]:
-    """Every setting after the first with the first, by each metric."""
+    """Compare every other setting with the first, by each metric."""
     first = measured[0]
     return tuple(
         compared(
@@ -97,39 +97,39 @@ def comparisons(measured: Sequence[SettingResult], seed: int) -> tuple[Compariso
 
 
 def values_of(queries: Sequence[JudgedQuery], metric: str) -> NDArray[np.float64]:
-    """One value of each query that the metric is of."""
+    """Return the value of each query that has the metric."""
     return np.array(
         [query.values[metric] for query in queries if metric in query.values], dtype=np.float64
     )
 
 
-def about_few(number: int, what: str) -> list[str]:
-    """What has to be said of an interval over so few."""
-    return [f"with only {number} {what} the intervals are rough"] if number < _FEW else []
+def about_few(number: int, noun: str) -> list[str]:
+    """Return a note about rough intervals if `number` is small."""
+    return [f"with only {number} {noun} the intervals are rough"] if number < _FEW else []
 
 
 def named(names: Sequence[str], about: str) -> list[str]:
-    """How many there are, what is to be said of them, and which: "2 queries have no hit: 3, 7"; nothing of none."""
+    """Return a note with number and names: "2 queries have no hit: 3, 7"; none for no names."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return [f"{len(names):,} {about}: {', '.join(names[:_NAMED])}{more}"] if names else []
 
 
-def settings_of(asked: Sequence[str | Setting]) -> tuple[Setting, ...]:
-    """The settings that are meant, each once; the default one where nothing is asked for.
+def settings_of(specs: Sequence[str | Setting]) -> tuple[Setting, ...]:
+    """Parse settings, each once; default is hybrid alone.
 
     Args:
-        asked: a mode, and after commas further keywords of `Index.query` with their values, but for those that the
-            evaluation sets.
+        specs: each a mode, and after commas further keywords of `Index.query` with their values, except those that
+            the evaluation sets.
 
     Raises:
-        InputError: there is no such keyword or value.
+        InputError: unknown keyword or invalid value.
 
     Example:
         >>> settings_of(["dense,weight=0.5"])[0].options
         {'mode': 'dense', 'weight': 0.5}
     """
-    settings = [one if isinstance(one, Setting) else _parsed(one) for one in asked]
-    return tuple({one.name: one for one in settings or [Setting("hybrid")]}.values())
+    settings = [spec if isinstance(spec, Setting) else _parsed(spec) for spec in specs]
+    return tuple({setting.name: setting for setting in settings or [Setting("hybrid")]}.values())
 
 
 def _parsed(text: str) -> Setting:
@@ -150,7 +150,7 @@ def _parsed(text: str) -> Setting:
 
 
 def _number(text: str) -> Any:
-    """A number, true, false or null as in JSON."""
+    """Parse a number, true, false or null as in JSON; else return the text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -161,12 +161,12 @@ DEPTH = 100  # documents that are ranked for a query, at least
 
 
 def ranking_values(ranked: Sequence[str], grades: Mapping[str, int], k: int = 10) -> dict[str, float]:
-    """All metrics of one query.
+    """Return all ranking metrics of a query.
 
     Args:
-        ranked: documents, best first, none twice.
-        grades: of the documents that were judged; 0 or less is not relevant.
-        k: the depth of most metrics; recall and MAP look also at `DEPTH`, or at k if that is more.
+        ranked: unique documents, best first.
+        grades: of the judged documents; 0 or less is not relevant.
+        k: the depth of most metrics; recall, MRR and MAP also use `DEPTH`, or k if larger.
 
     Example:
         >>> ranking_values(["a", "b"], {"b": 1})["mrr@10"]
@@ -195,41 +195,41 @@ def _discounted(gains: NDArray[np.float64]) -> float:
 
 
 def answer_values(predicted: str, gold: Sequence[str]) -> dict[str, float]:
-    """Exact match and F1 with the gold answer that suits best.
+    """Return exact match and F1 with the best matching gold answer.
 
     Args:
         predicted: "" for no answer.
-        gold: those that count as right; none with a word means that no answer is right.
+        gold: correct answers; if none has a word, no answer is correct.
     """
     right = [words for answer in gold if (words := _words(answer))] or [[]]
-    given = _words(predicted)
+    normalised = _words(predicted)
     return {
-        "exact_match": float(given in right),
-        "f1": max(_f1(given, words) for words in right),
+        "exact_match": float(normalised in right),
+        "f1": max(_f1(normalised, words) for words in right),
     }
 
 
 def _words(text: str) -> list[str]:
-    """Lower case, without ASCII punctuation and English articles, as SQuAD's script has it."""
+    """Words in lower case, without ASCII punctuation and English articles, as in SQuAD's script."""
     plain = text.lower().translate(str.maketrans("", "", string.punctuation))
     return re.sub(r"\b(a|an|the)\b", " ", plain).split()
 
 
-def _f1(given: list[str], gold: list[str]) -> float:
-    """F1 of words as bags; of no word 1 if both have none, else 0, as for SQuAD 2.0."""
-    if not given or not gold:
-        return float(given == gold)
-    return 2 * (Counter(given) & Counter(gold)).total() / (len(given) + len(gold))
+def _f1(predicted: list[str], gold: list[str]) -> float:
+    """F1 of bags of words; if either is empty, 1 if both are, else 0, as for SQuAD 2.0."""
+    if not predicted or not gold:
+        return float(predicted == gold)
+    return 2 * (Counter(predicted) & Counter(gold)).total() / (len(predicted) + len(gold))
 
 
 def entity_f1(
-    right: NDArray[np.float64], found: NDArray[np.float64], gold: NDArray[np.float64], axis: int = -1
+    right: NDArray[np.float64], predicted: NDArray[np.float64], gold: NDArray[np.float64], axis: int = -1
 ) -> NDArray[np.float64]:
-    """Micro F1 of counts by sentence; 0 where there is no entity, as in seqeval."""
-    return share(2 * right, found + gold, axis)
+    """Micro F1 of counts by sentence; 0 if there is no entity, as in seqeval."""
+    return share(2 * right, predicted + gold, axis)
 
 
 def share(part: NDArray[np.float64], whole: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """The sum of one divided by the sum of the other; 0 where there is nothing to divide by."""
+    """Return the sum of `part` divided by the sum of `whole`; 0 if that is 0."""
     above, below = np.sum(part, axis=axis), np.sum(whole, axis=axis)
     return np.divide(above, below, out=np.zeros_like(below, dtype=np.float64), where=below > 0)

@@ -18,7 +18,7 @@ from search.encoding.encoder import Encoder, Role
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.evaluating.evaluation import id_of_record, index_of_collection, ranked_documents
-from search.evaluating.formats import Entry, Retrieval
+from search.evaluating.formats import CorpusEntry, Retrieval
 from search.index import Index
 from search.integrations import extra
 from search.store.layout import home
@@ -74,7 +74,8 @@ class SeewhySearch:
         """Index a collection, or bring its index up to date."""
         source = home() / "evaluations" / "mteb" / f"{task_metadata.name}-{hf_subset}-{hf_split}"
         entries = {
-            str(record["id"]): Entry(record.get("title") or "", record["text"] or "") for record in corpus
+            str(record["id"]): CorpusEntry(record.get("title") or "", record["text"] or "")
+            for record in corpus
         }
         collection = Retrieval(task_metadata.name, source, hf_split, (), {}, entries)
         self._index = index_of_collection(collection, None, **self._made)
