@@ -145,16 +145,14 @@ def evaluate_entities(
     )
 
 
-def predicted_labels(
-    tagger: Tagger, sentences: Sequence[Sentence], plan: MetricPlan
-) -> list[tuple[str, ...]]:
+def predicted_labels(tagger: Tagger, rows: Sequence[Sentence], plan: MetricPlan) -> list[tuple[str, ...]]:
     """Return the label of every word; O if the tokenizer drops it."""
     labels: list[tuple[str, ...]] = []
-    for start in range(0, len(sentences), _AT_ONCE):
-        batch = sentences[start : start + _AT_ONCE]
+    for start in range(0, len(rows), _AT_ONCE):
+        batch = rows[start : start + _AT_ONCE]
         output = tagger.read([row.text for row in batch], [row.spans for row in batch])
         labels += [tuple(word.label for word in words) for words in output]
-        plan.report("tagging", len(labels), len(sentences))
+        plan.report("tagging", len(labels), len(rows))
     return labels
 
 

@@ -74,8 +74,7 @@ class SeewhySearch:
         """Index a collection, or bring its index up to date."""
         source = home() / "evaluations" / "mteb" / f"{task_metadata.name}-{hf_subset}-{hf_split}"
         entries = {
-            str(record["id"]): CorpusEntry(record.get("title") or "", record["text"] or "")
-            for record in corpus
+            str(row["id"]): CorpusEntry(row.get("title") or "", row["text"] or "") for row in corpus
         }
         collection = Retrieval(task_metadata.name, source, hf_split, (), {}, entries)
         self._index = index_of_collection(collection, None, **self._made)
