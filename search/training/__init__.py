@@ -1,7 +1,7 @@
 """Fine-tune the encoder, or a task head on it, on examples; public as `search.bert.train`, `train_classifier`, ...
 
-run.py        the public functions: part, measure, train, measure again, save
-kinds.py      what is learned from files: pairs, graded sentences, labels, entities, answers; before and after
+run.py        the public functions: split, measure, train, measure again, save
+kinds.py      training tasks by kind of file: pairs, graded sentences, labels, entities, answers; their metrics
 trainers.py   the trainers of sentence-transformers and transformers
 
 The extra `training` brings what the trainers need.

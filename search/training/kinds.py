@@ -1,12 +1,12 @@
-"""What is learned: pairs, triplets and graded sentences by the encoder; labels, entities and answers by a head on it.
+"""Data and metrics: pairs, triplets and graded sentences for the encoder; labels, entities, answers for heads.
 
-The columns of a table say what an encoder learns:
+The columns of a table determine the objective of an encoder:
 
-    query and passage, perhaps negative
+    query and passage, optionally negative
     sentence1 and sentence2 with score
 
-Heads learn from the files that `seewhy eval` and `seewhy lab label train` read. Texts are cut into windows as they are
-where a head is applied.
+Heads learn from the files that `seewhy eval` and `seewhy lab label train` read. Texts are cut into the
+same windows as when a head is applied.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from search.bert.tokenizing import without_space
 from search.errors import InputError
 from search.evaluating.formats import (
     TABLES,
-    Question,
     Sentence,
+    SquadQuestion,
     malformed,
     read_conll,
     read_examples,
     read_questions,
     read_rows,
 )
-from search.evaluating.metrics import Plan, answer_values, ranking_values
+from search.evaluating.metrics import MetricPlan, answer_values, ranking_values
 from search.evaluating.readers import ENTITY_FIGURES, best_answer, entity_counts, predicted_labels
 from search.records.evaluations import ClassReport, Estimate, Objective
 from search.statistics import Figure, accuracy, class_counts, estimated, macro_f1, pearson, spearman
@@ -49,13 +49,13 @@ Columns = Sequence[NDArray[Any]]
 
 
 def key_of(text: str) -> str:
-    """What two texts share that differ in spaces or case alone."""
+    """Return a key that ignores white space and case."""
     return " ".join(text.split()).casefold()
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Metrics with 95 % intervals, and the columns that they are figures of."""
+    """Metrics with 95 % intervals, and the columns that they are computed from."""
 
     metrics: Mapping[str, Estimate]
     columns: Columns
@@ -67,15 +67,15 @@ class Measure:
     """Held-out rows to measure models with.
 
     Attributes:
-        figures: by name, of columns with a value for each row; checkpoints are compared by the first.
-        said: what a model says of the rows.
-        columns: of what was said; `report` by class, where there are classes.
+        figures: functions by name, of columns with a value for each row; the first compares checkpoints.
+        predict: returns the predictions of a model for the rows.
+        columns: converts predictions to columns; `report` to a report by class, if there are classes.
     """
 
     figures: Mapping[str, Figure]
-    said: Callable[[Any], Any]
-    columns: Callable[[Any], Columns] = lambda said: said
-    report: Callable[[Any], ClassReport | None] = lambda said: None
+    predict: Callable[[Any], Any]
+    columns: Callable[[Any], Columns] = lambda predictions: predictions
+    report: Callable[[Any], ClassReport | None] = lambda predictions: None
     seed: int = 0
 
     @property
@@ -83,17 +83,17 @@ class Measure:
         return next(iter(self.figures))
 
     def score(self, model: Any) -> float:
-        """The metric that checkpoints are compared by."""
-        return float(self.figures[self.primary](*self.columns(self.said(model)), axis=-1))
+        """Return the metric that compares checkpoints."""
+        return float(self.figures[self.primary](*self.columns(self.predict(model)), axis=-1))
 
     def measured(self, model: Any) -> Figures:
-        said = self.said(model)
-        columns = self.columns(said)
+        predictions = self.predict(model)
+        columns = self.columns(predictions)
         metrics = {name: estimated(of, *columns, seed=self.seed) for name, of in self.figures.items()}
-        return Figures(metrics, columns, self.report(said))
+        return Figures(metrics, columns, self.report(predictions))
 
     def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        """After less before; rows are drawn again with what was said of them both times."""
+        """Return after minus before; both values of a row are resampled together."""
         both = (*before.columns, *after.columns)
         return {
             name: estimated(partial(_gap, of), *both, seed=self.seed) for name, of in self.figures.items()
@@ -106,7 +106,7 @@ def _gap(figure: Figure, *both: NDArray[Any], axis: int = -1) -> Any:
 
 
 def _means(*names: str) -> dict[str, Figure]:
-    """Of each column its mean."""
+    """Figures that are the mean of each column."""
     return {name: partial(_mean, i) for i, name in enumerate(names)}
 
 
@@ -115,7 +115,7 @@ def _mean(number: int, *columns: NDArray[Any], axis: int = -1) -> Any:
 
 
 def correlation(pairs: Sequence[tuple[str, str]], scores: Sequence[float], seed: int) -> Measure:
-    """Cosines of graded sentences and their scores, as the STS benchmark has it (Cer et al. 2017)."""
+    """Correlation of cosines and scores of graded sentences, as in the STS benchmark (Cer et al. 2017)."""
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
 
     def columns(model: Any) -> Columns:
@@ -126,7 +126,7 @@ def correlation(pairs: Sequence[tuple[str, str]], scores: Sequence[float], seed:
 
 
 def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed: int) -> Measure:
-    """Queries with their passages, among all passages that the data names; a query is no hit of itself."""
+    """Ranking of all passages of the data for each query; a query is not a hit for itself."""
     passages = list({key_of(text): text for row in (*rows, *others) for text in row[1:]}.values())
     places = {key_of(text): str(i) for i, text in enumerate(passages)}
     grades: dict[str, dict[str, int]] = {}
@@ -152,7 +152,7 @@ def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed
 
 
 def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.float64]:
-    """Unit vectors by sentence-transformers, (n, d); what does not fit the model is cut."""
+    """Unit vectors by sentence-transformers, (n, d), of texts truncated at the model's limit."""
     encode = {
         "query": model.encode_query,
         "document": model.encode_document,
@@ -163,46 +163,46 @@ def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.fl
 
 
 def labels(items: Sequence[Item], classes: Sequence[str], seed: int) -> Measure:
-    """Texts with their labels."""
+    """Classification of labelled texts."""
     texts, truth = [item.text for item in items], np.array([classes.index(item.label) for item in items])
 
-    def said(head: Any) -> NDArray[np.float64]:
-        return np.array([one.scores for one in Classifier(head)(texts)])
+    def predict(head: Any) -> NDArray[np.float64]:
+        return np.array([result.scores for result in Classifier(head)(texts)])
 
-    def columns(said: NDArray[np.float64]) -> Columns:
-        return list(class_counts(truth, said.argmax(axis=1), len(classes)))
+    def columns(scores: NDArray[np.float64]) -> Columns:
+        return list(class_counts(truth, scores.argmax(axis=1), len(classes)))
 
     report = partial(class_report, classes, truth)
-    return Measure({"macro_f1": macro_f1, "accuracy": accuracy}, said, columns, report, seed)
+    return Measure({"macro_f1": macro_f1, "accuracy": accuracy}, predict, columns, report, seed)
 
 
 def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
-    """Sentences with their labelled words."""
+    """Entities in sentences of labelled words."""
     gold = [list(chunks(sentence.labels)) for sentence in sentences]
 
     def columns(head: Any) -> Columns:
-        found = predicted_labels(Tagger(head), sentences, Plan())
-        return list(entity_counts(gold, [list(chunks(labels)) for labels in found]))
+        predicted = predicted_labels(Tagger(head), sentences, MetricPlan())
+        return list(entity_counts(gold, [list(chunks(labels)) for labels in predicted]))
 
     return Measure(ENTITY_FIGURES, columns, seed=seed)
 
 
-def answers(asked: Sequence[tuple[Question, str]], seed: int) -> Measure:
-    """Questions about paragraphs; where every one has an answer, the best span counts, however little it scores."""
-    forced = all(question.answers for question, _ in asked)
+def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Measure:
+    """Answers to questions about paragraphs; if every question has one, the best span counts, whatever its score."""
+    forced = all(question.answers for question, _ in rows)
 
     def columns(head: Any) -> Columns:
         values = []
-        for question, text in asked:
-            said = answer_from(question.text, [text], head, 1, lambda *_: (1, 1, None))
-            values.append(list(answer_values(best_answer(said, forced), question.answers).values()))
+        for question, text in rows:
+            predicted = answer_from(question.text, [text], head, 1, lambda *_: (1, 1, None))
+            values.append(list(answer_values(best_answer(predicted, forced), question.answers).values()))
         exact, f1 = np.array(values).T
         return [f1, exact]
 
     return Measure(_means("f1", "exact_match"), columns, seed=seed)
 
 
-# The class of a token that nothing is learned from, as PyTorch's cross-entropy has it.
+# Target of a token that is ignored, as in PyTorch's cross-entropy.
 IGNORED = -100
 
 _SHAPES: dict[Objective, tuple[str, ...]] = {
@@ -211,15 +211,15 @@ _SHAPES: dict[Objective, tuple[str, ...]] = {
     "graded": ("sentence1", "sentence2"),
 }
 _STS_TOP = 5.0  # the STS benchmark's scores run from 0 to 5
-_KNOWN = "Known are: query and passage (and negative), or sentence1, sentence2 and score."
+_COLUMNS = "Known are: query and passage (and negative), or sentence1, sentence2 and score."
 
 # A window's "encoding", its "input_ids", and the targets by name.
 Feature = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How to train; see `search.records.options.TrainOptions`."""
+class TrainingSettings:
+    """Settings of a training; see `search.records.options.TrainOptions`."""
 
     epochs: int
     lr: float
@@ -239,7 +239,7 @@ class Settings:
 
 
 class Read(NamedTuple):
-    """The different rows of a file, how many said the same as an earlier one, and notes about the data."""
+    """Unique rows of a file, the number of duplicates, and notes about the data."""
 
     rows: Sequence[Any]
     repeated: int = 0
@@ -247,12 +247,12 @@ class Read(NamedTuple):
 
 
 class Kind(ABC):
-    """What is learned, from which files, and how well.
+    """A training task: its files, features and metrics.
 
     Attributes:
-        epochs, lr: by default; `checkpoints` an epoch.
-        head: what transformers' head is for; None for the encoder itself.
-        loss: the name of its class.
+        epochs, lr: defaults; `checkpoints` per epoch.
+        head: task of the transformers head; None for the encoder itself.
+        loss: name of its class.
     """
 
     objective: Objective
@@ -264,68 +264,68 @@ class Kind(ABC):
     def read(self, path: Path, role: str) -> Read:
         """
         Args:
-            role: "train", or "dev", whose rows are kept as they are so that figures are those of `seewhy eval`.
+            role: "train", or "dev", whose rows are kept unchanged so that figures equal those of `seewhy eval`.
 
         Raises:
-            InputError: the file is malformed, or holds nothing of use; the message says where.
+            InputError: the file is malformed, or has no usable rows; the message says where.
         """
 
     @abstractmethod
     def key(self, row: Any) -> str:
-        """What must not be on two sides."""
+        """Return a key; rows with equal keys must be in the same part."""
 
     def groups(self, rows: Sequence[Any]) -> Sequence[Any]:
-        """Of each row, what stays on one side with it."""
+        """Return a group for each row; rows of a group must be in the same part."""
         return [self.key(row) for row in rows]
 
     def label(self, row: Any) -> str:
-        """What each side has its share of."""
+        """Return the class to stratify by."""
         return ""
 
     def classes(self, rows: Sequence[Any]) -> tuple[str, ...]:
-        """The names of what is told apart; () where there are none."""
+        """Return the names of the classes; () if there are none."""
         return ()
 
     def features(self, head: Head, rows: Sequence[Any]) -> Iterator[Feature]:
-        """What a head learns from."""
+        """Yield the windows of rows, with targets for the head."""
         raise NotImplementedError
 
     @abstractmethod
     def measure(self, rows: Sequence[Any], others: Sequence[Any], seed: int) -> Measure:
         """
         Args:
-            others: that are learned from.
+            others: the rows to learn from.
         """
 
 
-class Example(NamedTuple):
-    """Two sentences and how alike they are, from 0 to 1; or a query, its passage, and passages that are none."""
+class TrainingExample(NamedTuple):
+    """Two sentences and their similarity, from 0 to 1; or a query, its passage, and negative passages."""
 
     texts: tuple[str, ...]
     score: float = 1.0
 
 
 class Sentences(Kind):
-    """Sentences for the encoder; the first file says whether they are pairs, triplets or graded.
+    """Sentences for the encoder; the columns of the first file make them pairs, triplets or graded.
 
-    Pairs and triplets learn by each query's passage against those of the others in the batch and its own negatives
-    (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE); graded sentences by cosines as near to the scores as can
-    be (Reimers and Gurevych 2019).
+    Pairs and triplets contrast each query's passage with those of the others in the batch and its own negatives
+    (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE); graded sentences fit cosines to the scores (Reimers
+    and Gurevych 2019).
     """
 
     epochs, lr, checkpoints = 1, 2e-5, 4
 
     def read(self, path: Path, role: str) -> Read:
         if path.suffix.lower() not in TABLES:
-            raise InputError(f"'{path}' is in no format that can be trained on. {_KNOWN}")
+            raise InputError(f"'{path}' is in no format that can be trained on. {_COLUMNS}")
         rows = read_rows(path)
         if not rows:
-            raise InputError(f"{path} holds no example. {_KNOWN}")
-        given = rows[0].values.keys()
-        shape = next((shape for shape, names in _SHAPES.items() if given >= {*names}), None)
+            raise InputError(f"{path} holds no example. {_COLUMNS}")
+        columns = rows[0].values.keys()
+        shape = next((shape for shape, names in _SHAPES.items() if columns >= {*names}), None)
         if shape is None:
             raise malformed(
-                path, 1, f"no examples can be made of the columns {', '.join(given)}. {_KNOWN}"
+                path, 1, f"no examples can be made of the columns {', '.join(columns)}. {_COLUMNS}"
             )
         if role == "dev" and shape != self.objective:
             raise InputError(
@@ -333,22 +333,24 @@ class Sentences(Kind):
             )
         self.objective = shape
         self.loss = "CosineSimilarityLoss" if shape == "graded" else "MultipleNegativesRankingLoss"
-        examples = [Example(tuple(row.text(name) for name in _SHAPES[shape])) for row in rows]
+        examples = [TrainingExample(tuple(row.text(name) for name in _SHAPES[shape])) for row in rows]
         notes = []
         if shape == "graded":
             scores, note = _scaled(path, [row.number("score") for row in rows])
-            examples = [one._replace(score=score) for one, score in zip(examples, scores, strict=True)]
+            examples = [
+                example._replace(score=score) for example, score in zip(examples, scores, strict=True)
+            ]
             notes.append(note)
-        if unused := sorted(given - {*_SHAPES[shape], "score"}):
+        if unused := sorted(columns - {*_SHAPES[shape], "score"}):
             notes.append(f"not used of {path.name}: {', '.join(unused)}")
         kept = examples if role == "dev" else list(dict.fromkeys(examples))
         return Read(kept, len(examples) - len(kept), notes)
 
-    def key(self, row: Example) -> str:
+    def key(self, row: TrainingExample) -> str:
         return "\t".join(sorted(map(key_of, row.texts[: 2 if self.objective == "graded" else 1])))
 
-    def groups(self, rows: Sequence[Example]) -> Sequence[Any]:
-        """Queries; of graded pairs all that are connected by shared sentences."""
+    def groups(self, rows: Sequence[TrainingExample]) -> Sequence[Any]:
+        """Groups by query; graded pairs by connected components of shared sentences."""
         if self.objective != "graded":
             return super().groups(rows)
         from scipy.sparse import coo_matrix
@@ -361,7 +363,9 @@ class Sentences(Kind):
         _, components = connected_components(graph, directed=False)
         return [int(components[number]) for number in first]
 
-    def measure(self, rows: Sequence[Example], others: Sequence[Example], seed: int) -> Measure:
+    def measure(
+        self, rows: Sequence[TrainingExample], others: Sequence[TrainingExample], seed: int
+    ) -> Measure:
         if self.objective == "graded":
             pairs = [(row.texts[0], row.texts[1]) for row in rows]
             return correlation(pairs, [row.score for row in rows], seed)
@@ -369,7 +373,7 @@ class Sentences(Kind):
 
 
 def _scaled(path: Path, scores: list[float]) -> tuple[list[float], str]:
-    """The scores between 0 and 1, and what was done to them."""
+    """Return the scores scaled to 0 to 1, and a note about their range."""
     low, high = min(scores), max(scores)
     if low < 0 or high > _STS_TOP:
         raise InputError(f"the scores of {path} run from {low:g} to {high:g}. Scale them to 0 to 1.")
@@ -383,13 +387,13 @@ def _feature(encoding: tokenizers.Encoding, **targets: int | list[int]) -> Featu
 
 
 class Texts(Kind):
-    """Texts, each with its label; one that is longer than the model reads is learned window by window."""
+    """Texts with labels; texts longer than the model's limit are split into windows."""
 
     objective, head = "classify", "label"
 
     def read(self, path: Path, role: str) -> Read:
         examples = read_examples(path)
-        if any(one.text is None for one in examples):
+        if any(example.text is None for example in examples):
             raise InputError(f"'{path}' names documents of an index. Give a column 'text'.")
         items, notes = gathered(examples, None)
         return Read(items, len(examples) - len(items), tuple(notes))
@@ -419,7 +423,7 @@ class Texts(Kind):
 
 
 class Entities(Kind):
-    """Sentences, each word with its label; the first token of a word has it, the others have none."""
+    """Sentences of labelled words; the label is that of the first token of a word, the others are ignored."""
 
     objective, head = "tag", "tag"
 
@@ -448,22 +452,22 @@ class Entities(Kind):
 
 
 def _by_token(text: str, window: tokenizers.Encoding, labels: dict[int, int]) -> list[int]:
-    """The label of every token: of the first that begins where a word does; the others are not learned from."""
-    found = []
+    """Target of every token: the label of a word for its first token, else IGNORED."""
+    targets = []
     for part, (start, end) in zip(window.sequence_ids, window.offsets, strict=True):
         first, behind = without_space(text, start, end)
-        found.append(IGNORED if part is None or first == behind else labels.pop(first, IGNORED))
-    return found
+        targets.append(IGNORED if part is None or first == behind else labels.pop(first, IGNORED))
+    return targets
 
 
-class Answers(Kind):
-    """Questions, each about a paragraph; a window that does not hold the answer answers by [CLS]: not here."""
+class AnswerTraining(Kind):
+    """Questions about paragraphs; the target of a window without the answer is [CLS], for no answer."""
 
     objective, head = "read", "answer"
 
     def read(self, path: Path, role: str) -> Read:
         questions, paragraphs = read_questions(path)
-        rows = [(one, paragraphs.entries[one.paragraph].text) for one in questions]
+        rows = [(question, paragraphs.entries[question.paragraph].text) for question in questions]
         for question, text in rows:
             first, start = next(zip(question.answers, question.starts, strict=True), ("", 0))
             if start < 0 or not text.startswith(first, start):
@@ -472,10 +476,10 @@ class Answers(Kind):
                 )
         return Read(rows)
 
-    def key(self, row: tuple[Question, str]) -> str:
+    def key(self, row: tuple[SquadQuestion, str]) -> str:
         return row[1]
 
-    def features(self, head: Head, rows: Sequence[tuple[Question, str]]) -> Iterator[Feature]:
+    def features(self, head: Head, rows: Sequence[tuple[SquadQuestion, str]]) -> Iterator[Feature]:
         for question, text in rows:
             for window in head.windows(text, first=question.text, overlap=OVERLAP):
                 start, end = _tokens(window, question)
@@ -485,8 +489,8 @@ class Answers(Kind):
         return answers(rows, seed)
 
 
-def _tokens(window: tokenizers.Encoding, question: Question) -> tuple[int, int]:
-    """First and last token of an answer; those of no answer where the window does not hold all of it."""
+def _tokens(window: tokenizers.Encoding, question: SquadQuestion) -> tuple[int, int]:
+    """First and last token of the answer; (0, 0) unless the window contains all of it."""
     inside = [i for i, part in enumerate(window.sequence_ids) if part == 1]
     if not question.answers or not inside:
         return 0, 0

@@ -1,8 +1,7 @@
 """Fine-tune the encoder, or train a task head on it: `train`, `train_classifier`, `train_tagger`, `train_reader`.
 
-Held-out rows are measured before and after by one computation, the one that applies the model later. Another tenth is
-held out to choose the best checkpoint by, so that the figures stay honest. Rows that share a text are never on two
-sides.
+Held-out rows are measured before and after by the computation that later applies the model. Another tenth is held out
+to choose the best checkpoint, so that the figures stay unbiased. Rows that share a text are always in the same part.
 
 Beside the result, `.NAME.training/` holds `plan.json` (data and settings), the trainer's `checkpoint-STEP/`, and at the
 end `result/`, which is moved into place whole.
@@ -31,20 +30,20 @@ from search.evaluating.metrics import about_few
 from search.files import sha256_of
 from search.records.evaluations import CurvePoint, TrainingFile, TrainingReport
 from search.records.options import TrainOptions
-from search.training.kinds import Answers, Entities, Kind, Sentences, Settings, Texts
+from search.training.kinds import AnswerTraining, Entities, Kind, Sentences, Texts, TrainingSettings
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_LR_FROZEN = 1e-2  # of a head alone
+_LR_FROZEN = 1e-2  # for a frozen encoder
 _PARTS = 10  # one of them is held out
-# Rows to measure with; a correlation of two points is always 1.
+# Held-out rows; a correlation of two points is always 1.
 _FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Rows to learn from, to choose a checkpoint by, and to measure with, and how they came about."""
+    """Rows to learn from, to choose a checkpoint, and to measure, with facts about the split."""
 
     train: Sequence[Any]
     choice: Sequence[Any]
@@ -113,20 +112,20 @@ def train_reader(data: str | Path, out: str | Path, **options: Unpack[TrainOptio
     Raises:
         InputError, ModelError, OptionalDependency: as of `train`.
     """
-    return _run(Answers(), data, out, options)
+    return _run(AnswerTraining(), data, out, options)
 
 
 def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -> TrainingReport:
     for package in ("accelerate", "datasets"):
         if find_spec(package) is None:
             raise OptionalDependency(package, "training", "training a model")
-    given: dict[str, Any] = {**options}
-    name, offline = given.pop("model", None) or DEFAULT_MODEL, given.pop("offline", False)
+    values: dict[str, Any] = {**options}
+    name, offline = values.pop("model", None) or DEFAULT_MODEL, values.pop("offline", False)
     base = Encoder(name, offline=offline, engine="torch", device="cpu")
-    dev, resume, progress = (given.pop(name, None) for name in ("dev", "resume", "progress"))
+    dev, resume, progress = (values.pop(name, None) for name in ("dev", "resume", "progress"))
     place = Path(out).expanduser().absolute()
     _require_free(place)
-    settings = _settings(kind, given)
+    settings = _settings(kind, values)
     parts = _parted(kind, Path(data).expanduser(), Path(dev).expanduser() if dev else None, settings.seed)
     classes = kind.classes(parts.train)
     measure, chooser = (
@@ -184,45 +183,45 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
 
 
 def _curve(history: Sequence[Mapping[str, Any]], name: str) -> tuple[CurvePoint, ...]:
-    return tuple(CurvePoint(int(one["step"]), float(one[name])) for one in history if name in one)
+    return tuple(CurvePoint(int(row["step"]), float(row[name])) for row in history if name in row)
 
 
-def _settings(kind: Kind, given: dict[str, Any]) -> Settings:
-    """The options with what suits a kind where nothing is said."""
-    lr = _LR_FROZEN if given.get("freeze") == "all" else kind.lr
-    given |= {"epochs": given.get("epochs") or kind.epochs, "lr": given.get("lr") or lr}
-    return Settings(**{**given, "device": best_device()})
+def _settings(kind: Kind, values: dict[str, Any]) -> TrainingSettings:
+    """Return the settings, with the defaults of the kind for missing ones."""
+    lr = _LR_FROZEN if values.get("freeze") == "all" else kind.lr
+    values |= {"epochs": values.get("epochs") or kind.epochs, "lr": values.get("lr") or lr}
+    return TrainingSettings(**{**values, "device": best_device()})
 
 
 def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:
-    """The rows of a file in three parts; of two files the second is measured with.
+    """Split the rows of a file in three parts; a second file replaces the part to measure.
 
     Raises:
-        InputError: a file is malformed, or too little is left of it.
+        InputError: a file is malformed, or has too few rows.
     """
     read = kind.read(data, "train")
     rows, repeated, notes = list(read.rows), read.repeated, list(read.notes)
     files = [TrainingFile("train", str(data), data.name, sha256_of(data), len(rows) + repeated)]
     counts = {"read": files[0].rows, "duplicates": repeated}
     if dev is None:
-        rows, held = _held_out(kind, rows, seed)
+        rows, test = _held_out(kind, rows, seed)
     else:
         second = kind.read(dev, "dev")
-        held, notes = list(second.rows), [*notes, *second.notes]
-        files.append(TrainingFile("dev", str(dev), dev.name, sha256_of(dev), len(held) + second.repeated))
-        known = {kind.key(row) for row in held}
-        counts["also_held_out"] = sum(kind.key(row) in known for row in rows)
-        rows = [row for row in rows if kind.key(row) not in known]
+        test, notes = list(second.rows), [*notes, *second.notes]
+        files.append(TrainingFile("dev", str(dev), dev.name, sha256_of(dev), len(test) + second.repeated))
+        keys = {kind.key(row) for row in test}
+        counts["also_held_out"] = sum(kind.key(row) in keys for row in rows)
+        rows = [row for row in rows if kind.key(row) not in keys]
     rows, choice = _held_out(kind, rows, seed)
-    counts |= {"train": len(rows), "held_out": len(held), "chosen_by": len(choice)}
-    return Parts(rows, choice, held, tuple(files), counts, tuple(notes))
+    counts |= {"train": len(rows), "held_out": len(test), "chosen_by": len(choice)}
+    return Parts(rows, choice, test, tuple(files), counts, tuple(notes))
 
 
 def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], list[Any]]:
-    """Rows to learn from, and a tenth that is held out; each label has its share, and rows with one text stay together.
+    """Return rows to learn from, and a held-out tenth, stratified by label and grouped by text.
 
     Raises:
-        InputError: there are too few.
+        InputError: too few rows.
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
@@ -232,12 +231,12 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
     parts = min(_PARTS, len(rows) // _FEWEST, max(many.values(), default=0))
     if parts > 1 and few is None:
         division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
-        # Warnings of labels that are rarer than there are parts.
+        # Warnings about labels with fewer rows than parts.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            learned, held = next(division.split(labels, labels, kind.groups(rows)))
-        if len(learned) and len(held) >= _FEWEST:
-            return [rows[i] for i in learned], [rows[i] for i in held]
+            train, test = next(division.split(labels, labels, kind.groups(rows)))
+        if len(train) and len(test) >= _FEWEST:
+            return [rows[i] for i in train], [rows[i] for i in test]
     of = f" with the label '{few}'" if few else ""
     raise InputError(f"a tenth of the examples{of} cannot be held out: give more.")
 
@@ -245,7 +244,7 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
 def _require_free(out: Path) -> None:
     """
     Raises:
-        InputError: there is something at the place of the result, or the folder above is missing.
+        InputError: the output path is taken, or its parent folder is missing.
     """
     if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
         raise InputError(
@@ -255,8 +254,10 @@ def _require_free(out: Path) -> None:
         raise InputError(f"'{out}' cannot be made: there is no folder '{out.parent}'. Make it first.")
 
 
-def _plan(kind: Kind, base: Encoder, classes: Sequence[str], parts: Parts, settings: Settings) -> str:
-    """What decides about the result, as JSON."""
+def _plan(
+    kind: Kind, base: Encoder, classes: Sequence[str], parts: Parts, settings: TrainingSettings
+) -> str:
+    """Everything that determines the result, as JSON."""
     files = {file.role: file.sha256 for file in parts.files}
     learned = {"objective": kind.objective, "classes": list(classes), "files": files}
     made_of = {"weights": base.files.weights_sha256, "tokenizer": base.files.tokenizer_sha256}
@@ -266,7 +267,7 @@ def _plan(kind: Kind, base: Encoder, classes: Sequence[str], parts: Parts, setti
 def _open_work(work: Path, plan: str, resume: bool) -> None:
     """
     Raises:
-        InputError: there is an unfinished training that it shall not go on with, or that has another plan.
+        InputError: there is an unfinished training, and `resume` is not set or its plan differs.
     """
     file = work / "plan.json"
     if not work.exists() and not work.is_symlink():
@@ -281,16 +282,16 @@ def _open_work(work: Path, plan: str, resume: bool) -> None:
 
 
 def _checkpoint(work: Path) -> Path | None:
-    """The last checkpoint that is whole: the trainer writes its state last."""
+    """Return the last complete checkpoint: the trainer writes its state last."""
     states = work.glob("checkpoint-*/trainer_state.json")
-    return max((state.parent for state in states), key=lambda one: int(one.name[11:]), default=None)
+    return max((state.parent for state in states), key=lambda path: int(path.name[11:]), default=None)
 
 
 def _finish(work: Path, out: Path) -> None:
     """Move the result into place and delete the rest.
 
     Raises:
-        InputError: something has come to be there since the start; the result stays where it is.
+        InputError: the output path was taken after the start; the result stays in the working folder.
     """
     try:
         if out.is_dir():
@@ -311,7 +312,7 @@ def _require_numbers(values: Sequence[float]) -> None:
 
 
 def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
-    """What has to be known of the texts that were learned from."""
+    """Notes about the training texts."""
     notes = about_few(len(parts.dev), "examples to measure with")
     texts = (
         sorted({text for row in parts.train for text in row.texts}) if isinstance(kind, Sentences) else []
@@ -322,7 +323,7 @@ def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
 
 
 def _remarks(report: TrainingReport) -> list[str]:
-    """What has to be known to read the figures."""
+    """Notes about the figures."""
     best = next(point for point in report.scores[1:] if point.step == report.kept)
     remarks = [
         f"step {report.kept:,} of {report.steps:,} was kept: {report.primary} {best.value:.4f} on "
@@ -338,6 +339,6 @@ def _remarks(report: TrainingReport) -> list[str]:
 def _describe(report: TrainingReport, folder: Path) -> None:
     """Write the whole report beside the model; files are named without folders."""
     base = Path(report.base).name if Path(report.base).is_absolute() else report.base
-    told = asdict(report) | {"base": base, "out": folder.name, "classes": None}
-    told["files"] = [{**asdict(file), "path": file.name} for file in report.files]
-    (folder / "training.json").write_text(json.dumps(told, indent=2), encoding="utf-8")
+    record = asdict(report) | {"base": base, "out": folder.name, "classes": None}
+    record["files"] = [{**asdict(file), "path": file.name} for file in report.files]
+    (folder / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The trainers of sentence-transformers and transformers: which model, which arguments, what is saved.
+"""Adapters of the trainers of sentence-transformers and transformers: models, arguments, saving.
 
-Batches, steps, checkpoints, going on from one, the log, early stopping and the best checkpoint are the trainers'. This
-module imports PyTorch, so it is imported when a training begins.
+The trainers provide batches, steps, checkpoints, resuming, the log, early stopping and the best checkpoint. This module
+imports PyTorch, so it is imported when a training begins.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from search.encoding.tokenizer import load_tokenizer, prompt_for
 from search.errors import InputError, ModelError
 from search.files import sha256_of
 from search.records.reports import Progress
-from search.training.kinds import IGNORED, Feature, Kind, Settings
+from search.training.kinds import IGNORED, Feature, Kind, TrainingSettings
 
-_POINTS = 60  # of the curve of the loss
-_PATIENCE = 3  # evaluations in a row that bring nothing
+_POINTS = 60  # of the loss curve
+_PATIENCE = 3  # evaluations in a row without improvement
 _WARMUP = 0.1  # of the steps
 
 
-def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Settings) -> Any:
-    """The model as it is before the training: a SentenceTransformer, or a `Head`.
+def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: TrainingSettings) -> Any:
+    """Load the model to train: a SentenceTransformer, or a `Head`.
 
-    A head of the base is taken on if it is for the very classes; else a new one begins, drawn by the seed.
+    A head of the base is kept if it has the same classes; else a new one is initialised with the seed.
 
     Raises:
-        InputError: there are fewer layers than shall be frozen.
+        InputError: the model has fewer layers than are to be frozen.
         ModelError: the base cannot be loaded.
     """
     torch.manual_seed(settings.seed)
@@ -80,7 +80,7 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Sett
             model.base_model.load_state_dict(base.state_dict(), strict=False)
     _freeze(model.base_model, settings.freeze)
     for name, parameter in model.base_model.named_parameters():
-        # A pooler that the base does not have is new as the head is.
+        # A pooler that the base lacks is as new as the head.
         if name in lacking:
             parameter.requires_grad_(True)
     tokenizer, limit = load_tokenizer(files.folder, files.name), token_limit(files, model)
@@ -88,23 +88,23 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Sett
 
 
 def _freeze(base: Any, layers: int | str | None) -> None:
-    """Nothing is learned in the embeddings and the first layers, of which there may be 0; "all" freezes all.
+    """Freeze the embeddings and the first `layers` layers; "all" freezes all, None nothing.
 
     Raises:
-        InputError: there are fewer layers.
+        InputError: the model has fewer layers.
     """
     if layers is None:
         return
-    found = set()
+    numbers = set()
     for name, parameter in base.named_parameters():
         layer = re.search(r"(?:^|\.)layers?\.(\d+)\.", name)
-        found |= {int(layer[1])} if layer else set()
+        numbers |= {int(layer[1])} if layer else set()
         first = name.startswith("embeddings") or (
             layer and layers != "all" and int(layer[1]) < int(layers)
         )
         parameter.requires_grad_(not (layers == "all" or first))
-    if layers != "all" and int(layers) > len(found):
-        raise InputError(f"{layers} layers cannot be frozen: the model has {len(found)}. Freeze fewer.")
+    if layers != "all" and int(layers) > len(numbers):
+        raise InputError(f"{layers} layers cannot be frozen: the model has {len(numbers)}. Freeze fewer.")
 
 
 def fit(
@@ -112,7 +112,7 @@ def fit(
     kind: Kind,
     rows: Sequence[Any],
     score: Callable[[Any], float],
-    settings: Settings,
+    settings: TrainingSettings,
     work: Path,
     checkpoint: Path | None,
     progress: Callable[[Progress], None] | None,
@@ -120,13 +120,13 @@ def fit(
     """Train, and leave the weights of the best checkpoint in the model.
 
     Args:
-        score: of a model, to compare checkpoints by.
-        checkpoint: the one to go on from.
+        score: returns the metric of a model, to compare checkpoints.
+        checkpoint: where to resume.
 
     Raises:
         ModelError: no checkpoint could be measured.
     """
-    given: dict[str, Any] = {"callbacks": [_Watcher(progress), _Patience(_PATIENCE)]}
+    common: dict[str, Any] = {"callbacks": [_Watcher(progress), _Patience(_PATIENCE)]}
     if isinstance(model, Head):
         module, features = model.model, list(kind.features(model, rows))
         arguments = TrainingArguments(
@@ -135,8 +135,8 @@ def fit(
             train_sampling_strategy="group_by_length",
             remove_unused_columns=False,
         )
-        given |= {"train_dataset": features, "eval_dataset": features[:1]}
-        trainer: Any = _HeadTrainer(module, arguments, data_collator=_collated(model), **given)
+        common |= {"train_dataset": features, "eval_dataset": features[:1]}
+        trainer: Any = _HeadTrainer(module, arguments, data_collator=_collated(model), **common)
     else:
         module, table = model, _table(kind, rows)
         prompts = {
@@ -149,8 +149,8 @@ def fit(
             or None,
         )
         examples = datasets.Dataset.from_dict(table)
-        given |= {"train_dataset": examples, "eval_dataset": examples.select([0])}
-        trainer = _EncoderTrainer(model, arguments, loss=getattr(losses, kind.loss)(model), **given)
+        common |= {"train_dataset": examples, "eval_dataset": examples.select([0])}
+        trainer = _EncoderTrainer(model, arguments, loss=getattr(losses, kind.loss)(model), **common)
     trainer.score = partial(score, model)
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -158,13 +158,13 @@ def fit(
         raise ModelError(
             "no checkpoint could be measured: what came out is no number. Take a lower --lr."
         )
-    # Wrapped it would go on computing in bf16.
+    # A wrapped model would still compute in bf16.
     trainer.accelerator.unwrap_model(module, keep_fp32_wrapper=False)
     model.eval() if module is model else module.eval()
     return trainer.state
 
 
-def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dict[str, Any]:
+def _arguments(kind: Kind, examples: int, settings: TrainingSettings, work: Path) -> dict[str, Any]:
     batches = math.ceil(examples / settings.batch_size)
     steps, between = batches * settings.epochs, math.ceil(batches / kind.checkpoints)
     return {
@@ -172,7 +172,7 @@ def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dic
         "num_train_epochs": settings.epochs,
         "per_device_train_batch_size": settings.batch_size,
         "learning_rate": settings.lr,
-        # A single step has none: at its first the rate would be 0.
+        # None for a single step, whose rate would be 0.
         "warmup_steps": math.floor(_WARMUP * steps),
         "seed": settings.seed,
         "use_cpu": settings.device == "cpu",
@@ -195,7 +195,7 @@ def _arguments(kind: Kind, examples: int, settings: Settings, work: Path) -> dic
 
 
 def _table(kind: Kind, rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """The texts by column, and the scores if they are graded."""
+    """Return the texts by column, and the scores if they are graded."""
     columns = list(zip(*(row.texts for row in rows), strict=True))
     names = ["anchor", "positive", "negative"][: len(columns)]
     if kind.objective == "graded":
@@ -205,29 +205,29 @@ def _table(kind: Kind, rows: Sequence[Any]) -> dict[str, list[Any]]:
 
 def _collated(head: Head) -> Callable[[Sequence[Feature]], dict[str, torch.Tensor]]:
     def batch(features: Sequence[Feature]) -> dict[str, torch.Tensor]:
-        rows = head.batch([one["encoding"] for one in features])
-        made = {name: torch.from_numpy(values) for name, values in rows.items()}
+        rows = head.batch([feature["encoding"] for feature in features])
+        tensors = {name: torch.from_numpy(values) for name, values in rows.items()}
         for name in features[0].keys() - {"encoding", "input_ids"}:
-            targets = [torch.tensor(one[name]) for one in features]
+            targets = [torch.tensor(feature[name]) for feature in features]
             by_token = targets[0].dim() > 0
             pad = torch.nn.utils.rnn.pad_sequence
-            made[name] = pad(targets, True, IGNORED) if by_token else torch.stack(targets)
-        return made
+            tensors[name] = pad(targets, True, IGNORED) if by_token else torch.stack(targets)
+        return tensors
 
     return batch
 
 
 class _Scored:
-    """A trainer whose checkpoints are compared by what the model says when it is applied."""
+    """Mixin for a trainer that compares checkpoints by the metric of the applied model."""
 
     score: Callable[[], float]
 
-    def evaluate(self: Any, *given: Any, **named: Any) -> dict[str, float]:
+    def evaluate(self: Any, *args: Any, **kwargs: Any) -> dict[str, float]:
         self.model.eval()
-        found = {"eval_score": self.score()}
-        self.log(found)
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
-        return found
+        metrics = {"eval_score": self.score()}
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
 
 
 class _HeadTrainer(_Scored, Trainer):
@@ -240,7 +240,7 @@ class _EncoderTrainer(_Scored, SentenceTransformerTrainer):
 
 
 class _Patience(EarlyStoppingCallback):
-    """Ends a training that brings nothing more; a score of 0, as of a tagger that finds no entity yet, is no end."""
+    """Stops a training without improvement, except at a score of 0, as of a tagger that finds no entity yet."""
 
     def check_metric_value(self, args: Any, state: Any, control: Any, metric_value: float) -> None:
         if metric_value:
@@ -253,13 +253,13 @@ class _Watcher(TrainerCallback):
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
         self._progress = progress
 
-    def on_step_end(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         if self._progress:
             self._progress(Progress("training", state.global_step, state.max_steps))
 
 
 def save(model: Any, files: ModelFiles, folder: Path) -> str:
-    """Write the model with its tokenizer; sha256 of its weights."""
+    """Write the model with its tokenizer; return the sha256 of its weights."""
     if isinstance(model, Head):
         model.model.save_pretrained(str(folder))
         AutoTokenizer.from_pretrained(str(files.folder), local_files_only=True).save_pretrained(
@@ -272,7 +272,7 @@ def save(model: Any, files: ModelFiles, folder: Path) -> str:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Keep the libraries from printing: bars, tables, remarks, warnings."""
+    """Keep the libraries from printing progress bars, tables and warnings."""
     bars = datasets.is_progress_bar_enabled()
     datasets.disable_progress_bars()
     try:
