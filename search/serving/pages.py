@@ -107,7 +107,9 @@ def search(request: Request, index: Index, params: OnPage) -> Page:
         results = _results(index, params)
     except InputError as error:
         left_out = tuple(params.without)
-        results = drawn.SearchResult(index.generation, words=left_out, without=left_out, problem=str(error))
+        results = drawn.SearchResult(
+            index.generation, words=left_out, without=left_out, problem=str(error)
+        )
     return drawn.search(params.named(), tuple(served.indexes), results)
 
 

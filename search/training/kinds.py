@@ -298,7 +298,7 @@ class Kind(ABC):
         """
 
 
-class TrainingExample(NamedTuple):
+class TextExample(NamedTuple):
     """Two sentences and their similarity, from 0 to 1; or a query, its passage, and negative passages."""
 
     texts: tuple[str, ...]
@@ -333,23 +333,21 @@ class Sentences(Kind):
             )
         self.objective = shape
         self.loss = "CosineSimilarityLoss" if shape == "graded" else "MultipleNegativesRankingLoss"
-        examples = [TrainingExample(tuple(row.text(name) for name in _SHAPES[shape])) for row in rows]
+        examples = [TextExample(tuple(row.text(name) for name in _SHAPES[shape])) for row in rows]
         notes = []
         if shape == "graded":
             scores, note = _scaled(path, [row.number("score") for row in rows])
-            examples = [
-                example._replace(score=score) for example, score in zip(examples, scores, strict=True)
-            ]
+            examples = [row._replace(score=score) for row, score in zip(examples, scores, strict=True)]
             notes.append(note)
         if unused := sorted(columns - {*_SHAPES[shape], "score"}):
             notes.append(f"not used of {path.name}: {', '.join(unused)}")
         kept = examples if role == "dev" else list(dict.fromkeys(examples))
         return Read(kept, len(examples) - len(kept), notes)
 
-    def key(self, row: TrainingExample) -> str:
+    def key(self, row: TextExample) -> str:
         return "\t".join(sorted(map(key_of, row.texts[: 2 if self.objective == "graded" else 1])))
 
-    def groups(self, rows: Sequence[TrainingExample]) -> Sequence[Any]:
+    def groups(self, rows: Sequence[TextExample]) -> Sequence[Any]:
         """Groups by query; graded pairs by connected components of shared sentences."""
         if self.objective != "graded":
             return super().groups(rows)
@@ -363,9 +361,7 @@ class Sentences(Kind):
         _, components = connected_components(graph, directed=False)
         return [int(components[number]) for number in first]
 
-    def measure(
-        self, rows: Sequence[TrainingExample], others: Sequence[TrainingExample], seed: int
-    ) -> Measure:
+    def measure(self, rows: Sequence[TextExample], others: Sequence[TextExample], seed: int) -> Measure:
         if self.objective == "graded":
             pairs = [(row.texts[0], row.texts[1]) for row in rows]
             return correlation(pairs, [row.score for row in rows], seed)
