@@ -65,7 +65,7 @@ def test_seewhy_models_lists_and_removes_it(tries: list[str], model: str, run: R
     (row,) = listed(run)
     assert row["name"] == model
     assert "no such operation" in row["problem"]
-    assert "could not be converted" in run("lab", "models", "--remove", model)[2]
+    assert f"removed {model}" in run("lab", "models", "--remove", model)[2]
     assert listed(run) == []
     Encoder(model).encode(["key"])
     assert len(tries) == 2

@@ -99,7 +99,7 @@ def test_plain_checkpoint_pools_by_the_mean_and_says_so(tmp_path: Path) -> None:
     plain = Encoder(str(folder))
     assert plain.pooling == "mean"
     assert len(plain.notes) == 1
-    assert "mean pooling is used" in plain.notes[0]
+    assert "pooled by mean" in plain.notes[0]
     save_modules(folder, "mean")
     assert Encoder(str(folder)).notes == ()
     np.testing.assert_array_equal(plain.encode(TEXTS), Encoder(str(folder)).encode(TEXTS))

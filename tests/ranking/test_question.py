@@ -68,7 +68,7 @@ def test_questions_that_cannot_be_asked(index: Index) -> None:
         index.query(Question.of("find", like=[999]))
     with pytest.raises(InputError, match="cancel out"):
         index.query(Question.of("find", ("find", -1)))
-    with pytest.raises(InputError, match="counts by meaning"):
+    with pytest.raises(InputError, match="count by meaning"):
         index.query(Question.of("find", like=[1]), mode="lexical")
     with pytest.raises(InputError, match="cannot be reranked"):
         index.query(Question.of("find", "door"), rerank="late")

@@ -410,7 +410,7 @@ def test_a_score_of_two_parts() -> None:
         by_hand(), weight=0.8, terms=(Term("keys", 0.25), Term("lock", 0.125)), score=1.175, mode="hybrid"
     )
     drawn = why.explanation(hybrid)
-    assert "score 1.175000 = 0.8 x 1.000000 (24 token pairs) + 0.375000 (2 other addends)" in drawn
+    assert "score 1.175000 = 0.8 x 1.000000 (24 token pairs) + 0.375000 (2 keywords)" in drawn
     assert "other addend" not in why.explanation(by_hand())
     assert "lock" in drawn
     assert "+1.1750" in drawn

@@ -368,7 +368,7 @@ def test_another_index_is_not_replaced_unless_that_is_said(
     [
         ("milvus://host", "is no address"),
         ("milvus://user:secret@host/notes", "SEEWHY_MILVUS_TOKEN"),
-        ("milvus://host/a-b", "letters, digits and '_' in NAME"),
+        ("milvus://host/a-b", "NAME in letters, digits and '_'"),
         ("http://host/notes", "is no address"),
     ],
 )
