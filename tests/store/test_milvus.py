@@ -16,7 +16,7 @@ import pytest
 
 from search import Hit, Index, InputError
 from search.errors import ChangedMeanwhile, IndexNotFound, StoreUnavailable
-from tests.conftest import WORDS, Run
+from tests.conftest import WORDS, Run, save_tiny_bert
 from tests.milvus_server import MilvusServer
 
 FILES = 40
@@ -29,6 +29,12 @@ QUERIES = (
 )
 KINDS = ("search", "query", "upsert", "delete", "describe_alias", "has_collection", "list_collections")
 EXTENSIONS = (".md", ".txt", ".rst")
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With weights of its own: an index on a server goes by the name that the model with these weights has here."""
+    return save_tiny_bert(tmp_path_factory.mktemp("models") / "milvus", seed=31)
 
 
 @pytest.fixture
