@@ -20,7 +20,7 @@ from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, OptionList, Static
 
-from search.cli.hits import open_hit
+from search.cli.hits_output import open_hit
 from search.errors import SearchError
 from search.records.hits import Hit, Surroundings
 from search.records.options import MODES, Mode

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.hits import HitsOutput, about_age
+from search.cli.hits_output import HitsOutput, about_age
 from search.cli.options import (
     AnyIndexOptions,
     IndexOption,

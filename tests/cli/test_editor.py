@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from search.cli.hits import open_at
+from search.cli.hits_output import open_at
 from search.errors import InputError
 
 KEY = "find the key"
@@ -19,7 +19,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     called: list[list[str]] = []
     monkeypatch.setenv("EDITOR", "vim")
     monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setattr("search.cli.hits.subprocess.run", lambda argv, check: called.append(argv))
+    monkeypatch.setattr("search.cli.hits_output.subprocess.run", lambda argv, check: called.append(argv))
     return called
 
 
