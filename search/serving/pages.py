@@ -30,7 +30,7 @@ from search.records.options import (
 from search.render import json
 from search.render import page as drawn_alone
 from search.render.heatmap import units
-from search.render.page import hits as draw
+from search.render.page import hit_list as draw
 from search.render.page import laboratory
 from search.render.page import reading as drawn_reading
 from search.render.page import search as drawn

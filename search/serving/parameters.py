@@ -22,7 +22,7 @@ from search.records.options import (
     SimilarOptions,
     declared,
 )
-from search.render.page.hits import PageRequest as Written
+from search.render.page.hit_list import PageRequest as Written
 from search.serving.fields import LayerName, RequestModel, Text, fields_of
 
 LARGEST = 2**53 - 1  # whole number that every program reads as it is

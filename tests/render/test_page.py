@@ -33,7 +33,7 @@ from search.render.heatmap import units
 from search.render.page import laboratory
 from search.render.page import why as draw
 from search.render.page.document import embedded, text
-from search.render.page.hits import Marked, PageRequest, passage
+from search.render.page.hit_list import Marked, PageRequest, passage
 from search.render.page.laboratory import inspection
 from search.render.page.reading import reading
 from search.render.page.search import SearchResult, search, toggled

@@ -6,7 +6,7 @@
     fragment(page)        ->  what goes into a page that is there
 
 document.py     Page, its frames, and how texts get into it
-search.py  hits.py    of the server: the form, and hits as a list
+search.py  hit_list.py  of the server: the form, and hits as a list
 reading.py      of the server: a whole document, opened at a passage
 why.py          a score and its addends, word by word; of the server: why a hit, why above another, why not
 laboratory.py   which sentence is like which; every head of every layer; of the server: forms, a look inside texts

@@ -15,7 +15,7 @@ from search.records.contents import DocumentText, StoredPassage
 from search.records.documents import PLAIN_KINDS
 from search.render.format import escaped_name, fixed
 from search.render.page.document import Page, about, isolated, text
-from search.render.page.hits import (
+from search.render.page.hit_list import (
     HIDDEN,
     IN_COLUMNS,
     Marked,

@@ -15,7 +15,7 @@ from search.records.shown import visible
 from search.render.format import fixed, one_line, shortened
 from search.render.hits import verdict_line
 from search.render.page.document import Page, about, isolated, text
-from search.render.page.hits import Marked, PageRequest, deepest, listed
+from search.render.page.hit_list import Marked, PageRequest, deepest, listed
 
 USES = ("search.css", "explanation.js", "live.js", "hits.js", "whatif.js", "search.js", "weighing.js")
 _MODES = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}

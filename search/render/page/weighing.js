@@ -49,7 +49,7 @@ page.define("what-if", (root) => {
     per_document: Number(elements.per_document.value),
   });
 
-  // Numbers and bar of a hit, as search/render/page/hits.py writes them.
+  // Numbers and bar of a hit, as search/render/page/hit_list.py writes them.
   const dress = (card, rank, score, best, weight) => {
     const { cosine } = known.pool.find((one) => one.passage_id === Number(card.dataset.passage));
     const meaning = weight * (cosine ?? 0);
