@@ -1,21 +1,21 @@
-"""Semantic search that shows its working.
+"""Semantic search with explained scores.
 
-The pipeline, one folder a stage; each knows only those before it:
+The pipeline has one folder per stage; each stage imports only earlier ones:
 
-    records/     what one stage hands to the next
+    records/     records that stages exchange
     corpus/      folder -> documents -> passages
     encoding/    text -> token vectors and embeddings
-    store/       embeddings and metadata on disk, and all that is asked of them: SQLite, segments
-    indexing/    a folder and an index -> the index as the folder is now
+    store/       embeddings and metadata on disk, and queries on them: SQLite, segments
+    indexing/    folder and index -> updated index
     ranking/     question -> ranked hits
-    explaining/  hit -> why
-    bert/        a look inside: tokens, the embedding layer, attention; and the task heads
-    annotating/  what task heads say of all passages of an index
-    evaluating/  judged queries -> figures with intervals; its evaluation.py has the public `evaluate`
+    explaining/  hit -> explanation of its score
+    bert/        views into a model: tokens, the embedding layer, attention; and the task heads
+    annotating/  labels, entities and parts of speech for all passages of an index, by task heads
+    evaluating/  judged queries -> metrics with intervals; its evaluation.py has the public `evaluate`
     training/    examples -> a fine-tuned encoder; public as search.bert.train
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
-    texts.py     the public `similarity`, `compare` and `explain`, of texts without an index
-    index.py     the public `Index`, built of all these; several.py `Indexes`, that are asked as one
+    texts.py     the public `similarity`, `compare` and `explain`, for texts without an index
+    index.py     the public `Index`, built on all these; several.py: `Indexes`, searched together
     serving/     the page and the HTTP API of `seewhy serve`
     cli/         the command `seewhy`
     integrations/  the index and the encoder as components of other frameworks, each imported only when used
@@ -27,7 +27,7 @@ The pipeline, one folder a stage; each knows only those before it:
     why = index.explain("how do I rotate the keys?", hits[0])
     why.score, why.residual, why.contributions.sum()
 
-Importing this package loads none of its heavy dependencies; names are loaded when they are first used.
+Importing this package loads none of its heavy dependencies; names are loaded on first use.
 """
 
 from functools import partial
@@ -93,7 +93,7 @@ __all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first asked for (PEP 562)."""
+    """Load a public name on first use (PEP 562)."""
     if name == "bert":  # a stage that is public as a whole: search.bert.inspect(text)
         return import_module("search.bert")
     if name not in _HOME:

@@ -4,9 +4,9 @@ import gc
 
 
 def main() -> None:
-    """Run the command line, looking for garbage seldom, and not at the end.
+    """Run the command line with rare garbage collections, and none at exit.
 
-    Nearly all that is loaded stays. To look through it again and again took a quarter of a cold query.
+    Nearly all loaded objects stay alive; collecting as often as by default took a quarter of a cold query.
     """
     gc.set_threshold(500_000, 20, 20)
     from search.cli.app import main as run

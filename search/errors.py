@@ -1,25 +1,25 @@
-"""Everything that can go wrong, as one small tree.
+"""All errors that the package raises on purpose, as one small tree.
 
     SearchError
-    ├── InputError            an argument is wrong: an empty query, k < 1, a folder that is no folder
-    │   ├── IdMissing         no passage or document of the index has that number
-    │   ├── FieldMissing      a filter asks what no document of the index has
-    │   ├── WordMissing       a word is to be left out that does not count in the query
-    │   └── TextTooLong       a text does not fit the model and was not allowed to be cut
-    ├── ReadError             one file cannot be read as text; carries a short `reason` to count by
+    ├── InputError            an invalid argument: an empty query, k < 1, a path that is not a folder
+    │   ├── IdMissing         no passage or document of the index has this ID
+    │   ├── FieldMissing      a filter names a field that no document of the index has
+    │   ├── WordMissing       a word to ignore is not among the query's keywords
+    │   └── TextTooLong       a text does not fit the model, and truncation is not allowed
+    ├── ReadError             a file cannot be read as text; has a short `reason` for statistics
     ├── ModelError            a model is missing, damaged, or not an encoder
-    ├── IndexNotFound         no index where one was named, or no way to choose one
-    ├── IndexDamaged          an index is there but cannot be trusted
-    ├── IndexOutdated         an index of an earlier format, which `seewhy index --rebuild` makes anew
-    ├── IndexLocked           another process is writing this index
-    ├── AccessDenied          the rights of the files do not let this user read or write an index
-    ├── StoreUnavailable      the server that an index is on does not answer
-    ├── ChangedMeanwhile      the state of an index that was read was deleted while it was read
+    ├── IndexNotFound         no such index, or several to choose from
+    ├── IndexDamaged          an index exists, but its files are damaged
+    ├── IndexOutdated         an index of an earlier format; `seewhy index --rebuild` converts it
+    ├── IndexLocked           another process is writing to this index
+    ├── AccessDenied          file permissions do not let this user read or write an index
+    ├── StoreUnavailable      the server of an index does not respond
+    ├── ChangedMeanwhile      the state of an index was deleted while it was being read
     ├── FingerprintMismatch   two embeddings that cannot be compared
-    └── OptionalDependency    an extra is not installed; the message holds the line that installs it
+    └── OptionalDependency    an extra is not installed; the message has the command that installs it
 
 Each message names the thing, says what is wrong with it, and what to do next. Errors of other
-libraries are turned into one of these where the project calls them.
+libraries are converted to one of these where the package calls them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def quoted(argument: object) -> str:
-    """An argument as a shell takes it, in a command that a message tells to run.
+    """Quote an argument for the shell, in a command that a message suggests.
 
-    What would act on a terminal is written as a code, as Python writes it; such an argument has to be typed.
+    Characters that would control a terminal are escaped as in Python; such an argument cannot be pasted.
     """
     import shlex
 
@@ -45,11 +45,11 @@ def quoted(argument: object) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says; its kind where it says nothing."""
+    """Return the first line of an error's message, or its class name if the message is empty."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-# What libraries say where there is no memory left, whatever they raise.
+# Messages of libraries when memory runs out, whatever class of error they raise.
 _NO_MEMORY = (
     "bad_alloc", "llocate memory", "failed to map segment", "start new thread", "Thread creation failed",
     "Resource temporarily unavailable",
@@ -57,39 +57,44 @@ _NO_MEMORY = (
 
 
 def is_of_memory(error: BaseException) -> bool:
-    """Whether an error says, of whatever kind it is, that there is no memory left."""
+    """True if an error of any class reports that memory ran out."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 
 class SearchError(Exception):
-    """Root of every error that `search` raises on purpose."""
+    """Base class of all errors that `search` raises on purpose."""
 
 
 class InputError(SearchError, ValueError):
-    """An argument that cannot be worked with."""
+    """Invalid argument."""
 
 
 class IdMissing(InputError):
-    """No passage or document of the index has the number that was named."""
+    """No passage or document of the index has the requested ID."""
 
 
 class FieldMissing(InputError):
-    """A filter names a field that an index has not, or orders it by what none of its values is."""
+    """A filter names a field that the index does not have, or compares it with a value of another type."""
 
 
 class WordMissing(InputError):
-    """A word that is to be left out of a query is none of those that count in it."""
+    """A word to ignore in keyword matching is not a keyword of the query."""
 
     def __init__(self, word: str, counted: Sequence[str]) -> None:
         self.word = word
-        there = f"These do: {', '.join(counted)}." if counted else "None does in this index."
+        choice = f"These do: {', '.join(counted)}." if counted else "None does in this index."
         super().__init__(
-            f"'{word}' is no word of the query that counts, so it cannot be left out. {there}"
+            f"'{word}' is no word of the query that counts, so it cannot be left out. {choice}"
         )
 
 
 class TextTooLong(InputError):
-    """A text has more tokens than the model reads, and cutting it was not allowed."""
+    """A text has more tokens than the model can read, and truncation is not allowed.
+
+    Attributes:
+        position: position of the text among the inputs, from 0.
+        n_tokens, max_tokens: number of its tokens, and the model's maximum.
+    """
 
     def __init__(self, position: int, n_tokens: int, max_tokens: int) -> None:
         super().__init__(
@@ -100,7 +105,7 @@ class TextTooLong(InputError):
 
 
 class ReadError(SearchError):
-    """One file cannot be used. `reason` is a short phrase that skipped files are counted by."""
+    """A file cannot be read as text. `reason` is a short phrase by which skipped files are counted."""
 
     def __init__(self, path: str, reason: str, detail: str = "") -> None:
         super().__init__(f"{path}: {reason}" + (f" ({detail})" if detail else ""))
@@ -112,7 +117,7 @@ class ModelError(SearchError):
 
 
 class IndexNotFound(SearchError):
-    """There is no index where one was asked for."""
+    """The requested index does not exist."""
 
 
 class IndexDamaged(SearchError):
@@ -120,7 +125,7 @@ class IndexDamaged(SearchError):
 
 
 class IndexOutdated(SearchError):
-    """An index of an earlier format, to be brought up to date before it is read."""
+    """An index has an earlier format and must be rebuilt before it can be read."""
 
 
 class IndexLocked(SearchError):
@@ -128,7 +133,7 @@ class IndexLocked(SearchError):
 
 
 class AccessDenied(SearchError):
-    """The system does not let this user read or write a file of an index."""
+    """File permissions do not let this user read or write a file of an index."""
 
     def __init__(self, file: object, index: object, reason: object) -> None:
         super().__init__(
@@ -138,19 +143,20 @@ class AccessDenied(SearchError):
 
 
 class StoreUnavailable(SearchError):
-    """A server that holds an index does not answer."""
+    """The server of an index does not respond."""
 
 
 class ChangedMeanwhile(SearchError):
-    """The state of an index on a server that was read has been deleted while it was read."""
+    """The state of an index on a server was deleted while it was being read."""
 
 
 class FingerprintMismatch(SearchError):
-    """Embeddings that were made in different ways are to be compared.
+    """Embeddings of different models or settings cannot be compared.
 
     Args:
-        differences: what differs, as (name, mine, theirs); `mine` and `theirs` say of what these are.
-        problem: what cannot be done; `remedy`, what can.
+        differences: differing fields, as (name, mine, theirs).
+        mine, theirs: labels of the two values in the message.
+        problem: first part of the message; `remedy`: its last sentence.
     """
 
     def __init__(
@@ -162,14 +168,14 @@ class FingerprintMismatch(SearchError):
         remedy: str = "Leave the option out, or build the index anew with it: seewhy index FOLDER --rebuild",
     ) -> None:
         listed = "; ".join(
-            f"{name}: {mine} '{one}', {theirs} '{other}'" for name, one, other in differences
+            f"{name}: {mine} '{first}', {theirs} '{second}'" for name, first, second in differences
         )
         super().__init__(f"{problem} ({listed}). {remedy}")
         self.differences = differences
 
 
 class OptionalDependency(SearchError):
-    """A package that only an extra installs is missing."""
+    """A package of an optional extra is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(

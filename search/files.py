@@ -1,7 +1,7 @@
-"""Files: written whole or not at all, read only if they are files, their hashes, and the cache.
+"""Atomic writes, reads of regular files only, hashes of files, and the cache folder.
 
-The cache is the folder of what can be made again. It may be damaged or be another's work, so no link in it is followed,
-and what is read of it as JSON carries its own hash.
+The cache has only files that can be recreated. It may be damaged or tampered with, so links in it are not followed,
+and its JSON files carry their own hash.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any, BinaryIO
 
 from search.errors import InputError
 
-# Of what holds text of the user; a umask takes more away, never less.
+# Permissions of folders and files with text of the user; a umask restricts them further.
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that nobody else may look into, and those above it that are missing; one that is there stays."""
+    """Create a folder, and missing parents, that only the user can read; an existing folder stays as it is."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(PRIVATE_FOLDER, exist_ok=True)
 
 
 def create(path: Path, content: bytes | memoryview = b"", mode: int = PRIVATE_FILE) -> None:
-    """Make a file that is not there yet; FileExistsError where a file or a link of that name is."""
+    """Create a new file; raise FileExistsError if a file or link of that name exists."""
     flags = (
         os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     )
@@ -38,13 +38,13 @@ def create(path: Path, content: bytes | memoryview = b"", mode: int = PRIVATE_FI
 
 
 def write_whole(path: Path, content: str | bytes | memoryview, mode: int = 0o666) -> None:
-    """Write a file, or leave what is there: whoever reads it meanwhile sees the old one or the new one.
+    """Write a file atomically: a concurrent reader sees the old content or the new one.
 
     Args:
-        mode: of which the user's umask takes away what it says.
+        mode: permissions, restricted by the user's umask.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written; the old content stays.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
@@ -67,13 +67,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def open_file(path: Path, *, links: bool = True) -> BinaryIO:
-    """A file, opened to be read: nothing that waits for others or never ends, as a pipe or a device.
+    """Open a regular file for reading, never a pipe or a device, which could block or be endless.
 
     Args:
-        links: follow one.
+        links: follow a link.
 
     Raises:
-        OSError: it is no file, or cannot be read.
+        OSError: it is not a regular file, or cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags if links else flags | getattr(os, "O_NOFOLLOW", 0))
@@ -84,7 +84,7 @@ def open_file(path: Path, *, links: bool = True) -> BinaryIO:
 
 
 def read_file(path: Path, most: int, *, links: bool = True) -> bytes:
-    """The content of a file of at most so many bytes; OSError for a longer one, and as `open_file`."""
+    """Return the content of a file of at most `most` bytes; OSError for a longer one, and as `open_file`."""
     with open_file(path, links=links) as stream:
         content = stream.read(most + 1)
     if len(content) > most:
@@ -93,7 +93,7 @@ def read_file(path: Path, most: int, *, links: bool = True) -> bytes:
 
 
 def sha256_of(*paths: Path) -> str:
-    """The SHA-256 of the content of files, one after the other, in hexadecimal; OSError as `open_file`."""
+    """Return the SHA-256 of the concatenated files, in hexadecimal; OSError as `open_file`."""
     digest = hashlib.sha256()
     for path in paths:
         with open_file(path) as stream:
@@ -106,16 +106,16 @@ _MOST_SEALED = 16 << 20
 
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON object with its own hash; OSError if it cannot be written."""
+    """Write a JSON object together with its hash; OSError if it cannot be written."""
     write_whole(path, json.dumps({"seal": _seal(content), **content}, indent=1), PRIVATE_FILE)
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """What `write_sealed` wrote.
+    """Read a JSON object that `write_sealed` wrote.
 
     Raises:
-        OSError: there is no such file.
-        ValueError: it is not what was written.
+        OSError: the file does not exist or cannot be read.
+        ValueError: its content does not match its hash.
     """
     try:
         content = json.loads(read_file(path, _MOST_SEALED, links=False))
@@ -132,7 +132,7 @@ def _seal(content: dict[str, Any]) -> str:
 
 
 def cache_home() -> Path:
-    """The folder of everything that can be made again."""
+    """Return the cache folder, which has only files that can be recreated."""
     chosen = os.environ.get("SEEWHY_CACHE")
     if chosen:
         return Path(chosen).expanduser()
@@ -142,10 +142,10 @@ def cache_home() -> Path:
 
 
 def cache_folder(name: str) -> Path:
-    """A folder of the cache; it is made where there is none.
+    """Return a folder of the cache; it is created if it does not exist.
 
     Raises:
-        OSError: it cannot be made, or is a link.
+        OSError: it cannot be created, or is a link.
     """
     folder = cache_home() / name
     if not is_folder(folder):
@@ -156,7 +156,7 @@ def cache_folder(name: str) -> Path:
 
 
 def bytes_in(folder: Path) -> int:
-    """The size of all files in a folder; none of one that vanishes meanwhile, or that a link names."""
+    """Return the size of all files in a folder; links are not followed, deleted files count 0."""
     size = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -166,7 +166,7 @@ def bytes_in(folder: Path) -> int:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder, and no link to one."""
+    """True if a path is a folder and not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
@@ -177,10 +177,10 @@ _MOST_DOTS = 100  # in a line of TOML: a key of many parts would take the square
 
 
 def toml(text: str, where: str) -> dict[str, Any]:
-    """The values of a TOML file.
+    """Parse TOML; `where` names the file in messages.
 
     Raises:
-        InputError: it is none.
+        InputError: invalid TOML.
     """
     try:
         import tomllib

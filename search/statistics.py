@@ -1,9 +1,9 @@
-"""Estimates with intervals by `scipy.stats.bootstrap`, and whether two differ by more than chance.
+"""Estimates with intervals by `scipy.stats.bootstrap`, and significance tests of differences.
 
-    mean_of(values)              a mean, with its BCa interval
-    estimated(figure, *columns)  any figure of rows (a correlation, accuracy, macro F1), with its percentile interval
-    compared(...)                two settings on the same queries, a paired randomization test
-    accuracy, macro_f1           figures of `class_counts`
+    mean_of(values)              mean with its BCa interval
+    estimated(figure, *columns)  any metric of rows (a correlation, accuracy, macro F1) with its percentile interval
+    compared(...)                two settings on the same queries, by a paired randomization test
+    accuracy, macro_f1           metrics of `class_counts`
 
 Every resampling has a seed, so the same data give the same interval.
 """
@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from search.records.evaluations import Comparison, Estimate
 
-Figure = Callable[..., Any]  # (columns, axis=) -> their figure along the axis
-_AT_ONCE = 5_000_000  # values that are held in memory together
+Figure = Callable[..., Any]  # (columns, axis=) -> the metric along the axis
+_AT_ONCE = 5_000_000  # values in memory at a time
 
 
 def mean_of(values: NDArray[np.float64], *, resamples: int = 9999, seed: int = 0) -> Estimate:
-    """The mean over queries and its 95 % interval.
+    """Return the mean over queries with its 95 % interval.
 
-    The bootstrap resamples queries: the interval says how the mean would vary with other queries of the kind. It is
-    bias-corrected and accelerated (BCa, Efron 1987), or the percentile interval where that is not defined.
+    The bootstrap resamples queries: the interval shows how the mean would vary with similar queries. It is
+    bias-corrected and accelerated (BCa, Efron 1987), or the percentile interval if BCa is not defined.
     """
     return estimated(np.mean, values, method="BCa", resamples=resamples, seed=seed)
 
@@ -39,10 +39,11 @@ def estimated(
     resamples: int = 1999,
     seed: int = 0,
 ) -> Estimate:
-    """A figure of rows and its 95 % interval; rows are drawn again whole.
+    """Return a metric of rows with its 95 % interval; whole rows are resampled.
 
     Args:
-        columns: (n,) each, n >= 1. Rows that are all alike give an interval without width.
+        figure: the metric, a function of the columns along an axis.
+        columns: (n,) each, n >= 1. Equal rows give an interval of width 0.
     """
     from scipy.stats import bootstrap
 
@@ -51,7 +52,7 @@ def estimated(
         return Estimate(value, value, value)
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
         warnings.simplefilter("ignore")  # that BCa is not defined
-        found = bootstrap(
+        result = bootstrap(
             columns,
             figure,
             paired=len(columns) > 1,
@@ -61,9 +62,9 @@ def estimated(
             method=method,
             rng=np.random.default_rng(seed),
         )
-    low, high = found.confidence_interval
+    low, high = result.confidence_interval
     if not np.isfinite([low, high]).all():  # resamples of one value only have no correlation
-        low, high = np.nanquantile(found.bootstrap_distribution, [0.025, 0.975])
+        low, high = np.nanquantile(result.bootstrap_distribution, [0.025, 0.975])
     return Estimate(value, float(low), float(high))
 
 
@@ -76,14 +77,14 @@ def compared(
     resamples: int = 9999,
     seed: int = 0,
 ) -> Comparison:
-    """Two settings on the same queries.
+    """Compare two settings on the same queries.
 
     The p-value is that of Fisher's randomization test with paired samples, which Smucker, Allan and Carterette 2007 ("A
-    Comparison of Statistical Significance Tests for Information Retrieval Evaluation") recommend: if the two do not
-    differ, each query's values could as well be exchanged. It is exact for few queries.
+    Comparison of Statistical Significance Tests for Information Retrieval Evaluation") recommend: under the null
+    hypothesis, each query's values can be exchanged. It is exact for few queries.
 
     Args:
-        names: of the baseline and of the other.
+        names: names of the baseline and of the other setting.
         baseline, other: (n,) values of the same queries in the same order.
     """
     from scipy.stats import permutation_test
@@ -106,14 +107,14 @@ def compared(
 
 
 def pearson(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> Any:
-    """Pearson's correlation along an axis."""
+    """Pearson correlation along an axis."""
     from scipy.stats import pearsonr
 
     return pearsonr(x, y, axis=axis).statistic
 
 
 def spearman(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> Any:
-    """Spearman's correlation along an axis; ties have their mean rank."""
+    """Spearman correlation along an axis; ties get their mean rank."""
     from scipy.stats import rankdata
 
     return pearson(rankdata(x, axis=axis), rankdata(y, axis=axis), axis)
@@ -121,31 +122,42 @@ def spearman(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> 
 
 def class_counts(
     truth: NDArray[np.int64],
-    said: NDArray[np.int64],
+    predicted: NDArray[np.int64],
     classes: int,
     groups: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """(3 c, n) of each example, or group of examples: what is rightly said to be of a class, said to be, and is."""
+    """Count true positives, predictions and examples of each class, by example or group of examples.
+
+    Args:
+        truth, predicted: (m,) class numbers of the examples.
+        classes: number of classes, c.
+        groups: (m,) group numbers below n; None makes each example a group.
+
+    Returns:
+        (3 c, n): c rows of true positives, c rows of predictions, c rows of examples.
+    """
     groups = np.arange(len(truth)) if groups is None else groups
     counts = np.zeros((3, classes, groups.max() + 1), dtype=np.int64)
-    right = truth == said
-    for row, (numbers, of) in enumerate(((truth[right], groups[right]), (said, groups), (truth, groups))):
-        np.add.at(counts[row], (numbers, of), 1)
+    right = truth == predicted
+    for row, (ids, of) in enumerate(
+        ((truth[right], groups[right]), (predicted, groups), (truth, groups))
+    ):
+        np.add.at(counts[row], (ids, of), 1)
     return counts.reshape(3 * classes, -1)
 
 
 def accuracy(*counts: NDArray[np.int64], axis: int = -1) -> Any:
-    """The share that is right, of `class_counts`."""
+    """Share of correct predictions, from `class_counts`."""
     hits, _, true = _sums(counts, axis)
     return hits.sum(axis=0) / true.sum(axis=0)
 
 
 def macro_f1(*counts: NDArray[np.int64], axis: int = -1) -> Any:
-    """The mean of the classes' F1, of `class_counts`; without classes that are neither there nor said."""
-    hits, said, true = _sums(counts, axis)
+    """Mean F1 of the classes, from `class_counts`; classes without examples and predictions are left out."""
+    hits, predicted, true = _sums(counts, axis)
     with np.errstate(invalid="ignore"):
-        return np.nanmean(2 * hits / (said + true), axis=0)
+        return np.nanmean(2 * hits / (predicted + true), axis=0)
 
 
 def _sums(counts: tuple[NDArray[np.int64], ...], axis: int) -> list[NDArray[np.int64]]:
-    return np.split(np.stack([np.sum(one, axis=axis) for one in counts]), 3)
+    return np.split(np.stack([np.sum(row, axis=axis) for row in counts]), 3)

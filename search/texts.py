@@ -1,4 +1,4 @@
-"""Two texts, or two lists of texts, without an index: `similarity`, `compare` and `explain`."""
+"""Similarity of texts without an index: `similarity`, `compare` and `explain`."""
 
 from __future__ import annotations
 
@@ -28,16 +28,21 @@ def similarity(
     pooling: str | None = None,
     truncate: bool = False,
 ) -> NDArray[np.float32]:
-    """Cosines of the embeddings of sentences.
+    """Return the cosine similarities of sentences.
 
     Args:
         texts: n sentences.
-        others: m sentences; None compares `texts` with themselves.
-        model: a name, a folder, or an Encoder that is already loaded.
-        truncate: drop what does not fit the model instead of raising TextTooLong.
+        others: m sentences; None compares `texts` with each other.
+        model: a name, a folder, or a loaded Encoder.
+        pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None for the model's own.
+        truncate: cut texts that do not fit the model instead of raising TextTooLong.
 
     Returns:
-        (n, m) float32 in [-1, 1], (n, n) without `others`.
+        (n, m) float32 in [-1, 1]; (n, n) without `others`.
+
+    Raises:
+        ModelError: the model cannot be found or used.
+        TextTooLong: a text has more tokens than the model can read, and `truncate` is False.
     """
     return compare(texts, others, model=model, pooling=pooling, truncate=truncate).cosines
 
@@ -50,7 +55,10 @@ def compare(
     pooling: str | None = None,
     truncate: bool = False,
 ) -> Similarities:
-    """As `similarity`, with the sentences and how they were encoded: what a notebook shows, plots and tabulates."""
+    """Return the cosine similarities of sentences as a record that a notebook shows, plots and tabulates.
+
+    Arguments and errors are those of `similarity`; the matrix is `cosines`.
+    """
     encoder = _encoder_of(model, pooling)
     rows = encoder.encode(texts, truncate=truncate)
     columns = rows if others is None else encoder.encode(others, truncate=truncate)
@@ -72,15 +80,17 @@ def explain(
     model: str | Encoder = DEFAULT_MODEL,
     pooling: str | None = None,
 ) -> Explanation:
-    """Why two free texts have their cosine; as `Index.explain`, without an index.
+    """Explain the cosine similarity of two texts, as `Index.explain` does for a hit.
 
     Args:
-        layer: whose token vectors `similarity` compares: 0 is the embedding layer, "last" the last hidden state,
-            "middle" (the default) the one that tells best which word is like which.
+        query, passage: the two texts.
+        layer: layer of the token vectors in the matrix `similarity`: 0 is the embedding layer, "last" the last
+            hidden state, "middle" (the default) the one that aligns words best.
+        model, pooling: as for `similarity`.
 
     Raises:
-        InputError: there is no such layer.
-        TextTooLong: a text has more tokens than the model reads.
+        InputError: the model has no such layer.
+        TextTooLong: a text has more tokens than the model can read.
     """
     encoder = _encoder_of(model, pooling)
     number = similarity_layer(layer, encoder.n_layers)
@@ -98,5 +108,5 @@ def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
 
 @lru_cache(maxsize=1)
 def _loaded_encoder(model: str, pooling: str | None) -> Encoder:
-    """The encoder of the last call, so that calls in a row do not load the model again."""
+    """Return an encoder; that of the last call is cached, so repeated calls do not reload the model."""
     return Encoder(model, pooling=pooling)

@@ -5,7 +5,7 @@ llama_index.py  a retriever, and embeddings
 haystack.py     a retriever
 mteb.py         a search and an encoder
 
-Each framework is an extra, and imported by the module of its name alone, which nothing here imports.
+Each framework is an optional extra and is imported only by the module of its name, which is never imported here.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Opens: TypeAlias = Index | Indexes | str | Path | Sequence[str | Path] | None
 
 @contextmanager
 def extra(name: str, framework: str) -> Iterator[None]:
-    """For the imports of a framework.
+    """Context manager for the imports of a framework.
 
     Raises:
-        OptionalDependency: its extra is not installed.
+        OptionalDependency: the extra of the framework is not installed.
     """
     try:
         yield
@@ -43,7 +43,7 @@ def extra(name: str, framework: str) -> Iterator[None]:
 
 
 def embedded(encoder: Encoder, texts: Sequence[str], role: Role) -> list[list[float]]:
-    """Embeddings of texts, each of length 1; a text is cut at what the model reads, with one warning."""
+    """Return unit-length embeddings of texts; texts too long for the model are truncated, with one warning."""
     try:
         return encoder.encode(texts, role=role).tolist()
     except TextTooLong:
@@ -53,7 +53,7 @@ def embedded(encoder: Encoder, texts: Sequence[str], role: Role) -> list[list[fl
 
 @cache
 def _warn_of_truncation(model: str, limit: int) -> None:
-    """Warn, once for a model."""
+    """Warn once per model that texts are truncated."""
     warnings.warn(
         f"'{model}' reads at most {limit} tokens of a text; the rest is dropped. Split the documents.",
         stacklevel=3,
@@ -61,10 +61,10 @@ def _warn_of_truncation(model: str, limit: int) -> None:
 
 
 def opened(index: Opens) -> Index | Indexes:
-    """An index that is open already, or that a folder, path or name opens; of a list, several that are asked as one.
+    """Open an index by folder, path or name; a list opens `Indexes`, and an open index is returned as it is.
 
     Raises:
-        IndexNotFound: there is no such index.
+        IndexNotFound: the index does not exist.
     """
     if isinstance(index, Index | Indexes):
         return index
@@ -89,22 +89,22 @@ OF_QUERY = (
 
 
 def hits_of(index: Opens, query: str, k: int, **options: Any) -> list[Hit]:
-    """The hits of a query, each with the name of its index, also where one index is asked."""
+    """Return the hits of a query, each with the name of its index, even if only one index is searched."""
     index = opened(index)
     name = name_of(index) if isinstance(index, Index) else ""
     return [replace(hit, index=hit.index or name) for hit in index.query(query, k, **options)]
 
 
 def described(hit: Hit, figures: bool = False) -> dict[str, Any]:
-    """Metadata of a passage, the same for every query that finds it.
+    """Return the metadata of a passage, the same for every query that retrieves it.
 
     Args:
-        figures: add those of the query: score, rank, addends, verdict. A query with `explain=True` has them always, and
-            `shares` and `residual`.
+        figures: add values that depend on the query: score, rank, addends, verdict. A query with `explain=True` always
+            adds them, and `shares` and `residual`.
 
     Returns:
-        What the document's metadata and the passage's annotations say, each under its name; where they have the same
-        name as one of these, these: the fields of a `Hit`, `addends` included; `source`, its address; `verdict`.
+        The document's metadata and the passage's annotations by name, overridden by the fields of a `Hit`
+        (`OF_PASSAGE`, `OF_QUERY`), by `source`, the link to its lines, and by `verdict`.
     """
     why = hit.explanation
     names = (*OF_PASSAGE, *OF_QUERY) if figures or why else OF_PASSAGE
@@ -118,5 +118,5 @@ def described(hit: Hit, figures: bool = False) -> dict[str, Any]:
 
 
 def id_of(hit: Hit) -> str:
-    """The id of a passage for as long as it is in the index: "notes/p77"."""
+    """Return the ID of a passage, valid as long as the passage is in the index: "notes/p77"."""
     return f"{hit.index}/p{hit.passage_id}"

@@ -1,4 +1,4 @@
-"""Haystack: a component that finds passages of an index.
+"""Haystack: a component that retrieves passages of an index.
 
 pipeline.add_component("retriever", SeewhyRetriever(index="notes", top_k=5))
 """
@@ -17,17 +17,20 @@ with extra("haystack", "Haystack"):
 
 @component
 class SeewhyRetriever:
-    """The best passages of an index.
+    """Retriever of the best passages of an index.
 
     Args:
-        index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
-            None as for `search.Index.open`.
-        top_k: how many passages.
-        options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
-        figures: add the addends of the score, percentile, verdict and rank to the meta.
+        index: an open index, or its folder, path or name; a list of these searches several together; None as for
+            `search.Index.open`.
+        top_k: maximum number of passages.
+        options: options of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
+        figures: add score, addends, percentile, verdict and rank to the meta.
 
-    The meta of a document is told in `search.integrations.described`; its `id` names index and passage, and stays as
-    long as the passage does.
+    `search.integrations.described` documents the meta. The `id` of a document consists of index and passage, and is
+    valid as long as the passage is in the index.
+
+    Raises:
+        IndexNotFound: the index does not exist.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class SeewhyRetriever:
         self.top_k, self.options, self.figures = top_k, options, figures
 
     def to_dict(self) -> dict[str, Any]:
-        """What a pipeline is written as; the index by the name that opens it again."""
+        """Serialise the component; the index is saved by name."""
         index = (
             name_of(self.index) if isinstance(self.index, Index) else list(map(name_of, self.index.all))
         )
@@ -52,7 +55,7 @@ class SeewhyRetriever:
     def run(
         self, query: str, where: str | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """The best passages for a query; `where` goes before that of the options."""
+        """Retrieve the best passages for a query; `where` and `top_k` override the component's own."""
         options = {**(self.options or {}), **({"where": where} if where else {})}
         hits = hits_of(self.index, query, self.top_k if top_k is None else top_k, **options)
         return {

@@ -1,4 +1,4 @@
-"""LangChain: `SeewhyRetriever` finds passages of an index, `SeewhyEmbeddings` encodes texts.
+"""LangChain: `SeewhyRetriever` retrieves passages of an index, `SeewhyEmbeddings` encodes texts.
 
 retriever = SeewhyRetriever(index="notes", k=5, figures=True)
 retriever.invoke("how do I rotate the keys?")[0].metadata["addends"]
@@ -26,19 +26,19 @@ with extra("langchain", "LangChain"):
 
 
 class SeewhyRetriever(BaseRetriever):
-    """The best passages of an index.
+    """Retriever of the best passages of an index.
 
     Attributes:
-        index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
-            None as for `search.Index.open`.
-        k: how many passages.
-        options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
-        figures: add score, addends, percentile, verdict and rank to the metadata. They differ from query to query, so
-            that documents of two queries are no longer equal.
+        index: an open index, or its folder, path or name; a list of these searches several together; None as for
+            `search.Index.open`.
+        k: maximum number of passages.
+        options: options of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
+        figures: add score, addends, percentile, verdict and rank to the metadata. They depend on the query, so the
+            same passage of two queries gives unequal documents.
 
-    Called with `k` or options (`retriever.invoke("keys", k=3, where="path:ops/**")`), these go before its own.
-    The metadata of a document is told in `search.integrations.described`; its `id` names index and passage, and
-    stays as long as the passage does.
+    `k` and options of a call (`retriever.invoke("keys", k=3, where="path:ops/**")`) override its own.
+    `search.integrations.described` documents the metadata. The `id` of a document consists of index and passage, and
+    is valid as long as the passage is in the index.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -75,22 +75,22 @@ class SeewhyRetriever(BaseRetriever):
 
 
 class SeewhyEmbeddings(Embeddings):
-    """Embeddings of texts; the model's prompts for queries and for documents are put before them.
+    """Embeddings of texts, with the model's own prompts for queries and documents.
 
-    A text is cut at what the model reads, with one warning.
+    Texts too long for the model are truncated, with one warning.
 
     Args:
-        model: a name, a folder, or an Encoder that is already loaded.
-        options: as of `search.Encoder`: pooling, layer, dim, offline ...
+        model: a name, a folder, or a loaded Encoder.
+        options: options of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
     def __init__(self, model: str | Encoder = DEFAULT_MODEL, **options: Any) -> None:
         self.encoder = model if isinstance(model, Encoder) else Encoder(model, **options)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Embeddings of documents, each of length 1."""
+        """Return unit-length embeddings of documents."""
         return embedded(self.encoder, texts, "document")
 
     def embed_query(self, text: str) -> list[float]:
-        """The embedding of a query, of length 1."""
+        """Return the unit-length embedding of a query."""
         return embedded(self.encoder, [text], "query")[0]

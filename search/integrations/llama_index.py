@@ -1,4 +1,4 @@
-"""LlamaIndex: `SeewhyRetriever` finds passages of an index, `SeewhyEmbedding` encodes texts.
+"""LlamaIndex: `SeewhyRetriever` retrieves passages of an index, `SeewhyEmbedding` encodes texts.
 
 retriever = SeewhyRetriever("notes", k=5, figures=True)
 retriever.retrieve("how do I rotate the keys?")[0].metadata["addends"]
@@ -31,20 +31,23 @@ _FOR_THE_MODEL = ("title", "heading", "document", "line_start", "line_end", "pag
 
 
 class SeewhyRetriever(BaseRetriever):
-    """The best passages of an index as nodes.
+    """Retriever of the best passages of an index, as nodes.
 
     Args:
-        index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
-            None as for `search.Index.open`.
-        k: how many passages.
-        figures: add addends, percentile, verdict and rank to the metadata. They differ from query to query, so that
-            the same passage from two queries is no longer fused.
-        callback_manager: of LlamaIndex.
-        options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
+        index: an open index, or its folder, path or name; a list of these searches several together; None as for
+            `search.Index.open`.
+        k: maximum number of passages.
+        figures: add score, addends, percentile, verdict and rank to the metadata. They depend on the query, so fusion
+            no longer recognises the same passage of two queries.
+        callback_manager: callback manager of LlamaIndex.
+        options: options of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
 
-    The metadata of a node is told in `search.integrations.described`; language models are shown where it stands, and
-    nothing else of it. Its id names index and passage, and stays as long as the passage does. Its characters
-    [start_char_idx, end_char_idx) are those of its document's text.
+    `search.integrations.described` documents the metadata of a node; language models see only title, heading,
+    document, lines and page. The ID of a node consists of index and passage, and is valid as long as the passage is in
+    the index. [start_char_idx, end_char_idx) is its span in the document's text.
+
+    Raises:
+        IndexNotFound: the index does not exist.
     """
 
     def __init__(
@@ -84,14 +87,14 @@ class SeewhyRetriever(BaseRetriever):
 
 
 class SeewhyEmbedding(BaseEmbedding):
-    """Embeddings of texts; the model's prompts for queries and for documents are put before them.
+    """Embeddings of texts, with the model's own prompts for queries and documents.
 
-    A text is cut at what the model reads, with one warning.
+    Texts too long for the model are truncated, with one warning.
 
     Args:
-        model: a name, a folder, or an Encoder that is already loaded.
-        embed_batch_size: how many texts LlamaIndex hands over at a time.
-        options: as of `search.Encoder`: pooling, layer, dim, offline ...
+        model: a name, a folder, or a loaded Encoder.
+        embed_batch_size: number of texts that LlamaIndex passes at a time.
+        options: options of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
     _encoder: Encoder = PrivateAttr()

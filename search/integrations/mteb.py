@@ -1,9 +1,9 @@
-"""MTEB: `SeewhySearch` and `SeewhyEncoder` are models that it evaluates.
+"""MTEB: `SeewhySearch` and `SeewhyEncoder` are models that MTEB can evaluate.
 
     mteb.evaluate(SeewhySearch(), mteb.get_tasks(tasks=["SciFact"]))
 
-A search ranks as `seewhy eval` does: passages, hybrid by default, a document as good as its best one. An encoder ranks
-whole documents by cosine, as most published figures have it.
+`SeewhySearch` ranks like `seewhy eval`: passages, hybrid by default; a document has the score of its best passage.
+`SeewhyEncoder` ranks whole documents by cosine, as in most published results.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ with extra("mteb", "MTEB"):
     from mteb.models import ModelMeta
     from mteb.models.abs_encoder import AbsEncoder
 
-_LOOKED_AT = 10  # documents, as `seewhy eval` has it: where a rerank is asked for, it is of these
+_RERANKED = 10  # number of documents that a rerank applies to, as in `seewhy eval`
 
 
 class SeewhySearch:
-    """Searches an index of each collection, which is kept for the next time as those of `seewhy eval` are.
+    """Search model that indexes each collection; indexes are kept for later runs, as with `seewhy eval`.
 
     Args:
         model, pooling, offline, engine: as for `search.Index.build`.
-        options: as of `search.Index.query`: mode, weight, rerank ...
+        options: options of `search.Index.query`: mode, weight, rerank ...
 
-    Scores tell MTEB the order alone: where two documents have the same score, or the second of a rerank's list has a
-    higher one, it is made smaller by as little as can be, as trec_eval would else sort them by name.
+    The returned scores only convey the order: if a score is not below the previous one (ties, reranking), it is lowered
+    by the smallest possible amount, as trec_eval would otherwise sort these documents by name.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class SeewhySearch:
         engine: str = "auto",
         **options: Any,
     ) -> None:
-        self._made: dict[str, Any] = {
+        self._settings: dict[str, Any] = {
             "model": model,
             "pooling": pooling,
             "offline": offline,
@@ -60,7 +60,7 @@ class SeewhySearch:
         }
         self._options = options
         self._index: Index | None = None
-        self.mteb_model_meta = _meta(Encoder(**self._made), "hybrid", options)
+        self.mteb_model_meta = _meta(Encoder(**self._settings), "hybrid", options)
 
     def index(
         self,
@@ -71,38 +71,44 @@ class SeewhySearch:
         hf_subset: str,
         **others: Any,
     ) -> None:
-        """Index a collection, or bring its index up to date."""
+        """Index a collection, or update its index."""
         source = home() / "evaluations" / "mteb" / f"{task_metadata.name}-{hf_subset}-{hf_split}"
         entries = {
             str(row["id"]): CorpusEntry(row.get("title") or "", row["text"] or "") for row in corpus
         }
         collection = Retrieval(task_metadata.name, source, hf_split, (), {}, entries)
-        self._index = index_of_collection(collection, None, **self._made)
+        self._index = index_of_collection(collection, None, **self._settings)
 
     def search(
         self, queries: Dataset, *, top_k: int, top_ranked: Any = None, **others: Any
     ) -> dict[str, dict[str, float]]:
-        """The `top_k` best documents for each query, or all that are to be ranked again, with falling scores.
+        """Return the `top_k` best documents for each query, with strictly decreasing scores.
+
+        Args:
+            top_ranked: query ID -> documents to rank; None ranks all documents.
+
+        Returns:
+            query ID -> document ID -> score.
 
         Raises:
-            InputError: nothing was indexed yet.
+            InputError: `index` was not called before.
         """
         if self._index is None:
             raise InputError("there is nothing to search in. Call index before search.")
         depth = self._index.status().documents if top_ranked else top_k
-        found = {}
+        results = {}
         for query in queries:
             id_ = str(query["id"])
             scores = ranked_documents(
-                self._index, query["text"], self._options, id_of_record, _LOOKED_AT, depth
+                self._index, query["text"], self._options, id_of_record, _RERANKED, depth
             )
             among = set(top_ranked[id_]) if top_ranked else scores.keys()
-            found[id_] = _falling({name: score for name, score in scores.items() if name in among})
-        return found
+            results[id_] = _falling({name: score for name, score in scores.items() if name in among})
+        return results
 
 
 def _falling(scores: dict[str, float]) -> dict[str, float]:
-    """Scores in the same order, each less than the one before also in single precision, which trec_eval has."""
+    """Lower scores until they strictly decrease in single precision, which trec_eval uses."""
     falling, last = {}, np.float32(np.inf)
     for name, score in scores.items():
         last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
@@ -111,11 +117,11 @@ def _falling(scores: dict[str, float]) -> dict[str, float]:
 
 
 class SeewhyEncoder(AbsEncoder):
-    """Embeddings of texts, cut at what the model reads; the model's own prompts are put before queries and documents.
+    """Embeddings of texts, with the model's own prompts; texts too long for the model are truncated.
 
     Args:
-        model: a name, a folder, or an Encoder that is already loaded.
-        options: as of `search.Encoder`: pooling, layer, dim, offline ...
+        model: a name, a folder, or a loaded Encoder.
+        options: options of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
     def __init__(self, model: str | Encoder = DEFAULT_MODEL, **options: Any) -> None:
@@ -123,17 +129,17 @@ class SeewhyEncoder(AbsEncoder):
         self.mteb_model_meta = _meta(self.model, "dense", {})
 
     def encode(self, inputs: Any, *, prompt_type: Any = None, **others: Any) -> NDArray[np.float32]:
-        """Embeddings (n, d) of the texts of batches, each of length 1."""
+        """Return (n, d) float32 unit-length embeddings of the texts of all batches."""
         role: Role | None = prompt_type.value if prompt_type else None
         texts = [text for batch in inputs for text in batch["text"]]
         return self.model.encode(texts, role=role, truncate=True)
 
 
 def _meta(encoder: Encoder, kind: str, options: dict[str, Any]) -> ModelMeta:
-    made = encoder.fingerprint
-    said = {
+    fingerprint = encoder.fingerprint
+    values = {
         "name": f"seewhy/{Path(encoder.model).name}-{encoder.pooling}",
-        "revision": made.weights,
+        "revision": fingerprint.weights,
         "max_tokens": encoder.max_tokens,
         "embed_dim": encoder.dimension,
         "framework": [],
@@ -141,4 +147,4 @@ def _meta(encoder: Encoder, kind: str, options: dict[str, Any]) -> ModelMeta:
         "model_type": [kind],
         "experiment_kwargs": options or None,
     }
-    return ModelMeta(**{**ModelMeta.create_empty().model_dump(), **said})
+    return ModelMeta(**{**ModelMeta.create_empty().model_dump(), **values})
