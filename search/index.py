@@ -1,4 +1,4 @@
-"""`Index`: what a program imports first, built of all stages."""
+"""`Index`: the main class of the package, built on all stages."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """An index that is open for reading. Make one with `Index.build` or `Index.open`.
+    """An index of passages, open for queries. Create one with `Index.build` or `Index.open`.
 
-    Safe to share between threads. Nothing is loaded until the first query; every query reads one
-    consistent state of the index, so an update by another process is seen by the next query.
+    Thread-safe. The model is loaded by the first query that needs it. Each query reads one consistent state of the
+    index, and sees all updates that were committed before, also by other processes.
 
     Attributes:
-        path: the folder of what the index keeps on this machine.
-        name: what opens it again: its path, or its address on a server.
-        report: what `build` changed; None for an index that was opened.
+        path: folder of the index's files on this machine.
+        name: path of the index, or its address on a server; `Index.open` accepts it.
+        report: report of `build`; None for an index that was opened.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Index:
         self.report = report
         self._offline, self._engine = offline, engine
         self._encoder, self._encoder_of = encoder, Encoder.of
-        self._made: Fingerprint | None = None  # what the encoder is right for
+        self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._lock = threading.Lock()
         self._store = store
 
@@ -96,7 +96,7 @@ class Index:
         return f"<Index {name!r} in {where!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, also in another process, opens the same index."""
+        """Pickle by name: a copy, also in another process, opens the same index."""
         return partial(Index.open, offline=self._offline, engine=self._engine), (self.name,)
 
     @property
@@ -123,40 +123,43 @@ class Index:
         store_index: str | None = None,
         **options: Unpack[BuildOptions],
     ) -> Index:
-        """Index a folder, or bring its index up to date; only what changed is encoded.
+        """Index a folder, or update its index; only new and changed passages are encoded.
 
         Args:
-            folder: what to index; its subfolders are included. Or several, which make one index: names of documents
-                then begin with what the folders have in common. None of them may lie within another.
-            index: a name or path for the index; None keeps it under the user's data folder.
-            rebuild: encode everything anew, with what the index was made with where nothing else is said, cut
-                as is the default now. The old index answers until the new one is whole.
-            offline: never call out to the Hugging Face hub.
+            folder: the folder to index, with all subfolders. Or several folders for one index: document names are then
+                relative to their common parent. No folder may contain another one.
+            index: name or path of the index; None stores it in the user's data folder.
+            rebuild: encode all passages again. Options that are not given keep the index's settings, but passages are
+                cut by the current defaults. The old index answers queries until the new one is complete.
+            offline: never access the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
-            workers: encode in so many processes; or by actors of Ray (extra `ray`): "ray" for what this program is
-                connected to, the cluster of RAY_ADDRESS, or else this machine, "ray://HOST:PORT" for a cluster.
-                None encodes in this process.
-            progress: called often with how far the work is.
-            store: stream the passages to a server, "milvus://HOST:PORT/NAME", and keep here only which files there are;
-                later runs do so, too. "none" ends that: all is indexed on this machine, and the server keeps what it
-                has. With `rebuild` also in the place of what another index streamed there.
-            store_index: the kind of the server's index of embeddings: "FLAT", which misses nothing, "HNSW", "IVF_FLAT"
-                or "DISKANN". None takes what was there, at first "FLAT".
+            workers: number of processes that encode; or "ray" or "ray://HOST:PORT" to encode with Ray actors (extra
+                `ray`). "ray" uses the existing connection, else the cluster of RAY_ADDRESS, else this machine. None
+                encodes in this process.
+            progress: callback, called often with the progress.
+            store: stream the passages to a server, "milvus://HOST:PORT/NAME", and store only the list of files here;
+                later runs do the same. "none" stores the passages on this machine again; the server's data stay.
+                With `rebuild`, data that another index streamed there are replaced.
+            store_index: type of the server's vector index: "FLAT" (exact), "HNSW", "IVF_FLAT" or "DISKANN". None keeps
+                the existing type; "FLAT" for a new one.
 
-        An option that is None or left out is as the index was made; for a new index the model's own configuration,
-        and "fp32", count, and no vectors of tokens are kept. Patterns are in the manner of .gitignore.
+        An option that is None or left out keeps the setting of an existing index. A new index uses the model's own
+        configuration and "fp32", and stores no token vectors. Patterns have the syntax of .gitignore.
+
+        Returns:
+            The open index; `report` lists the changes.
 
         Raises:
-            InputError: no such folder, or nothing in it can be indexed.
+            InputError: the folder does not exist, or nothing in it can be indexed.
             ModelError: the model cannot be found or used.
-            FingerprintMismatch: the index was made with another model or other settings.
+            FingerprintMismatch: the index was built with another model or other settings.
             IndexLocked: another process is writing to the index.
-            OptionalDependency: Ray or Milvus is asked for and not installed.
-            StoreUnavailable: the server does not answer; the next run goes on.
+            OptionalDependency: Ray or Milvus is requested, but not installed.
+            StoreUnavailable: the server does not respond; the next run continues.
         """
         from search.encoding.workers import parse_workers, start_workers
 
-        # With all that writing needs, which a query does not.
+        # Imports everything that writing needs and a query does not.
         from search.indexing.update import build_inputs, server_for, update
 
         workers = parse_workers(workers)
@@ -194,19 +197,20 @@ class Index:
         """Open an index for reading.
 
         Args:
-            what: an indexed folder, the path of an index, or its name. None means `$SEEWHY_INDEX`, the
-                index whose folder contains the current one, or the only index there is.
-            model, pooling: only to make sure; None takes what the index was made with.
+            what: an indexed folder, the path of an index, its name, or its address on a server. None opens
+                `$SEEWHY_INDEX`, else the index of the current folder or of a parent, else the only index.
+            model, pooling: the expected model and pooling, for verification only; None skips it.
+            offline: never access the Hugging Face hub.
+            engine: "auto", "openvino" or "torch"; see `Encoder`.
 
         Raises:
-            IndexNotFound: there is no such index; the message says what there is.
-            FingerprintMismatch: `model` or `pooling` is not what the index was made with.
+            IndexNotFound: the index does not exist; the message lists existing ones.
+            FingerprintMismatch: the index was built with another model or pooling.
         """
         store, encoder = opened(what), None
         if model or pooling:
-            made = store.facts.fingerprint
             encoder = Encoder.of(
-                made,
+                store.facts.fingerprint,
                 model=model,
                 pooling=pooling,
                 offline=offline,
@@ -223,13 +227,13 @@ class Index:
         index: str | None = None,
         **options: Unpack[SourceOptions],
     ) -> Changes:
-        """What `build`, called with the same arguments, would do with each file; nothing is written.
+        """Preview what `build` would do with each file, given the same arguments; nothing is written.
 
-        Every file that would be read is read, but no model is loaded and nothing is encoded.
+        All files that `build` would read are read, but no model is loaded and nothing is encoded.
 
         Raises:
-            InputError: no such folder.
-            IndexDamaged: there is an index, and it cannot be read.
+            InputError: the folder does not exist.
+            IndexDamaged: an index exists, but cannot be read.
         """
         from search.indexing.plan import preview
         from search.indexing.update import earlier, source_of
@@ -245,15 +249,15 @@ class Index:
         workers: int | str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Report:
-        """Bring the index up to date with its folder, with the settings that it was made with.
+        """Update the index after changes in its folder, with the settings it was built with.
 
         Args:
             workers, progress: as for `build`.
 
         Raises:
-            InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
+            InputError: the folder is gone, or nothing in it can be indexed; the index stays unchanged.
             IndexLocked: another process is writing to the index.
-            StoreUnavailable: the server that its passages are on does not answer; the next run goes on.
+            StoreUnavailable: the server of its passages does not respond; the next run continues.
         """
         from search.encoding.workers import start_workers
         from search.indexing.update import server_for, source_of, update
@@ -274,14 +278,14 @@ class Index:
             )
 
     def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError | OSError]:
-        """Keep the index up to date with its folder, as files change.
-
-        Yields:
-            A report of every update that changed something; an error where an update could not be made
-            (another process is writing, or the disk is full, say), after which the watch goes on.
+        """Watch the folder and update the index whenever files change.
 
         Args:
-            stop: set it from another thread to end the watch.
+            stop: event that ends the watch; set it from another thread.
+
+        Yields:
+            A report of each update that changed something. If an update fails (another process is writing, or the
+            disk is full, say), the error; the watch continues.
         """
         from search.indexing.update import changes
 
@@ -296,15 +300,15 @@ class Index:
 
     @property
     def folders(self) -> Folders:
-        """What was indexed."""
+        """The indexed folders."""
         return self._store.facts.folders
 
     @property
     def _kept(self) -> Path:
-        """The folder of what this machine keeps of the index, by which it can be brought up to date.
+        """Folder of the index's files on this machine, which an update needs.
 
         Raises:
-            InputError: another machine keeps it.
+            InputError: another machine has these files.
         """
         if not self._store.local and not is_index(self.path):
             raise only_read(self.name)
@@ -312,10 +316,10 @@ class Index:
 
     @property
     def _place(self) -> Path:
-        """The folder of the index, where it can be changed.
+        """Folder of an index whose passages are on this machine.
 
         Raises:
-            InputError: its passages are on a server.
+            InputError: the passages are on a server.
         """
         if not self._store.local:
             raise only_read(self.name)
@@ -323,68 +327,73 @@ class Index:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """How its embeddings were made."""
+        """Model, tokenizer and settings of the embeddings."""
         return self._store.facts.fingerprint
 
     @property
     def generation(self) -> int:
-        """A number that is another one after every change of what answers are made of: of passages, annotations, the
-        weight that was chosen. Numbers of documents are of one generation: they may be given again."""
+        """Version number of the index, different after every change of passages, annotations or the chosen weight.
+
+        Document IDs are valid for one generation only, as they may be reused later.
+        """
         with self._store.reading() as snapshot:
             return snapshot.facts.generation
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder that the index was made with, found at first use, and anew when the index was rebuilt."""
-        made = self._store.facts.fingerprint
+        """Encoder of the index, loaded on first use, and again after a rebuild."""
+        mine = self._store.facts.fingerprint
         with self._lock:
-            if self._encoder is None or self._made not in (None, made):
+            if self._encoder is None or self._fingerprint not in (None, mine):
                 self._encoder = self._encoder_of(
-                    made, offline=self._offline, engine=self._engine, trusted=is_trusted(self._store)
+                    mine, offline=self._offline, engine=self._engine, trusted=is_trusted(self._store)
                 )
-            self._made = made
+            self._fingerprint = mine
             return self._encoder
 
     def find_encoders_by(self, find: Callable[..., Encoder]) -> None:
-        """Have encoders found otherwise than by `Encoder.of`, which takes the same arguments."""
+        """Load encoders with a function other than `Encoder.of`; it takes the same arguments."""
         self._encoder_of = find
 
     def share(self, encoder: Encoder) -> None:
-        """Use an encoder that another index, which was made in the same way, has found already."""
+        """Use the encoder of another index with the same fingerprint, unless one is loaded already."""
         with self._lock:
             self._encoder = self._encoder or encoder
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is wrong with the index though it answers; empty when all is well."""
+        """Warnings about the index, which can be queried nevertheless; empty if there are no problems."""
         problems = (f"{problem} --index {quoted(self.name)}" for problem in self._store.problems)
         return (*problems, *(self._encoder.remarks if self._encoder else ()))
 
     def status(self) -> Status:
-        """What the index is and holds."""
+        """Return the status of the index: model, contents and last run."""
         with self._store.reading() as snapshot:
             return snapshot.status()
 
     @documented(QueryOptions)
     def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> Hits:
-        """The k passages that answer a text best, best first; exact.
+        """Return the k passages with the highest scores for a query, best first; the search is exact.
 
         Args:
-            text: a question or description in natural language, at most the model's `max_tokens`. Or several with
-                weights, [("keys", 1), ("rotation", 0.5)]; or a `Question` that also says what hits shall be like
-                or unlike. See `search.ranking.question`.
-            k: how many hits, at least 1; fewer come back only if the index holds fewer passages, or fewer with
-                a word of the text where only words count.
+            text: a question or description in natural language, at most the model's `max_tokens` long. Or several
+                texts with weights, [("keys", 1), ("rotation", 0.5)]; or a `Question`, which also has passages that hits
+                should be like or unlike. See `search.ranking.question`.
+            k: maximum number of hits, at least 1. There are fewer only if fewer passages pass the filters, or, in the
+                mode "lexical", contain a word of the query.
 
-        The options change which hits come back and how they are ranked, never the score of a passage by the same
-        ranking. Words of `without` are left out in any of their forms; no percentile or verdict is told then, as these
-        were measured with all words. Of a text that stands in many documents the best copy is listed. See also
-        `search.ranking.selection`, `search.ranking.where` and `search.ranking.rerank`.
+        Options select and rank hits; they do not change the score of a passage in a given ranking. `without` ignores
+        all forms of a word; hits then have no percentile and no verdict, as both are calibrated with all words. Of a
+        text that occurs in many documents the best copy is listed. See also `search.ranking.selection`,
+        `search.ranking.where` and `search.ranking.rerank`.
+
+        Returns:
+            `Hits`, a list of `Hit`. With `explain=True` each hit has its `explanation`.
 
         Raises:
-            InputError: an empty text, k < 1, a text that is too long for the model, no such mode, a filter that
-                cannot be understood, or a word that does not count and so cannot be left out.
-            FingerprintMismatch: the model found under the index's name has other weights now.
+            InputError: an empty or too long text, k < 1, an unknown mode, an invalid filter, or a word of `without`
+                that is not a keyword of the query.
+            FingerprintMismatch: the model's weights have changed since the index was built.
         """
         ranking_options, selection_options, filter_options, matrix_options = parts_of(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
@@ -405,12 +414,13 @@ class Index:
 
     @documented(CandidateOptions)
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
-        """The passages that can be the best ones by another weight, or without some of the words, with the parts of
-        their scores: what a page needs to rank again by itself; see `search.ranking.words`.
+        """Return passages that can rank first with another weight or without some words, with their score parts.
+
+        A web page can re-rank them without a server; see `search.ranking.words`.
 
         Args:
             text: as for `query`.
-            n: how many passages to take by each part of the score; the more, the more changes can be worked out.
+            n: number of passages to take by each part of the score; the more, the more changes can be ranked exactly.
 
         Raises:
             InputError: as for `query`; or n < 1.
@@ -419,7 +429,7 @@ class Index:
 
         ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
         question, ranking = as_question(text), Ranking.of(**ranking_options)
-        # Also where the meaning counts nothing by the weight that is asked for: it can by another one.
+        # Also with weight 0: the embeddings count with another weight.
         compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
         query = self._encoded(question, compared)
         where = self._filter(**filter_options)
@@ -430,13 +440,13 @@ class Index:
     def counted_words(
         self, text: Query, **options: Unpack[RankingOptions]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The words of a query that tell passages apart, and those of them that `without` names.
+        """Return the keywords of a query that discriminate between passages, and those of them that `without` names.
 
         Args:
-            text: as for `query`. Whatever the weight, the words are the same.
+            text: as for `query`. The words do not depend on the weight.
 
         Raises:
-            InputError: no such mode, or a word of `without` is none that counts.
+            InputError: an unknown mode, or a word of `without` that is not a keyword of the query.
         """
         from search.ranking.words import counted
 
@@ -445,7 +455,15 @@ class Index:
         return counted(self._store, words, Ranking.of(**options))
 
     def hit(self, query: Query, what: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
-        """A passage of the index, or the best one of a path, as a hit of a query, wherever it ranks; its rank is 0."""
+        """Return a passage as a hit of a query, wherever it ranks; its rank is 0.
+
+        Args:
+            query: as for `query`.
+            what: a passage ID; or a path, whose best passage is taken.
+
+        Raises:
+            InputError: as for `why_not`.
+        """
         question = as_question(query)
         ranking = Ranking.of(**options)
         passage_id = what if isinstance(what, int) else self._explainer(question, ranking).hit(what)
@@ -454,9 +472,9 @@ class Index:
         return scored(self._store, encoded_query, ranking, passage_id, reranker)
 
     def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
-        """Where the words of a query stand in the texts of its hits, each with what it added to the score.
+        """Return the spans of query words in the text of each hit, with their contributions to the score.
 
-        What a word adds is dealt out to the places where it stands, in equal parts. For the tokens, see `explain`.
+        The contribution of a word is divided equally among its occurrences. For contributions of tokens see `explain`.
         """
         from search.ranking.words import highlights
 
@@ -464,40 +482,40 @@ class Index:
         return highlights(self._store, question if isinstance(question, str) else question.words_of, hits)
 
     def explain(self, query: Query, hit: Hit | int, **options: Unpack[ExplainOptions]) -> Explanation:
-        """Why a passage has its score for a query.
+        """Explain the score of a passage for a query, token by token.
 
         Args:
-            query: as it was given to `query`.
-            hit: one of the hits, whose score is then explained exactly, or a passage id.
-            layer: of the matrix of cosines: 0 is the embedding layer, "last" the last hidden state, "middle" the
-                default.
-            mode, weight, phrases, without: as for `query`, for a passage id; a hit knows its own.
+            query: the query, as passed to `query`.
+            hit: a hit, whose score is explained exactly; or a passage ID.
+            layer: layer of the token vectors in the matrix `similarity`: 0 is the embedding layer, "last" the last
+                hidden state, "middle" the default.
+            mode, weight, phrases, without: as for `query`, for a passage ID; a hit has its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
-        that have a Dense module with an activation they are integrated gradients, which takes seconds and
-        loads the model in PyTorch; `residual` says what they miss.
+        that have a Dense module with an activation they are integrated gradients, which take seconds and
+        load the model in PyTorch; `residual` is their error.
 
         Raises:
-            InputError: an empty query, an id that is none, or no such layer.
+            InputError: an empty query, an unknown passage ID, or an unknown layer.
         """
         return self.explain_all(query, [hit], **options)[0]
 
     def explain_all(
         self, query: Query, hits: Sequence[Hit | int], **options: Unpack[ExplainOptions]
     ) -> list[Explanation]:
-        """As `explain`, for many hits of one query: they go through the encoder together."""
+        """Explain several hits of one query, in their order; their tokens are encoded in one batch."""
         ranking_options, layer = parts_of(options, RankingOptions, LayerOptions)
         return self._explainer(as_question(query), Ranking.of(**ranking_options), **layer).explain(hits)
 
     def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
-        """Why one passage stands above another for a query, word by word of the query.
+        """Compare the scores of two passages for a query, word by word of the query.
 
         Args:
-            a, b: hits, passage ids, or paths as for `why_not`, of which the best passage is taken.
-            mode, weight, phrases, without: as for `query`; of hits they must be those that they were ranked by.
+            a, b: hits, passage IDs, or paths as for `why_not`, whose best passages are taken.
+            mode, weight, phrases, without: as for `query`; for hits they must equal those of their ranking.
 
         Raises:
-            InputError: an empty query, an id that is none, a path that is not in the index, or hits of
+            InputError: an empty query, an unknown passage ID, a path that is not in the index, or hits of
                 different rankings.
         """
         return self._explainer(as_question(query), Ranking.of(**options)).contrast(a, b)
@@ -506,15 +524,15 @@ class Index:
     def why_not(
         self, query: Query, what: str | Path | int, k: int = 10, **options: Unpack[RankOptions]
     ) -> WhyNot:
-        """Where a document stands for a query, and why it is not among the hits.
+        """Return the rank of a document for a query, and the reason why it is not among the hits.
 
         Args:
-            what: a path: absolute, from the current folder or from the indexed one; also with a record
-                or a line, as hits are listed ("table.csv#12", "keys.md:31"). Or a passage id. Of what has
-                several passages the best is looked at.
+            what: a path: absolute, or relative to the current or the indexed folder; with a record or line as in the
+                list of hits ("table.csv#12", "keys.md:31"). Or a passage ID. Of several passages the best one counts.
+            k: number of hits of the query.
 
         Raises:
-            InputError: an empty query, a folder instead of a file, an id or line that there is not.
+            InputError: an empty query, a folder instead of a file, or an unknown ID or line.
         """
         ranking_options, limit_options, filter_options = parts_of(
             options, RankingOptions, LimitOptions, FilterOptions
@@ -523,16 +541,18 @@ class Index:
         return explainer.why_not(what, Selection.of(k, **limit_options), self._filter(**filter_options))
 
     def documents_named(self, part: str, most: int = 20, offset: int = 0) -> list[NamedDocument]:
-        """Documents that have all words of `part` in their name or title, in any case of letters, by name: at most
-        `most` behind the first `offset`."""
+        """Return documents whose name or title has all words of `part`, ignoring case, sorted by name.
+
+        The first `offset` documents are skipped; at most `most` are returned.
+        """
         with self._store.reading() as snapshot:
             return snapshot.documents_named(part, most, offset)
 
     def location(self, document: int) -> Path:
-        """Where a document is, given its id: a path as `why_not` takes it.
+        """Return the path of a document by its ID, as `why_not` accepts it.
 
         Raises:
-            IdMissing: there is no such document.
+            IdMissing: the index has no document with this ID.
         """
         with self._store.reading() as snapshot:
             return snapshot.facts.root / snapshot.document(document).name
@@ -546,15 +566,16 @@ class Index:
         same_document: bool = False,
         **options: Unpack[SimilarOptions],
     ) -> Hits:
-        """The k passages whose embeddings are nearest to that of a passage or document, best first; exact.
+        """Return the k passages with the highest cosine to a passage or document, best first; the search is exact.
 
         Args:
-            what: a passage id, or a path as for `why_not`. Of several passages the mean of their embeddings counts,
-                scaled to length 1.
-            same_document: also other passages of the same document; never the passages themselves.
+            what: a passage ID, or a path as for `why_not`. For several passages, the mean of their embeddings is used,
+                scaled to unit length.
+            k: maximum number of hits, at least 1.
+            same_document: include other passages of the same document; never the passages themselves.
 
         Raises:
-            InputError: it is not in the index, or another argument cannot be worked with.
+            InputError: `what` is not in the index, or another argument is invalid.
         """
         from search.ranking.question import similar_to
 
@@ -569,16 +590,17 @@ class Index:
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
     def explain_similar(self, what: Example, hit: Hit | int) -> Explanation:
-        """Why a passage is similar to a passage or document, by pairs of tokens of the two.
+        """Explain the similarity of a passage to another passage or document, by pairs of tokens.
 
-        Of a document with several passages the one that adds most is taken apart; each other is one addend.
+        Of a document with several passages the one with the largest contribution is explained by tokens; each other
+        passage is one addend.
 
         Args:
             what: as for `similar`.
-            hit: one of its hits, or a passage id.
+            hit: a hit of `similar`, or a passage ID.
 
         Raises:
-            InputError: one of them is not in the index.
+            InputError: one of the two is not in the index.
         """
         from search.ranking.question import most_similar_part, query_fits, similar_to
 
@@ -589,82 +611,84 @@ class Index:
             return self._explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
 
     def duplicates(self, threshold: float = 0.95, *, where: str | None = None) -> list[Cluster]:
-        """Passages that say the same: all pairs with a cosine of at least `threshold`, joined to clusters.
+        """Return clusters of near-duplicate passages: all pairs with a cosine of at least `threshold` are joined.
 
-        Exact. With d = 384, 100,000 passages took 32 s and 0.8 GB (2 cores that other work shared).
+        The search is exact. With d = 384, 100,000 passages took 32 s and 0.8 GB (2 cores, shared with other work).
 
         Args:
-            threshold: in (0, 1].
+            threshold: minimum cosine, in (0, 1].
             where: a filter, as for `query`; only passages that pass it are compared.
 
         Returns:
-            The largest cluster first.
+            Clusters, the largest first.
         """
         from search.ranking.duplicates import near_copies
 
         return near_copies(self._store, threshold, self._filter(where))
 
     def facets(self, where: str | None = None) -> tuple[Facet, ...]:
-        """By which fields documents can be told apart: the most frequent values of each, with their filters.
+        """Return the fields that can narrow a search, with their most frequent values and the filters for these.
 
-        Kinds, folders, languages, years of dates, what annotators say, other metadata of which many documents share
-        values. All documents are looked at, and what was found is kept until the index changes: of 200,000 documents
-        that took 5 s of processor time, and 13 s with 600,000 passages that annotators had looked at.
+        Fields are kind, folder, language, years of dates, annotations, and other metadata with values that many
+        documents share. All documents are read, and the result is cached until the index changes: 200,000 documents
+        took 5 s of processor time, 13 s with 600,000 annotated passages.
 
         Args:
-            where: a filter, as for `query`; then of the documents that have a passage that passes it.
+            where: a filter, as for `query`; only documents with a passage that passes it are counted.
 
         Raises:
-            InputError: a filter that cannot be understood.
+            InputError: an invalid filter.
         """
         with self._store.reading() as snapshot:
             return snapshot.facets(self._filter(where))
 
     def document(self, id_: int) -> DocumentText:
-        """A whole document with its passages, as far as the index holds it; its file is not read for it.
+        """Return the text of a document with its passages, as far as the index stores it, without reading its file.
 
         Args:
             id_: the `document_id` of a hit, of the same `generation`.
 
         Raises:
-            IdMissing: there is no document of that number.
+            IdMissing: the index has no document with this ID.
         """
         from search.ranking.reading import document_text
 
         return document_text(self._store, id_)
 
     def file_text(self, document: int) -> str | None:
-        """The text of a document's file: with what no passage holds (front matter, blank space, marks), read now.
+        """Read the text of a document's file, with parts that are in no passage (front matter, white space, marks).
 
         Returns:
-            None where the file has changed, is gone, or is of a format that is converted (HTML, CSV, PDF).
+            The text; None if the file has changed or is gone, or if its format is converted (HTML, CSV, PDF).
 
         Raises:
-            IdMissing: there is no document of that number.
+            IdMissing: the index has no document with this ID.
         """
         from search.ranking.reading import file_text
 
         return file_text(self._store, document)
 
     def passage(self, id_: int) -> StoredPassage:
-        """A passage as the index holds it.
+        """Return a passage by its ID, as the index stores it.
 
         Raises:
-            IdMissing: there is no passage of that id.
+            IdMissing: the index has no passage with this ID.
         """
         from search.ranking.reading import passage_text
 
         return passage_text(self._store, id_)
 
     def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
-        """The lines of the source file around a hit, read now.
+        """Read the lines of the source file around a hit.
 
         Args:
-            lines: how many before it and behind it; a note says why there are none where the file is not as it was
-                indexed, or its lines are not those of the text.
+            lines: number of lines before the hit and after it, at least 0.
+
+        Returns:
+            The lines; none, with a note, if the file has changed, or if its lines are not those of the text.
 
         Raises:
-            InputError: a number below 0.
+            InputError: `lines` is below 0.
         """
         from search.ranking.reading import surroundings
 
@@ -680,20 +704,19 @@ class Index:
         progress: Callable[[Progress], None] | None = None,
         **options: Unpack[QueryOptions],
     ) -> Answers:
-        """The spans of the k best passages that answer a question, best first; see `search.bert.answering`.
+        """Answer a question with spans of the k best passages, best first; see `search.bert.answering`.
 
         Args:
-            question: at most so long that the reader has room for a passage beside it.
-            model: the reader, a checkpoint with a head for answer spans, such as deepset/roberta-base-squad2.
-            k: how many passages are read.
-            answers: most answers that come back, at least 1.
-            progress: called after every passage that was read.
+            question: a question that leaves room for a passage in the reader's input.
+            model: the reader, a checkpoint with a head for answer spans, for instance deepset/roberta-base-squad2.
+            k: number of passages to read, at least 1.
+            answers: maximum number of answers, at least 1.
+            progress: callback, called after each passage.
             mode, weight, phrases, without, where, rerank, per_document, ...: as for `query`; the index's own encoder
-                retrieves.
+                retrieves the passages.
 
         Raises:
-            InputError: as for `query`; a question that is too long for the reader, or a number that cannot be worked
-                with.
+            InputError: as for `query`; a question that is too long for the reader, or an invalid number.
             ModelError: the reader cannot be found or loaded, or has no head for answer spans.
         """
         from search.bert.answering import answer_from, required
@@ -705,21 +728,21 @@ class Index:
         return answer_from(question, hits, reader, answers, span_lines, progress)
 
     def tag(self, model: str, **options: Unpack[TagOptions]) -> TagReport:
-        """Find entities, or parts of speech, in all passages; filters such as "person='Ada Lovelace'" then find them.
+        """Tag entities, or parts of speech, in all passages, for filters like "person='Ada Lovelace'".
 
-        Passages that were tagged before by the same checkpoint are left alone, so a run that was stopped is gone on
-        with, and after an update only new passages are read.
+        Passages already tagged by the same checkpoint are skipped: an interrupted run is resumed, and after an update
+        only new passages are read.
 
         Args:
-            model: a checkpoint with a head for classes of tokens, such as dslim/bert-base-NER.
+            model: a checkpoint with a token classification head, for instance dslim/bert-base-NER.
             task: "ner" or "pos".
-            replace: put these in place of annotations of this task that something else made.
-            progress: called after every batch of passages, with the stage "tagging".
+            replace: replace annotations of this task by another model.
+            progress: callback, called after each batch of passages with the stage "tagging".
 
         Raises:
-            InputError: the checkpoint's classes are not those of the task, a field's name is taken, or there are
-                annotations of this name that something else made.
-            ModelError: the model cannot be found or loaded, or has no head for classes of tokens.
+            InputError: the checkpoint's classes do not fit the task, a field's name is in use, or there are
+                annotations of this task by another model.
+            ModelError: the model cannot be found or loaded, or has no token classification head.
             IndexLocked: another process is writing to the index.
         """
         from search.annotating.passages import tag_index
@@ -734,16 +757,16 @@ class Index:
         name: str | None = None,
         **options: Unpack[AnnotateOptions],
     ) -> LabelledIndex:
-        """Label all passages that have no label yet; filters such as "sentiment=positive" then find them.
+        """Label all passages that have no label yet, for filters like "sentiment=positive".
 
         Args:
-            model: a checkpoint that was trained to classify texts.
-            head: instead, a head that was trained with `search.bert.train_labels`, or its folder.
-            name, replace, progress: as for `search.annotating.passages`, which says more.
+            model: a checkpoint with a text classification head.
+            head: instead of `model`, a head trained with `search.bert.train_labels`, or its folder.
+            name, replace, progress: as for `search.annotating.passages`.
 
         Raises:
-            FingerprintMismatch: the head was trained on other embeddings.
-            InputError: labels of that name were given by another model or head, or the name is taken.
+            FingerprintMismatch: the head was trained on embeddings of another model or other settings.
+            InputError: there are labels of that name by another model or head, or the name is in use.
             IndexLocked: another process is writing to the index.
         """
         from search.annotating.passages import label_index
@@ -753,18 +776,21 @@ class Index:
         )
 
     def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
-        """What annotators say of passages, by their ids, with the spans of entities in the documents' texts.
+        """Return passage ID -> annotations, with the spans of entities in the documents' texts.
 
-        A passage that nothing was said of is left out.
+        Passages without annotations are left out.
         """
         with self._store.reading() as snapshot:
-            return {id_: list(said) for id_, said in snapshot.annotations(passages).items()}
+            return {id_: list(group) for id_, group in snapshot.annotations(passages).items()}
 
     def remove_annotations(self, name: str) -> Annotator:
-        """Forget all annotations of a name. Returns what there was of them; what there is, is in `status()`.
+        """Delete all annotations of a name; `status()` lists the names.
+
+        Returns:
+            The annotator as it was before.
 
         Raises:
-            InputError: the index has none of that name.
+            InputError: the index has no annotations of that name.
             IndexLocked: another process is writing to the index.
         """
         from search.store.annotating import remove_annotator
@@ -777,14 +803,15 @@ class Index:
         repair: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> CheckReport:
-        """Whether the index is intact and up to date; see `search.indexing.check`.
+        """Check that the index is intact and up to date; see `search.indexing.check`.
 
         Args:
-            repair: make damaged derived files again, and delete stray files.
-            progress: called often with how far the work is.
+            repair: rebuild damaged derived files, and delete stray files.
+            progress: callback, called often with the progress.
 
         Raises:
-            IndexLocked: `repair`, and another process is writing to the index.
+            InputError: the passages are on a server.
+            IndexLocked: with `repair`, if another process is writing to the index.
         """
         from search.indexing.check import check
 
@@ -794,10 +821,10 @@ class Index:
         return report
 
     def move(self, folder: Named) -> None:
-        """Let the index be of a folder that was renamed or moved; see `search.indexing.update`.
+        """Point the index to the new path of its folder after a rename or move; see `search.indexing.update`.
 
         Raises:
-            InputError: less than half of the files are there.
+            InputError: the folder contains less than half of the files.
             IndexLocked: another process is writing to the index.
         """
         from search.indexing.update import move
@@ -805,16 +832,16 @@ class Index:
         self._store, self.report = opened(move(self._kept, folder)), None
 
     def remove(self) -> None:
-        """Delete the index, also on its server; the folder that was indexed stays as it is.
+        """Delete the index, also on its server; the indexed folder stays unchanged.
 
         Raises:
-            IndexLocked: another process is writing to it.
-            IndexDamaged: a name in it is a link.
+            IndexLocked: another process is writing to the index.
+            IndexDamaged: a file of the index is a link.
         """
         self._store.remove()
 
     def _filter(self, where: str | None = None, since: str | None = None) -> Where | None:
-        """Which passages pass; None for all."""
+        """Combine filters; None for no filter."""
         if where is None and since is None:
             return None
         from search.ranking.where import both
@@ -822,13 +849,13 @@ class Index:
         return both(where, since)
 
     def _encoded(self, question: str | Question, ranking: Ranking) -> EncodedQuery:
-        """A query as it is searched for; no model is looked for where only words count."""
+        """Encode a query; no model is loaded if the score uses keywords only."""
         if isinstance(question, str) and not ranking.weight and not ranking.rerank:
             return EncodedQuery(question, None)
         return encoded(question, ranking, self.encoder, self._store)
 
     def _reranker(self, query: EncodedQuery, ranking: Ranking) -> Reranker | None:
-        """What looks at the best passages again; None for nothing."""
+        """Return the reranker of a ranking; None without reranking."""
         if not ranking.rerank:
             return None
         from search.ranking.rerank import CrossEncoderReranker, LateInteraction, cross_encoder
