@@ -1,4 +1,4 @@
-"""The questions that an index answers about its own ranking: why, why this above that, and why not.
+"""Explanations of a ranking: why a hit, why one hit above another, and why not.
 
 An answer to why not may be that a file has no passage in the index, or has changed since it was indexed.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from search.store.conditions import Where
     from search.store.sqlite import Snapshot, Store
 
-NOT_THERE, OUTSIDE, NEW = "not there", "outside the folder", "new"
+MISSING, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
 def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
@@ -56,13 +56,13 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
         InputError: the indexed folder is gone.
 
     Returns:
-        NOT_THERE, OUTSIDE, NEW for what the next run would index, or a `Reason` of search/corpus/sources.py.
+        MISSING, OUTSIDE, NEW for what the next run would index, or a `Reason` of search/corpus/sources.py.
     """
     folders, root, source = facts.folders, facts.root, facts.source
     if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):
         if os.path.lexists(place.location):
             return OUTSIDE, f"the index is of {folders}"
-        return NOT_THERE, ""
+        return MISSING, ""
     files, skipped = walked(root, index, source)
     for file in files:
         if file.path == place.name:
@@ -73,7 +73,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
         if skip.is_folder and place.name.startswith(f"{skip.path}/") and os.path.lexists(place.location):
             return skip.reason, f"its folder {skip.path} is" + (f"; {skip.detail}" if skip.detail else "")
     near = get_close_matches(place.name, [file.path for file in files], 1)
-    return NOT_THERE, f"did you mean '{near[0]}'?" if near else ""
+    return MISSING, f"did you mean '{near[0]}'?" if near else ""
 
 
 def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
@@ -94,11 +94,11 @@ def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
         return error.reason, error.detail
     except OptionalDependency as error:
         return "cannot be read", str(error)
-    return NOT_THERE, f"the file has {n_records} records with text" if place.record else ""
+    return MISSING, f"the file has {n_records} records with text" if place.record else ""
 
 
 class Explainer:
-    """Answers questions about one query to one index.
+    """Explains the ranking of one query in one index.
 
     Args:
         query: a text that is not empty; or a query of several parts.

@@ -92,7 +92,7 @@ def contribution_matrix(
 
 
 def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Rows scaled to length 1; a row of zeros stays one."""
+    """Scale rows to length 1; rows of zeros do not change."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
@@ -163,7 +163,7 @@ def _contributions(
     roles: tuple[Role | None, Role | None],
     offline: bool,
 ) -> tuple[Matrix, int]:
-    """The addends of the cosine, and the steps of integration that they took: none where they are exact."""
+    """Return the addends of the cosine, and the number of integration steps: 0 if they are exact."""
     if query.addends is not None and passage.addends is not None:
         return contribution_matrix(query.addends, passage.addends, encoder.pooling), 0
     from search.explaining.gradients import attribution
@@ -222,7 +222,7 @@ def explain_parts(
     return replace(
         first,
         query="\n".join(texts),
-        query_tokens=_in_a_row([whole.query_tokens for _, whole in wholes], texts),
+        query_tokens=_concatenated([whole.query_tokens for _, whole in wholes], texts),
         similarity=np.vstack([whole.similarity for _, whole in wholes]).astype(np.float32),
         contributions=np.vstack([factor * whole.contributions for factor, whole in wholes]),
         terms=tuple(others),
@@ -230,7 +230,7 @@ def explain_parts(
     )
 
 
-def _in_a_row(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
+def _concatenated(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
     """Concatenate the tokens of several texts, with offsets and word numbers in the joined text, one text a line."""
     row: list[Token] = []
     at = words = 0

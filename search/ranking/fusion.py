@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from search.store.sqlite import Ids, Snapshot
     from search.store.terms import IndexTerm
 
-_MORE = 100  # than asked for by meaning: the more, the fewer others can still be among the best
+_MORE = 100  # extra passages by meaning: the more, the fewer others can still be among the best
 _ROUNDING = 1e-9
 
 

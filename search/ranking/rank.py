@@ -14,7 +14,7 @@ from search.errors import IndexDamaged
 from search.ranking.freshness import with_file_status
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.selection import completed, numbered, selected
-from search.ranking.verdict import SEEN, answerability
+from search.ranking.verdict import FIRST_HITS, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
 
@@ -64,7 +64,7 @@ def listed(
     best, groups = _head(snapshot, fusion, selection)
     verdict = answerability(snapshot, query, ranking, fusion, best)
     if selection.group and not snapshot.approximate:  # of a server, the candidates alone
-        groups = completed(snapshot, groups, partial(_worth, fusion, selection))
+        groups = completed(snapshot, groups, partial(_passing, fusion, selection))
     chosen = numbered(groups, selection)
     stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
     scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
@@ -76,7 +76,7 @@ def _head(
 ) -> tuple[list[Scored], list[list[Scored]]]:
     """Return the beginning of a ranking, and the groups selected from it."""
     some = selection.per_document or selection.group or not selection.all_copies
-    depth = max(4 * selection.last if some else selection.last, SEEN)
+    depth = max(4 * selection.last if some else selection.last, FIRST_HITS)
     while True:
         best = fusion.top(depth)
         head = selected(best, len(best) < depth, selection, snapshot.documents, snapshot.copies)
@@ -98,7 +98,7 @@ def _reranked(
         fusion = Fusion(snapshot, query, ranking, snapshot.passing(where))
         pool: dict[int, Scored] = {}
         for part in selection.pools():
-            # No more of a document is shown, and it may have thousands of passages to rerank.
+            # A hit list shows no more of a document, which may have thousands of passages to rerank.
             for group in _head(snapshot, fusion, part)[1]:
                 pool |= {item.passage: item for item in group[: selection.per_document or None]}
         best = in_order(pool.values())
@@ -114,8 +114,8 @@ def _reranked(
     )
 
 
-def _worth(fusion: Fusion, selection: Selection, passages: Ids) -> list[Scored]:
-    """Rank some passages, best first, down to the lowest selected score."""
+def _passing(fusion: Fusion, selection: Selection, passages: Ids) -> list[Scored]:
+    """Rank some passages, best first, without those below the minimum score."""
     least = selection.min_score
     return [item for item in fusion.among(passages) if least is None or item.score >= least]
 

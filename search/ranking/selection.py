@@ -1,4 +1,4 @@
-"""Selection: the part of a ranking that is shown. It changes no score."""
+"""Selection of the hits to show from a ranking. It changes no score."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
     from search.store.sqlite import Snapshot
 
-SEEN = 10  # first hits that are examined
+FIRST_HITS = 10
 
 CONSTANT, SCORE, WORDS = -6.99, 5.96, 8.49
 LIKELY, NOTHING = 0.7, 0.08  # from here on, and below
@@ -45,7 +45,7 @@ def answerability(
     fingerprint = snapshot.facts.fingerprint
     if (fingerprint.weights, fingerprint.pooling, fingerprint.layer) != (DEFAULT_WEIGHTS, "mean", "-1"):
         return None
-    score, coverage = best[0].score, _coverage(snapshot, fusion, best[:SEEN])
+    score, coverage = best[0].score, _coverage(snapshot, fusion, best[:FIRST_HITS])
     probability = 1 / (1 + math.exp(-(CONSTANT + SCORE * score + WORDS * coverage)))
     if probability >= LIKELY:
         return Verdict("answers likely", probability, score, coverage)
