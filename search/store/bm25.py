@@ -65,9 +65,10 @@ def scale(best: float, weights: Iterable[float]) -> float:
 
 
 def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: int) -> list[IndexTerm]:
-    """Discriminative terms: in at least one and at most half of the passages.
+    """Return the discriminative terms: in at least one and at most half of the passages.
 
-    BM25 gives a term in more than half of all passages almost no weight. If a query has no other terms, these are used.
+    BM25 gives a term in more than half of all passages almost no weight; such terms are used only if there
+    are no others.
     """
     each = list(zip(terms, counts, strict=True))
     rare = [term for term, count in each if 0 < count <= passages / 2]
@@ -88,7 +89,7 @@ def norms(lengths: Scores, mean: float) -> Scores:
 
 
 def saturations(frequencies: Scores, norms: Scores) -> Scores:
-    """Addends of a term divided by its weight, by its frequencies; below k1 + 1."""
+    """Return the addends of a term before its weight, from its frequencies; below k1 + 1."""
     return frequencies * (_K1 + 1) / (frequencies + norms)
 
 

@@ -1,10 +1,10 @@
-"""The files of an index: their names, the only way in which they are deleted, and the lock of its writer.
+"""Files of an index: their names, their deletion, and the lock of the writer.
 
-Nothing is written or deleted through a link, and nothing is deleted but files of exactly the names that this program
-writes, one by one; never a whole tree.
+Nothing is written or deleted through a link, and only files with exactly the names that this program writes are
+deleted, one by one; never a whole tree.
 
-One writer at a time: the lock is the operating system's, and ends with the process that holds it, however that dies.
-Beside it lies a note of who holds it, for the message that a second writer gets.
+One writer at a time: the lock is the operating system's, and ends with its process, however that dies. A note beside
+it names the holder, for the message to a second writer.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ def require_no_link(path: Path) -> None:
 
 
 def content_of(path: Path, size: int) -> bytes | mmap.mmap:
-    """The content of a file of a segment.
+    """Return the content of a file of a segment.
 
-    It is read into memory, so that a copy that is put back over it does no harm: a process that has mapped a file ends
-    without a word (SIGBUS) where the file is truncated. Only those of a large index are mapped, as to read them takes
-    longer than a query.
+    It is read into memory, so that restoring a copy over it does no harm: a process that has mapped a file dies
+    silently (SIGBUS) if the file is truncated. Only files of a large index are mapped, as reading them takes longer
+    than a query.
 
     Raises:
-        IndexDamaged: it is missing, no file of its own, or has another size.
-        OSError: the system refuses to open it, which says nothing of what is in it.
+        IndexDamaged: it is missing, is no regular file, or has another size.
+        OSError: the system refuses to open it, which is no damage.
     """
     try:
         with open_file(path, links=False) as stream:
@@ -84,21 +84,21 @@ def content_of(path: Path, size: int) -> bytes | mmap.mmap:
 
 
 def damaged(path: Path) -> IndexDamaged:
-    """The error for a file of a segment that cannot be used."""
+    """Error for a damaged or missing file of a segment."""
     return IndexDamaged(
         f"the file '{VECTORS}/{path.name}' of the index is damaged or missing. To fix this, run: seewhy check --repair"
     )
 
 
 def denied(error: OSError, index: Path) -> Exception:
-    """AccessDenied where the system refuses to open or write a file of the index; any other error as it is."""
+    """Return AccessDenied if the system refuses access to a file of the index; else the error unchanged."""
     if error.errno not in _DENIED or not Path(str(error.filename)).is_relative_to(index):
         return error
     return AccessDenied(str(error.filename), index, error.strerror)
 
 
 def leftovers(index: Path, named: Collection[str]) -> list[Path]:
-    """Files of an interrupted run: `tmp`, files of segments other than `named`, the name of a writer that was killed.
+    """List files of an interrupted run: `tmp`, files of segments not in `named`, the note of a killed writer.
 
     Args:
         named: the files that index.db names, relative to the index.
@@ -110,7 +110,7 @@ def leftovers(index: Path, named: Collection[str]) -> list[Path]:
 def delete_leftovers(index: Path, named: Collection[str]) -> None:
     """Delete files of interrupted runs. Hold the lock: its note of the holder stays.
 
-    A reader that has mapped a file goes on with it; on Windows the file then stays until the next run.
+    A reader can continue with a mapped file; on Windows that file stays until the next run.
     """
     require_own_names(index)
     for path in leftovers(index, named):
@@ -120,7 +120,7 @@ def delete_leftovers(index: Path, named: Collection[str]) -> None:
 
 
 def delete_work(index: Path) -> None:
-    """Delete `tmp`, if nothing of others is in it."""
+    """Delete `tmp`, unless it contains foreign files."""
     work = index / WORK
     require_no_link(work)
     if not work.is_dir():
@@ -132,7 +132,7 @@ def delete_work(index: Path) -> None:
 
 
 def remove_index(index: Path) -> None:
-    """Delete an index while nobody writes to it; what is of others stays.
+    """Delete an index that nobody writes to; foreign files stay.
 
     Raises:
         IndexLocked: another process is writing to it.
@@ -147,7 +147,7 @@ def remove_index(index: Path) -> None:
 
 
 def delete_database(index: Path) -> None:
-    """Delete `index.db`, so that the next writer begins with nothing. Hold the lock."""
+    """Delete `index.db`, so that the next writer starts empty. Hold the lock."""
     for name in (DATABASE, JOURNAL):
         _delete(index / name)
 

@@ -1,6 +1,6 @@
 """Filters as SQL: a tree of conditions in, the ids of the passages that pass it out.
 
-"and", "or" and "not" become SQL, and so do conditions on kinds and pages, with what was typed as parameters. Texts,
+"and", "or" and "not" become SQL, and so do conditions on kinds and pages, with typed values as parameters. Texts,
 paths and metadata are compared by a function of this process, `passes(number of the condition, column)`, as SQLite
 cannot: its lower() and LIKE know the letters of ASCII alone, and its JSON functions find a field by one spelling
 of its name, round long numbers, and take no text of a CSV file for a number or date. What was typed is never part of

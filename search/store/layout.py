@@ -223,7 +223,7 @@ def _implied() -> Path:
             len(folder.parts),
             -len(folders.paths),
             index,
-        )  # the innermost, and of equals what has fewer beside it
+        )  # the innermost; of equals, the index with fewer folders
         for index, folders in _readable()
         for folder in folders.paths
         if here.is_relative_to(folder)

@@ -267,7 +267,7 @@ class Snapshot(Rows):
             query: (d,) unit length.
             k: at least 1; fewer come back only if there are fewer passages.
             among: ids of the passages to choose from; None for all.
-            terms: of the query; a server that misses passages also looks among those that have them.
+            terms: of the query; an approximate server also considers the passages with these.
         """
         store, count = self._store, self._state.facts.passages if among is None else len(among)
         store.searches += 1

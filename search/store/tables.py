@@ -1,4 +1,4 @@
-"""Rows of index.db as they are written: by sqlite-utils, within transactions that count what changed."""
+"""Writing rows of index.db: by sqlite-utils, in transactions that update the generation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 class Tables:
-    """The tables of an index, to be written to. Hold the lock first."""
+    """Writable tables of an index. Take the lock first."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -28,18 +28,18 @@ class Tables:
 
     @contextmanager
     def transaction(self, *, same_answers: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction, which raises the index's generation if a row is another one after it.
+        """Open a transaction; it increases the generation of the index if a row changed.
 
         Args:
-            same_answers: what is written is nothing that answers are made of.
+            same_answers: no answer depends on the rows that are written.
         """
         self.connection.execute("BEGIN IMMEDIATE")
         changes = self.connection.total_changes
         try:
             yield self.connection
             if not same_answers and self.connection.total_changes != changes:
-                # No number is below the time, so that a copy that was put back, and an index whose number was lost, go
-                # on with others than those that were given since.
+                # Numbers are never below the time, so that a restored copy, and an index that lost its number,
+                # do not repeat the numbers since then.
                 before = int(one_meta(self.connection, "generation", 0))
                 self.put(generation=max(before + 1, time.time_ns() // 1_000_000))
         except BaseException:
@@ -49,13 +49,13 @@ class Tables:
         self.connection.execute("COMMIT")
 
     def insert(self, table: str, rows: Iterable[dict[str, Any]], *, replace: bool = False) -> None:
-        """Put rows into a table, within a transaction; there may be none.
+        """Insert rows into a table, within a transaction; none is allowed.
 
-        Not by an upsert: sqlite-utils makes a table to see whether SQLite knows it, and where the disk is full takes
-        that for a no, and then writes nothing.
+        Not by an upsert: sqlite-utils creates a table to test support for it, mistakes a full disk for a lack of
+        support, and then writes nothing.
 
         Args:
-            replace: those of the same key that are there already.
+            replace: existing rows with the same key.
         """
         self.database.table(table).insert_all(rows, replace=replace)
 
@@ -74,6 +74,6 @@ class Tables:
             self.put(**values)
 
     def note(self, **values: Any) -> None:
-        """Set key-value pairs that no answer is made of."""
+        """Set key-value pairs that no answer depends on."""
         with self.transaction(same_answers=True):
             self.put(**values)
