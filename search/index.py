@@ -540,13 +540,10 @@ class Index:
         explainer = self._explainer(as_question(query), Ranking.of(**ranking_options))
         return explainer.why_not(what, Selection.of(k, **limit_options), self._filter(**filter_options))
 
-    def documents_named(self, part: str, most: int = 20, offset: int = 0) -> list[NamedDocument]:
-        """Return documents whose name or title has all words of `part`, ignoring case, sorted by name.
-
-        The first `offset` documents are skipped; at most `most` are returned.
-        """
+    def documents_named(self, part: str, most: int = 20) -> list[NamedDocument]:
+        """Return at most `most` documents whose name or title has all words of `part`, ignoring case, by name."""
         with self._store.reading() as snapshot:
-            return snapshot.documents_named(part, most, offset)
+            return snapshot.documents_named(part, most)
 
     def location(self, document: int) -> Path:
         """Return the path of a document by its ID, as `why_not` accepts it.

@@ -55,7 +55,7 @@ def query(
         named = [hits[0].index] if hits[0].index else index.index or ()
         of_index = "".join(f" --index {quoted(name)}" for name in named)
         declared = options.declared(options.RerankOptions).items()
-        typed = [f"--{name}" for name, (_, option) in declared if ranking[name] != option.default]  # type: ignore[literal-required]
+        typed = [f"--{name}" for name, (_, option) in declared if keywords[name] != option.default]
         same = f"  (with the same {' and '.join(typed)})" if typed else ""
         output.note(
             f"\nWhy the first? seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"

@@ -163,7 +163,7 @@ class Rows:
         rows = self.connection.execute(ids, (json.dumps([int(id_)]),)).fetchall()
         return document_of(id_, self.stored([row[0] for row in rows]).values())
 
-    def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
+    def documents_named(self, part: str, most: int) -> list[NamedDocument]:
         """List documents with all words of `part` in their name or title, ignoring case, by name."""
         rows = self.connection.execute(
             "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file "
@@ -174,7 +174,7 @@ class Rows:
         matches = (
             doc for doc in named if all(word in f"{doc.name} {doc.title}".casefold() for word in words)
         )
-        return list(islice(matches, offset, offset + most))
+        return list(islice(matches, most))
 
     def copies(self, passages: Iterable[int]) -> dict[int, Copied]:
         """Return the passages whose text occurs in many documents."""
