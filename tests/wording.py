@@ -1,6 +1,8 @@
 """How plain are the names and docstrings?
 
-    python tests/wording.py [FOLDER]
+    python tests/wording.py [FOLDER]            what to improve
+    python tests/wording.py --messages [FOLDER]  every sentence for a user, with its place
+    python tests/wording.py --draw N [--seed S]  N messages and N docstrings at random, to be read by somebody else
 
 Lists what a reader stumbles over under search/ (or FOLDER): docstrings whose first word is relative ("What an index
 holds") instead of a noun or a verb, names of classes that are used twice, names of modules that are used more than
@@ -9,8 +11,10 @@ twice, and names of variables, parameters, functions and classes that are a part
 
 from __future__ import annotations
 
+import argparse
 import ast
-import sys
+import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -93,8 +97,73 @@ def bound(node: ast.AST) -> Iterator[str]:
         yield node.attr
 
 
+def messages(root: Path = SEARCH) -> list[str]:
+    """Sentences for a user: string literals of four words or more that are neither docstrings nor SQL, by place."""
+    lines = []
+    for path in sorted(root.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inner = {id(part) for node in ast.walk(tree) for part in not_messages(node)}
+        for node in ast.walk(tree):
+            text = written(node) if id(node) not in inner else ""
+            words = re.findall(r"[A-Za-z]{2,}", re.sub(r"\{.*?\}", "", text))
+            if len(words) >= 4 and not re.search(r"\b(SELECT|FROM|WHERE|CREATE|PRAGMA)\b", text):
+                lines.append(
+                    f"{path.relative_to(root).as_posix()}:{node.lineno}  {' '.join(text.split())}"
+                )  # type: ignore[attr-defined]
+    return lines
+
+
+def not_messages(node: ast.AST) -> Iterator[ast.AST]:
+    """Parts of an f-string, which are read with the whole, and docstrings."""
+    if isinstance(node, ast.JoinedStr):
+        yield from (part for child in ast.iter_child_nodes(node) for part in ast.walk(child))
+        return
+    if isinstance(node, Documented) and node.body and isinstance(node.body[0], ast.Expr):
+        yield node.body[0].value
+
+
+def written(node: ast.AST) -> str:
+    """A string literal as written; a value in an f-string is its expression in braces."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            f"{{{ast.unparse(part.value)}}}" if isinstance(part, ast.FormattedValue) else written(part)
+            for part in node.values
+        )
+    return ""
+
+
+def docstrings(root: Path = SEARCH) -> list[str]:
+    """Docstrings, whole, by place."""
+    return [
+        f"{path.relative_to(root).as_posix()}:{getattr(node, 'lineno', 1)}  {text}"
+        for path in sorted(root.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, Documented) and (text := ast.get_docstring(node))
+    ]
+
+
 def main() -> None:
-    wording = measured(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SEARCH)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", type=Path, default=SEARCH)
+    parser.add_argument("--messages", action="store_true")
+    parser.add_argument("--draw", type=int, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    root = arguments.folder.resolve()
+    if arguments.messages:
+        print(*messages(root), sep="\n")
+    elif arguments.draw:
+        draw = random.Random(arguments.seed)
+        print(*draw.sample(messages(root), arguments.draw), sep="\n")
+        print("\n--- docstrings ---\n")
+        print(*draw.sample(docstrings(root), arguments.draw), sep="\n")
+    else:
+        report(measured(root))
+
+
+def report(wording: Wording) -> None:
     print(*wording.relative, *wording.names, sep="\n")
     share = len(wording.relative) / max(wording.docstrings, 1)
     print(
