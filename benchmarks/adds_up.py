@@ -30,7 +30,7 @@ from machine import headline
 
 import search
 from search.encoding.encoder import with_context
-from search.records.shown import visible
+from search.records.visible_text import visible
 
 EXACT = ("mean", "mean_sqrt_len", "max")
 MODES: dict[str, dict[str, Any]] = {"dense": {"mode": "dense"}, "hybrid": {}, "late": {"rerank": "late"}}

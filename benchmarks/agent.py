@@ -33,9 +33,9 @@ from machine import headline
 from pydantic import BaseModel
 
 from search import Index
+from search.serving.app_state import AppState
 from search.serving.mcp.answers import written
 from search.serving.mcp.tools import fetch, search
-from search.serving.served import Served
 
 CHARACTERS = 4  # a token
 LISTED, SHOWN, READ, PARTS = 20, 100, 200, 3  # files, lines, lines, parts of a file
@@ -95,7 +95,7 @@ def main() -> None:
         index = args.index or Path(place) / "index"
         if not index.exists():
             Index.build(args.folder, index=str(index), offline=True)
-        served, files = Served.open([index], offline=True), Files(args.folder)
+        served, files = AppState.open([index], offline=True), Files(args.folder)
         strategies: dict[str, Callable[[str], Iterator[Call]]] = {
             "search": lambda query: by_search(served, query),
             "files": files.by_files,
@@ -123,7 +123,7 @@ def spent(question: Question, calls: Iterator[Call], most: int) -> Spent:
     return Spent(float("inf"), float("inf"))
 
 
-def by_search(served: Served, query: str) -> Iterator[Call]:
+def by_search(served: AppState, query: str) -> Iterator[Call]:
     read: dict[str, list[range]] = {}
     more: str | None = None
     while True:

@@ -71,7 +71,7 @@ def run(folder: Path, place: Path, args: argparse.Namespace) -> None:
     with Store(index.path).reading() as snapshot:
         vectors = np.concatenate([block for _, block in snapshot.embedding_blocks()])
         stored = snapshot.stored(snapshot.ids().tolist())
-    texts = [stored[id_].shown for id_ in sorted(stored)]
+    texts = [stored[id_].visible_text for id_ in sorted(stored)]
     flat = faiss.IndexFlatIP(encoder.dimension)
     flat.add(vectors)
     faiss.write_index(flat, str(place / "plain.faiss"))

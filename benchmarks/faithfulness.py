@@ -48,8 +48,8 @@ from search.encoding.torch_engine import TorchEngine
 from search.explaining.explanation import explain_pair, similarity_matrix
 from search.explaining.gradients import Differentiable
 from search.records.explanations import Explanation, middle_layer
-from search.records.shown import visible
 from search.records.tokens import TokenVectors, Word
+from search.records.visible_text import visible
 
 COUNTS = (1, 3, 5)
 STEPS = 16  # of integration

@@ -34,7 +34,7 @@ from search.indexing.plan import cutter_for
 from search.indexing.update import update
 from search.records.evaluations import Setting
 from search.records.hits import Hit
-from search.records.shown import visible
+from search.records.visible_text import visible
 from search.statistics import mean_of
 from search.store.settings import PassageSettings, Source
 

@@ -203,7 +203,7 @@ def left_as_they_fall() -> Iterator[None]:
 
 def passages(found: Sequence[tuple[str, int, Document]], cutter: Cutter, encoder: Encoder) -> Texts:
     placed = [(name, offset, p) for name, offset, document in found for p in cutter.cut(document)]
-    texts = [p.shown for *_, p in placed]
+    texts = [p.visible_text for *_, p in placed]
     counted = encoder.tokenizer.encode_batch(texts, add_special_tokens=False)
     return Texts(
         [Span(name, p.start + offset, p.end + offset) for name, offset, p in placed],

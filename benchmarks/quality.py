@@ -150,7 +150,7 @@ def passages(index: Path) -> tuple[list[str], list[str]]:
         by_id = snapshot.stored(snapshot.ids().tolist())
     stored = [by_id[id_] for id_ in sorted(by_id)]
     names = [str(passage.metadata["_id"]) for passage in stored]
-    return names, [with_context(passage.context, passage.shown) for passage in stored]
+    return names, [with_context(passage.context, passage.visible_text) for passage in stored]
 
 
 if __name__ == "__main__":

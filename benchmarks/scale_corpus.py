@@ -32,7 +32,7 @@ from search.indexing import run, sampling
 from search.indexing.plan import RunPlan
 from search.indexing.update import update
 from search.records.documents import Document, LineMap, Passage
-from search.records.shown import visible
+from search.records.visible_text import visible
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Work
 from tests.faults.double import WordEncoder

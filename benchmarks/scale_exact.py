@@ -32,7 +32,7 @@ from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.ranking.where import parse
 from search.records.options import MODES, Ranking
-from search.records.shown import visible
+from search.records.visible_text import visible
 from search.store import segments
 from search.store.sqlite import Store
 from search.store.terms import TOKENIZER, IndexTerm, Stemmer, folded, indexable

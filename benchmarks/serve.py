@@ -249,7 +249,7 @@ def plain(index: Index, place: Path) -> Iterator[str]:
     flat.add(vectors)
     faiss.write_index(flat, str(place / "plain.faiss"))
     (place / "texts.json").write_text(
-        json.dumps([stored[id_].shown for id_ in sorted(stored)]), encoding="utf-8"
+        json.dumps([stored[id_].visible_text for id_ in sorted(stored)]), encoding="utf-8"
     )
     (place / "plain.py").write_text(PLAIN, encoding="utf-8")
     with http_port() as port:

@@ -150,7 +150,7 @@ def taken_out(source: str, files: dict[str, str], groups: list[Group], n: int | 
 def asked(index: Index, source: str, query: str, group: str, answered: bool) -> Asked:
     found = index.query(query, k=1)[0].verdict
     assert found
-    return Asked(source, group, answered, (found.score, found.found))
+    return Asked(source, group, answered, (found.score, found.coverage))
 
 
 def tell(fitted: Sequence[Asked], others: Sequence[Asked], png: Path | None) -> None:

@@ -73,7 +73,7 @@ def sentences(index: Index, n: int, seed: int) -> list[str]:
     """Different sentences of 6 to 16 words."""
     with Store(index.path).reading() as snapshot:
         stored = snapshot.stored(snapshot.ids().tolist())
-    texts = [stored[id_].shown for id_ in sorted(stored)]
+    texts = [stored[id_].visible_text for id_ in sorted(stored)]
     every = {" ".join(part.split()): None for text in texts for part in re.split(r"(?<=[.?!])\s+", text)}
     fit = [part for part in every if 6 <= len(part.split()) <= 16]
     return random.Random(seed).sample(fit, n)

@@ -15,7 +15,7 @@ The pipeline has one folder per stage; each stage imports only earlier ones:
     training/    examples -> a fine-tuned encoder; public as search.bert.train
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     texts.py     the public `similarity`, `compare` and `explain`, for texts without an index
-    index.py     the public `Index`, built on all these; several.py: `Indexes`, searched together
+    index.py     the public `Index`, built on all these; indexes.py: `Indexes`, searched together
     serving/     the page and the HTTP API of `seewhy serve`
     cli/         the command `seewhy`
     integrations/  the index and the encoder as components of other frameworks, each imported only when used
@@ -34,7 +34,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from search.records.displayed import NotebookMixin
+from search.records.notebook_mixin import NotebookMixin
 
 if TYPE_CHECKING:
     from search.encoding import Encoder as Encoder
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from search.errors import TextTooLong as TextTooLong
     from search.evaluating.evaluation import evaluate as evaluate
     from search.index import Index as Index
+    from search.indexes import Indexes as Indexes
     from search.ranking.question import Question as Question
     from search.records.comparisons import Contrast as Contrast
     from search.records.comparisons import WhyNot as WhyNot
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from search.records.reports import Report as Report
     from search.records.reports import Status as Status
     from search.records.tokens import Token as Token
-    from search.several import Indexes as Indexes
     from search.texts import compare as compare
     from search.texts import explain as explain
     from search.texts import similarity as similarity
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 _HOLDS = {
     "index": "Index",
     "evaluating.evaluation": "evaluate",
-    "several": "Indexes",
+    "indexes": "Indexes",
     "texts": "compare explain similarity",
     "ranking.question": "Question",
     "encoding": "Encoder Fingerprint",

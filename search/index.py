@@ -187,7 +187,7 @@ class Index:
     @classmethod
     def open(
         cls,
-        what: str | Path | None = None,
+        source: str | Path | None = None,
         *,
         model: str | None = None,
         pooling: str | None = None,
@@ -197,7 +197,7 @@ class Index:
         """Open an index for reading.
 
         Args:
-            what: an indexed folder, the path of an index, its name, or its address on a server. None opens
+            source: an indexed folder, the path of an index, its name, or its address on a server. None opens
                 `$SEEWHY_INDEX`, else the index of the current folder or of a parent, else the only index.
             model, pooling: the expected model and pooling, for verification only; None skips it.
             offline: never access the Hugging Face hub.
@@ -207,7 +207,7 @@ class Index:
             IndexNotFound: the index does not exist; the message lists existing ones.
             FingerprintMismatch: the index was built with another model or pooling.
         """
-        store, encoder = opened(what), None
+        store, encoder = opened(source), None
         if model or pooling:
             encoder = Encoder.of(
                 store.facts.fingerprint,
@@ -454,19 +454,21 @@ class Index:
         words = question if isinstance(question, str) else question.words_of
         return counted(self._store, words, Ranking.of(**options))
 
-    def hit(self, query: Query, what: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
+    def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
         """Return a passage as a hit of a query, wherever it ranks; its rank is 0.
 
         Args:
             query: as for `query`.
-            what: a passage ID; or a path, whose best passage is taken.
+            passage: a passage ID; or a path, whose best passage is taken.
 
         Raises:
             InputError: as for `why_not`.
         """
         question = as_question(query)
         ranking = Ranking.of(**options)
-        passage_id = what if isinstance(what, int) else self._explainer(question, ranking).hit(what)
+        passage_id = (
+            passage if isinstance(passage, int) else self._explainer(question, ranking).hit(passage)
+        )
         encoded_query = self._encoded(question, ranking)
         reranker = self._reranker(encoded_query, ranking)
         return scored(self._store, encoded_query, ranking, passage_id, reranker)
@@ -522,13 +524,13 @@ class Index:
 
     @documented(RankOptions)
     def why_not(
-        self, query: Query, what: str | Path | int, k: int = 10, **options: Unpack[RankOptions]
+        self, query: Query, document: str | Path | int, k: int = 10, **options: Unpack[RankOptions]
     ) -> WhyNot:
         """Return the rank of a document for a query, and the reason why it is not among the hits.
 
         Args:
-            what: a path: absolute, or relative to the current or the indexed folder; with a record or line as in the
-                list of hits ("table.csv#12", "keys.md:31"). Or a passage ID. Of several passages the best one counts.
+            document: a path, absolute or relative to the current or the indexed folder, optionally with a record or
+                line ("table.csv#12", "keys.md:31"); or a passage ID. Of several passages the best one counts.
             k: number of hits of the query.
 
         Raises:
@@ -538,7 +540,9 @@ class Index:
             options, RankingOptions, LimitOptions, FilterOptions
         )
         explainer = self._explainer(as_question(query), Ranking.of(**ranking_options))
-        return explainer.why_not(what, Selection.of(k, **limit_options), self._filter(**filter_options))
+        return explainer.why_not(
+            document, Selection.of(k, **limit_options), self._filter(**filter_options)
+        )
 
     def documents_named(self, part: str, most: int = 20) -> list[NamedDocument]:
         """Return at most `most` documents whose name or title has all words of `part`, ignoring case, by name."""
@@ -557,7 +561,7 @@ class Index:
     @documented(SimilarOptions)
     def similar(
         self,
-        what: Example,
+        example: Example,
         k: int = 10,
         *,
         same_document: bool = False,
@@ -566,34 +570,34 @@ class Index:
         """Return the k passages with the highest cosine to a passage or document, best first; the search is exact.
 
         Args:
-            what: a passage ID, or a path as for `why_not`. For several passages, the mean of their embeddings is used,
-                scaled to unit length.
+            example: a passage ID, or a path as for `why_not`. For several passages, the mean of their embeddings is
+                used, scaled to unit length.
             k: maximum number of hits, at least 1.
             same_document: include other passages of the same document; never the passages themselves.
 
         Raises:
-            InputError: `what` is not in the index, or another argument is invalid.
+            InputError: `example` is not in the index, or another argument is invalid.
         """
         from search.ranking.question import similar_to
 
         selection_options, filter_options = parts_of(options, SelectionOptions, FilterOptions)
         where, selection = self._filter(**filter_options), Selection.of(k, **selection_options)
         with self._store.reading() as snapshot:
-            query, ids = similar_to(snapshot, what)
+            query, ids = similar_to(snapshot, example)
             among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
             hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
         hits = with_file_status(hits)
         # The random pairs are of a query and a passage, so they say nothing of two passages.
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
-    def explain_similar(self, what: Example, hit: Hit | int) -> Explanation:
+    def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
         """Explain the similarity of a passage to another passage or document, by pairs of tokens.
 
         Of a document with several passages the one with the largest contribution is explained by tokens; each other
         passage is one addend.
 
         Args:
-            what: as for `similar`.
+            example: as for `similar`.
             hit: a hit of `similar`, or a passage ID.
 
         Raises:
@@ -602,7 +606,7 @@ class Index:
         from search.ranking.question import most_similar_part, query_fits, similar_to
 
         with self._store.reading() as snapshot:
-            query, _ = similar_to(snapshot, what)
+            query, _ = similar_to(snapshot, example)
             query = most_similar_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
         with query_fits("passage"):
             return self._explainer(query, Ranking.of(mode="dense")).explain([hit])[0]

@@ -13,7 +13,7 @@ ROOT = Path(search.__file__).parent
 # Each may import those before it; the public names at the top import what they show when they are first used.
 ORDER = (
     "errors", "files", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining",
-    "bert", "annotating", "texts", "index", "several", "evaluating", "training", "render", "serving", "cli",
+    "bert", "annotating", "texts", "index", "indexes", "evaluating", "training", "render", "serving", "cli",
     "integrations",
 )  # fmt: skip
 SQL = re.compile(

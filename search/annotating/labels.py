@@ -236,7 +236,7 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
             f"{where} names '{example.path}', which the index does not hold. Check the path."
         )
     passages = [stored[id_] for id_ in ids]
-    return [Item(each.context, each.shown, label, each.document) for each in passages]
+    return [Item(each.context, each.visible_text, label, each.document) for each in passages]
 
 
 def _check_classes(items: Sequence[Item], least: int) -> None:

@@ -219,7 +219,7 @@ def in_contexts(
     return ContextualCosines(
         words=tuple(words),
         texts=tuple(texts),
-        found=tuple(spans),
+        spans=tuple(spans),
         pieces=tuple(
             tuple(view.tokens[i].text for i in idx) for view, idx in zip(views, places, strict=True)
         ),

@@ -84,18 +84,18 @@ class LinearHead:
         numbers = self.coefficients.astype("<f8").tobytes() + self.intercepts.astype("<f8").tobytes()
         return hashlib.sha256(made_of.encode("utf-8", "surrogatepass") + numbers).hexdigest()
 
-    def require_fits(self, fingerprint: Fingerprint, what: str) -> None:
+    def require_fits(self, fingerprint: Fingerprint, source: str) -> None:
         """
         Args:
             fingerprint: of the embeddings to classify.
-            what: their source for the message, "the index".
+            source: their source for the message, "the index".
 
         Raises:
             FingerprintMismatch: the head was trained on embeddings of another kind.
         """
         differences = self.fingerprint.differences(replace(fingerprint, passages=""))
         if differences:
-            raise _unfit(self.name, what, differences)
+            raise _unfit(self.name, source, differences)
 
     def save(self, folder: str | Path) -> Path:
         """Write the head into a folder, which is made if it does not exist.

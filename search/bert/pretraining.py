@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.tokenizing import check_length, check_text, is_wordpiece, unknown_id, word_of
 from search.errors import InputError, ModelError
-from search.records.predictions import Filled, Guess, Mask, NextSentence
+from search.records.predictions import Guess, Mask, MaskPredictions, NextSentence
 
 TYPED = "[MASK]"
 
@@ -33,7 +33,7 @@ def fill(
     k: int = 5,
     labels: Sequence[str] = (),
     offline: bool = False,
-) -> Filled:
+) -> MaskPredictions:
     """The most likely words at the masked places of a text.
 
     Several masks are masked all at once, and each is guessed by itself: the guesses need not fit together.
@@ -78,7 +78,7 @@ def fill(
                 guesses=_guesses(head, logits[i], best.tolist()),
             )
         )
-    return Filled(text=text, masks=tuple(masks), vocabulary=logits.shape[1], model=head.name)
+    return MaskPredictions(text=text, masks=tuple(masks), vocabulary=logits.shape[1], model=head.name)
 
 
 def _guesses(head: Head, logits: NDArray[np.float64], ids: Iterable[int]) -> tuple[Guess, ...]:

@@ -28,7 +28,7 @@ from search.bert.tokenizing import check_text, without_space
 from search.errors import InputError
 from search.records.documents import Mention
 from search.records.options import TagTask
-from search.records.predictions import Tagged, TaggedWord
+from search.records.predictions import TaggedWord, Tagging
 
 _PREFIXED = re.compile(r"([BIESLUM])[-_](.+)", re.DOTALL)
 _SAME = {"L": "E", "U": "S", "M": "I"}
@@ -100,7 +100,7 @@ def tag(
     model: str | None,
     task: TagTask = "ner",
     offline: bool = False,
-) -> Tagged:
+) -> Tagging:
     """The class of each word of a text, and the entities or parts of speech that follow.
 
     Args:
@@ -117,7 +117,7 @@ def tag(
     check_text(text)
     tagger = load_tagger(model, task, offline)
     (words,) = tagger.read([text])
-    return Tagged(
+    return Tagging(
         model=tagger.head.name,
         task=task,
         text=text,

@@ -14,7 +14,7 @@ from search.encoding.models import DEFAULT_MODEL, find_model
 from search.encoding.tokenizer import load_tokenizer, require_characters
 from search.errors import InputError
 from search.records.inspections import (
-    Decoded,
+    Decoding,
     Entry,
     InputToken,
     InputWord,
@@ -180,7 +180,7 @@ def ids_of(
     return tuple(number for number in ids if number is not None)
 
 
-def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = False) -> Decoded:
+def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = False) -> Decoding:
     """The entries of ids, and the text that they read as together.
 
     Raises:
@@ -199,7 +199,7 @@ def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = Fa
                 f"the vocabulary of '{name}' has no id {number}. Its ids are 0 to {max(entries):,}."
             )
     text = tokenizer.decode(list(ids), skip_special_tokens=False)
-    return Decoded(name, tuple(entries[number] for number in ids), text)
+    return Decoding(name, tuple(entries[number] for number in ids), text)
 
 
 def named_tokenizer(model: str, offline: bool) -> tuple[str, tokenizers.Tokenizer]:

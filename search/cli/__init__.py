@@ -3,7 +3,7 @@
     app.py          the table of commands, translation of errors, exit codes
     options.py      how a function becomes a command; options that several commands share
     output.py       options of what is printed and drawn; files that are written and read; the progress bar
-    hits_output.py  how hits are printed and opened        running.py     a query that a running server answers
+    hits_output.py  how hits are printed and opened        server_client.py  queries to a running server
 
     query.py        query, similar, duplicates, search     interactive.py the screens of search
     explain.py      explain, contrast, why-not, similarity index.py       index, status, list, check, move, remove

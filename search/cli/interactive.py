@@ -22,12 +22,12 @@ from textual.widgets import Footer, Input, OptionList, Static
 
 from search.cli.hits_output import open_hit
 from search.errors import SearchError
+from search.indexes import Indexes, name_of
 from search.records.hits import Hit, Surroundings
 from search.records.options import MODES, Mode
 from search.render.format import counted, escape, one_line, where
 from search.render.hits import VERDICT_STYLES, draw_passage, one_hit, rows_of, verdict_line
 from search.render.terminal import Canvas
-from search.several import Indexes, name_of
 
 if TYPE_CHECKING:
     from search.index import Index

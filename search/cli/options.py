@@ -20,11 +20,11 @@ from search.errors import SearchError
 from search.records import options
 
 if TYPE_CHECKING:
-    from search.cli.running import ServerAnswer
+    from search.cli.server_client import ServerAnswer
     from search.encoding import Encoder
     from search.index import Index
+    from search.indexes import Indexes
     from search.records.tokens import Layer
-    from search.several import Indexes
 
     Searchable: TypeAlias = Index | Indexes | ServerAnswer
 
@@ -208,7 +208,7 @@ class AnyIndexOptions(EngineOptions):
     def open(self, quiet: bool = False) -> Index | Indexes:
         """Open the index, or several as one; update them on request."""
         from search.index import Index
-        from search.several import Indexes
+        from search.indexes import Indexes
 
         named = self.index or []
         keywords: dict[str, Any] = {"offline": self.offline, "engine": self.engine}

@@ -43,7 +43,7 @@ def query(
     keywords = {**selection, **ranking, **filters}
     opened: Any = None  # an index, several, or a server's answer
     if index.may_be_served and ranking["rerank"] in (None, "late"):
-        from search.cli.running import ask
+        from search.cli.server_client import ask
 
         opened = ask(index.index, text, keywords, output.marked, output.lines_needed)
     if opened is None:

@@ -18,8 +18,8 @@ from search.cli.output import note
 from search.errors import IndexNotFound, InputError, OptionalDependency
 
 if TYPE_CHECKING:
+    from search.serving.app_state import AppState
     from search.serving.life import Beside
-    from search.serving.served import Served
 
 
 network_option = panel("Network")
@@ -66,14 +66,14 @@ def serve(
         if find_spec(package) is None:
             raise OptionalDependency(package, "server", "the server")
     from search.serving.app import application
+    from search.serving.app_state import AppState
     from search.serving.guard import Settings
     from search.serving.life import configured, live, url_of
     from search.serving.nearby import found_here
-    from search.serving.served import Served
 
     token = secrets.token_urlsafe(24) if network.token == "new" else network.token
     settings = Settings(network.host, token, tuple(network.origin or ()))
-    served = Served.open(index or (), **vars(engine))
+    served = AppState.open(index or (), **vars(engine))
     if not served.indexes:
         raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")
     for text in served.notes:
@@ -92,7 +92,7 @@ def serve(
     live(configured(application(served, settings)), listening, beside, nearby)
 
 
-def _open_when_ready(address: str, served: Served, ends: threading.Event) -> None:
+def _open_when_ready(address: str, served: AppState, ends: threading.Event) -> None:
     while not (served.ready.wait(0.2) or ends.is_set()):
         pass
     if not ends.is_set():
@@ -129,13 +129,13 @@ def mcp(
     """
     if find_spec("mcp") is None:
         raise OptionalDependency("mcp", "mcp", "answering agents")
+    from search.serving.app_state import AppState
     from search.serving.mcp.server import answer
-    from search.serving.served import Served
 
     if sys.stdin.isatty():
         note("Agents speak here, by the Model Context Protocol; Ctrl-D ends it.")
     # Without a name only the user's own: any other may have come with somebody's files.
-    served, ends = Served.open(index or (), own=True, **vars(engine)), threading.Event()
+    served, ends = AppState.open(index or (), own=True, **vars(engine)), threading.Event()
     for text in served.notes:
         note(f"note: {text}")
     threading.Thread(target=served.warm, args=(ends, note), daemon=True).start()

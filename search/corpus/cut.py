@@ -31,7 +31,7 @@ from search.corpus.markup import markup
 from search.corpus.sources import Reason, file_name, file_stem
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage
-from search.records.shown import VisibleText
+from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter

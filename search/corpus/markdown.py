@@ -25,7 +25,7 @@ from search.corpus.writing import Writing
 from search.errors import ReadError
 from search.files import toml
 from search.records.documents import Document
-from search.records.shown import VisibleText
+from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

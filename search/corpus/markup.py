@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document
-from search.records.shown import visible
+from search.records.visible_text import visible
 
 _MOST_MARKS = 500_000  # of a document; more are left in its text
 

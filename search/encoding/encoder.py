@@ -23,8 +23,8 @@ from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
 from search.encoding.tokenizer import Encoded, Role, encode_ids, load_tokenizer, strings, with_context
 from search.errors import InputError, ModelError, quoted
 from search.records.fingerprint import Fingerprint
-from search.records.shown import Spans, VisibleText
 from search.records.tokens import TokenVectors
+from search.records.visible_text import Spans, VisibleText
 
 if TYPE_CHECKING:
     import tokenizers
@@ -102,7 +102,7 @@ class Encoder:
     @classmethod
     def of(
         cls,
-        made: Fingerprint,
+        fingerprint: Fingerprint,
         *,
         model: str | None = None,
         pooling: str | None = None,
@@ -112,45 +112,54 @@ class Encoder:
         trusted: bool = True,
         many: bool = False,
     ) -> Self:
-        """The encoder that made embeddings, for more of them.
+        """Return an encoder whose embeddings have a given fingerprint.
 
-        If its model has been converted on this machine, it is taken from the cache by the hash of its
-        weights, and the model's own folder is not looked at.
+        A model that was converted on this machine is loaded from the cache by the hash of its weights, without
+        opening the model's own folder.
 
         Args:
-            model, pooling, precision: only to make sure; None takes what the embeddings were made with.
+            fingerprint: of existing embeddings.
+            model, pooling, precision: expected values, for verification only; None skips it.
             trusted: the user gave the name of the model; see `named_model`.
-            many: so many texts will come that it pays to load PyTorch where there is a GPU.
+            many: enough texts will follow to make loading PyTorch worth while on a GPU.
 
         Raises:
             ModelError: the model cannot be found, or only the index names it.
-            FingerprintMismatch: the options, or the model of that name now, make other embeddings.
+            FingerprintMismatch: the options, or the model that now has this name, give other embeddings.
         """
         # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
-        quick = model is None and engine != "torch" and made.precision in OF_OPENVINO
-        name = model or (made.model if trusted else name_here(made.weights, made.tokenizer, made.config))
-        source = cached_model(made.weights, made.tokenizer, made.config) if quick else None
+        quick = model is None and engine != "torch" and fingerprint.precision in OF_OPENVINO
+        name = model or (
+            fingerprint.model
+            if trusted
+            else name_here(fingerprint.weights, fingerprint.tokenizer, fingerprint.config)
+        )
+        source = (
+            cached_model(fingerprint.weights, fingerprint.tokenizer, fingerprint.config)
+            if quick
+            else None
+        )
         if source:
             source = KnownModel(
-                replace(source.files, name=name, revision=made.revision),
-                replace(source.description, prompts=json.loads(made.prompts)),
+                replace(source.files, name=name, revision=fingerprint.revision),
+                replace(source.description, prompts=json.loads(fingerprint.prompts)),
                 find=lambda: describe(find_model(name, offline=offline)),
             )
         else:
-            source = describe(find_model(name or named_model(made, trusted), offline=offline))
-        same = source.files.weights_sha256 == made.weights
+            source = describe(find_model(name or named_model(fingerprint, trusted), offline=offline))
+        same = source.files.weights_sha256 == fingerprint.weights
         encoder = cls(
             source,
-            pooling=pooling or made.pooling,
-            layer=made.layer if same else -1,
-            dim=int(made.dimension) if same else None,
-            max_tokens=int(made.max_tokens) if same else None,
+            pooling=pooling or fingerprint.pooling,
+            layer=fingerprint.layer if same else -1,
+            dim=int(fingerprint.dimension) if same else None,
+            max_tokens=int(fingerprint.max_tokens) if same else None,
             offline=offline,
             engine=engine,
-            precision=precision or made.precision,
+            precision=precision or fingerprint.precision,
         )
         encoder._many = many
-        made.require_equal(replace(encoder.fingerprint, passages=made.passages))
+        fingerprint.require_equal(replace(encoder.fingerprint, passages=fingerprint.passages))
         return encoder
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 from search.encoding.loading import alone
 from search.errors import InputError, ModelError, TextTooLong
-from search.records.shown import VisibleText
 from search.records.tokens import Part, Token
+from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
     import tokenizers

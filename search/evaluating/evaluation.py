@@ -120,7 +120,7 @@ def _evaluated(
     measured = measure(data.queries, settings, find, plan)
     remarks = list(notes)
     for result in measured:
-        without = [query.id for query in result.queries if not query.found]
+        without = [query.id for query in result.queries if not query.results]
         if len(without) == len(data.queries):
             name = result.setting.name
             raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")

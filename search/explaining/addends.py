@@ -19,8 +19,8 @@ from search.records.contents import StoredPassage
 from search.records.explanations import Term
 from search.records.hits import Hit
 from search.records.options import Ranking
-from search.records.shown import visible
 from search.records.tokens import TokenVectors
+from search.records.visible_text import visible
 from search.store.sqlite import Snapshot
 from search.store.vectors import kept
 
@@ -90,7 +90,7 @@ class AddendFinder:
             InputError: the hit's passage is no longer in the index, or the hit is from another index.
         """
         passage = snapshot.passage(hit.passage_id)
-        if (passage.shown, passage.context) != (visible(hit.text, hit.hidden), hit.context):
+        if (passage.visible_text, passage.context) != (visible(hit.text, hit.hidden), hit.context):
             raise InputError(
                 f"p{hit.passage_id} is another passage in this index. Explain a hit of a query to it."
             )

@@ -29,8 +29,8 @@ from search.encoding.loading import kept_loaded
 from search.encoding.pooling import pooled_layers
 from search.encoding.tokenizer import Role, encode_ids, with_context
 from search.errors import ModelError
-from search.records.shown import visible
 from search.records.tokens import TokenVectors
+from search.records.visible_text import visible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -177,7 +177,7 @@ class Run:
 
     def _begin(self, works: Sequence[Work], coming: Set[bytes]) -> Batch:
         passages = {
-            content_key(passage.context, passage.shown): (document, passage)
+            content_key(passage.context, passage.visible_text): (document, passage)
             for work in works
             for document, cut in work.documents
             for passage in cut

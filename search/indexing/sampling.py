@@ -80,7 +80,7 @@ class _SampleQuery:
 
 def _pseudo_query(snapshot: Snapshot, passage: int, random: np.random.Generator) -> str:
     """A sentence of a passage, as much of it as a person might type; "" where it has none."""
-    sentences = _SENTENCE_END.split(snapshot.passage(passage).shown)
+    sentences = _SENTENCE_END.split(snapshot.passage(passage).visible_text)
     shuffled = (sentences[place] for place in random.permutation(len(sentences)))
     return next(filter(None, map(_beginning, shuffled)), "")
 

@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 from search.encoding.encoder import Encoder, Role
 from search.errors import OptionalDependency, TextTooLong
 from search.index import Index
+from search.indexes import Indexes, name_of
 from search.records.hits import Hit
-from search.several import Indexes, name_of
 
 Opens: TypeAlias = Index | Indexes | str | Path | Sequence[str | Path] | None
 

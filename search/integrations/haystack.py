@@ -1,6 +1,6 @@
 """Haystack: a component that retrieves passages of an index.
 
-pipeline.add_component("retriever", SeewhyRetriever(index="notes", top_k=5))
+pipeline.add_component("retriever", SeewhyTextRetriever(index="notes", top_k=5))
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from search.index import Index
+from search.indexes import name_of
 from search.integrations import Opens, described, extra, hits_of, id_of, opened
-from search.several import name_of
 
 with extra("haystack", "Haystack"):
     from haystack import Document, component, default_to_dict
 
 
 @component
-class SeewhyRetriever:
+class SeewhyTextRetriever:
     """Retriever of the best passages of an index.
 
     Args:

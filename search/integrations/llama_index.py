@@ -1,6 +1,6 @@
-"""LlamaIndex: `SeewhyRetriever` retrieves passages of an index, `SeewhyEmbedding` encodes texts.
+"""LlamaIndex: `SeewhyNodeRetriever` retrieves passages of an index, `SeewhyEmbedding` encodes texts.
 
-retriever = SeewhyRetriever("notes", k=5, figures=True)
+retriever = SeewhyNodeRetriever("notes", k=5, figures=True)
 retriever.retrieve("how do I rotate the keys?")[0].metadata["addends"]
 """
 
@@ -30,7 +30,7 @@ with extra("llama-index", "LlamaIndex"):
 _FOR_THE_MODEL = ("title", "heading", "document", "line_start", "line_end", "page")
 
 
-class SeewhyRetriever(BaseRetriever):
+class SeewhyNodeRetriever(BaseRetriever):
     """Retriever of the best passages of an index, as nodes.
 
     Args:

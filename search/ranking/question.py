@@ -222,7 +222,7 @@ def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tupl
             f"{stored[id_].document} p{id_}",
             1.0,
             vector,
-            stored[id_].shown,
+            stored[id_].visible_text,
             stored[id_].context,
             "document",
         )

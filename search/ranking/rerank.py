@@ -147,7 +147,9 @@ class CrossEncoderReranker:
             return []
         from torch.nn import Sigmoid
 
-        pairs = [(self._query, with_context(passage.context, passage.shown)) for passage in passages]
+        pairs = [
+            (self._query, with_context(passage.context, passage.visible_text)) for passage in passages
+        ]
         scores = self._model.predict(pairs, activation_fn=Sigmoid(), show_progress_bar=False).tolist()
         rescored = zip(best, scores, strict=True)
         return in_order(

@@ -22,7 +22,7 @@ from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
 from search.records.contents import StoredPassage
 from search.records.explanations import Highlight, Occurrence
-from search.records.shown import VisibleText
+from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
     from search.records.hits import Hit

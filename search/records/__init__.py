@@ -7,11 +7,11 @@ hits.py          Hit, Verdict, Cluster, Surroundings
 contents.py      StoredPassage, DocumentText, Gap; Facet
 explanations.py  Explanation and its parts
 comparisons.py   Contrast, WhyNot, Similarities
-predictions.py   predictions of models: Filled, NextSentence, Labelling, Tagged, Answers
+predictions.py   predictions of models: MaskPredictions, NextSentence, Labelling, Tagging, Answers
 inspections.py   views into a model: tokenization, attention, shape of the model, cosines in context
 evaluations.py   Evaluation, Comparison, ClassReport, TrainingReport
 reports.py       Progress, Changes, Report, Status, CheckReport
 options.py       options that several functions share
-displayed.py     display of a record in a notebook
-shown.py         visible text: a source text without its markup
+notebook_mixin.py  display of a record in a notebook
+visible_text.py  visible text: a source text without its markup
 """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from search.records.shown import Spans, visible
+from search.records.visible_text import Spans, visible
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class StoredPassage(Location):
         return self.file.kind
 
     @property
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         """Visible text: the text without its markup, which is encoded after the context and has words."""
         return visible(self.text, self.hidden)
 

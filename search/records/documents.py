@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from search.errors import quoted
-from search.records.shown import Spans, visible
+from search.records.visible_text import Spans, visible
 
 # Maximum nesting of metadata: nobody's is that deep, and deeper metadata cannot be printed.
 DEEPEST = 50
@@ -125,14 +125,14 @@ class Passage:
     hidden: Spans = ()
 
     @property
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         """Visible text: the text without its markup, which is encoded after the context."""
         return visible(self.text, self.hidden)
 
     @property
     def encoded(self) -> str:
         """Input of the encoder: the context, a line break, the text without its markup."""
-        return f"{self.context}\n{self.shown}" if self.context else self.shown
+        return f"{self.context}\n{self.visible_text}" if self.context else self.visible_text
 
 
 PLAIN_KINDS = ("markdown", "rst", "code", "text")  # the text of the document is the text of the file

@@ -42,14 +42,14 @@ class JudgedQuery:
     Attributes:
         values: metric -> value; for pairs of sentences "cosine" and "score", the judgement; for tagged sentences the
             numbers of correct, predicted and gold entities.
-        found: top-ranked documents, best first; for questions the answer, () for none; for tagged sentences the label
+        results: top-ranked documents, best first; for questions the answer, () for none; for tagged sentences the label
             of each word.
     """
 
     id: str
     text: str
     values: Mapping[str, float]
-    found: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from search.errors import InputError
-from search.records.displayed import NotebookMixin
-from search.records.shown import Spans
+from search.records.notebook_mixin import NotebookMixin
 from search.records.tokens import Token, Word, WordMatrices, all_of_kind, merged
+from search.records.visible_text import Spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

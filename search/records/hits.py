@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from search.records.contents import StoredPassage
-from search.records.displayed import NotebookMixin
+from search.records.notebook_mixin import NotebookMixin
 from search.records.options import Mode, Ranking
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ class Verdict:
         probability: probability in [0, 1] that the index contains an answer, if half of all queries have one;
             see `search.ranking.verdict`.
         score: score of the best hit.
-        found: share of the query's words, weighted by their idf, that the first hits of one document contain,
+        coverage: share of the query's words, weighted by their idf, that the first hits of one document contain,
             in [0, 1].
     """
 
     says: Literal["answers likely", "perhaps", "nothing"]
     probability: float
     score: float
-    found: float
+    coverage: float
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

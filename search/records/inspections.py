@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from search.errors import InputError
-from search.records.displayed import NotebookMixin
+from search.records.notebook_mixin import NotebookMixin
 
 if TYPE_CHECKING:
     import numpy as np
@@ -235,7 +235,7 @@ class ContextualCosines:
 
     Attributes:
         words: c words, one per context; they may differ.
-        texts: c contexts; `found` are the character spans of the words in them.
+        texts: c contexts; `spans` are the character spans of the words in them.
         pieces: tokens of each word; the word's vector is the mean of the token vectors.
         against: a texts, each encoded separately; a text's vector is the mean of its tokens without special ones.
         between: (layers + 1, c, c) cosines of the words of two contexts.
@@ -245,7 +245,7 @@ class ContextualCosines:
 
     words: tuple[str, ...]
     texts: tuple[str, ...]
-    found: tuple[tuple[int, int], ...]
+    spans: tuple[tuple[int, int], ...]
     pieces: tuple[tuple[str, ...], ...]
     against: tuple[str, ...]
     between: Vector
@@ -308,7 +308,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Decoded:
+class Decoding:
     """Vocabulary entries decoded to text.
 
     Attributes:

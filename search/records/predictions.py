@@ -66,7 +66,7 @@ class Mask:
 
 
 @dataclass(frozen=True)
-class Filled:
+class MaskPredictions:
     """A text with masks, and the predictions of a masked-language model.
 
     Attributes:
@@ -284,7 +284,7 @@ class TaggedWord:
 
 
 @dataclass(frozen=True)
-class Tagged:
+class Tagging:
     """A text with the classes of its words, and the mentions derived from them.
 
     Attributes:

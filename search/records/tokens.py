@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from search.records.shown import Spans, VisibleText
+from search.records.visible_text import Spans, VisibleText
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
-from search.records.shown import visible
+from search.records.visible_text import visible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

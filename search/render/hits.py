@@ -18,7 +18,7 @@ from rich.text import Text
 
 from search.records.documents import PLAIN_KINDS
 from search.records.hits import Cluster, Hit, Surroundings, Verdict
-from search.records.shown import VisibleText
+from search.records.visible_text import VisibleText
 from search.render.format import (
     copies_of,
     counted,
@@ -88,9 +88,7 @@ def hits(
 
 def verdict_line(verdict: Verdict) -> str:
     """Answerability verdict with its probability and reason, in a sentence."""
-    reason = (
-        f"the first hits of one document have {100 * verdict.found:.0f} % of the query's words by weight"
-    )
+    reason = f"the first hits of one document have {100 * verdict.coverage:.0f} % of the query's words by weight"
     return f"{_VERDICTS[verdict.says]} ({100 * verdict.probability:.0f} %): {reason}."
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from search.records.inspections import (
     ContextualCosines,
-    Decoded,
+    Decoding,
     Entry,
     EqualRows,
     HeadAtWork,
@@ -203,7 +203,7 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
 @as_text
 def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
     """The cosines of words in several contexts, a layer a line."""
-    texts = zip(cosines.texts, cosines.found, strict=True)
+    texts = zip(cosines.texts, cosines.spans, strict=True)
     canvas.facts(
         ((letters(i), _marked(text, *span)) for i, (text, span) in enumerate(texts)), style="bold"
     )
@@ -314,7 +314,7 @@ def vocabulary(canvas: Canvas, summary: Vocabulary) -> None:
 
 
 @as_text
-def decoded(canvas: Canvas, decoding: Decoded) -> None:
+def decoded(canvas: Canvas, decoding: Decoding) -> None:
     """Ids, entries, and the text that they make."""
     canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, decoding.entries))
     canvas.gap()

@@ -25,7 +25,7 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "Explanation": (
         "addends", "drift", "shares", "residual", "words", "alignment", "highlights",
     ),
-    "Filled": ("loss",),
+    "MaskPredictions": ("loss",),
     "Guess": ("loss",),
     "Hit": ("mode", "kind"),
     "LabelExplanation": ("residual", "by_word"),

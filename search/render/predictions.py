@@ -14,13 +14,13 @@ from search.records.documents import Annotator, filter_argument, in_filter
 from search.records.predictions import (
     Answer,
     Answers,
-    Filled,
     Guess,
     LabelExplanation,
     LabelledIndex,
     Labelling,
+    MaskPredictions,
     NextSentence,
-    Tagged,
+    Tagging,
     TagReport,
 )
 from search.render.format import (
@@ -39,7 +39,7 @@ _TOP = 2  # classes of a text
 
 
 @as_text
-def filled(canvas: Canvas, guessed: Filled) -> None:
+def filled(canvas: Canvas, guessed: MaskPredictions) -> None:
     """The words at each masked place."""
     canvas.facts((("text", one_line(guessed.text)), ("model", one_line(guessed.model))))
     for mask in guessed.masks:
@@ -144,7 +144,7 @@ def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> Non
 
 
 @as_text
-def tagged(canvas: Canvas, tagging: Tagged) -> None:
+def tagged(canvas: Canvas, tagging: Tagging) -> None:
     """The text with its entities marked, these with their places, and every word with its class."""
     if tagging.task == "ner":
         text, end = Text(), 0

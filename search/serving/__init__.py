@@ -5,7 +5,7 @@
 app.py        the application, put together
 guard.py      who may ask, and how much: the Origin rule, the token, the size of a body, the queue
 life.py       from the first socket to the last answer: how uvicorn runs, what runs beside, how it ends
-served.py     the indexes that can be asked, each open once, and answers of one state
+app_state.py  the indexes, each opened once, and answers from one state
 local.py      what `seewhy query` asks instead of the API; nearby.py, the socket by which it finds a server
 problems.py   what went wrong -> RFC 9457, or a page
 api.py        /api/v1; fields.py and parameters.py, what goes in
@@ -42,7 +42,7 @@ def create_app(
         InputError: others could ask without a token, or a setting is invalid.
     """
     from search.serving.app import application
+    from search.serving.app_state import AppState
     from search.serving.guard import Settings
-    from search.serving.served import Served
 
-    return application(Served.open(indexes, offline=offline, engine=engine), Settings(**settings))
+    return application(AppState.open(indexes, offline=offline, engine=engine), Settings(**settings))

@@ -21,9 +21,9 @@ from search.records.options import (
 )
 from search.render import json
 from search.serving import parameters
+from search.serving.app_state import AppState, in_one_generation
 from search.serving.fields import LAST_HIT, RequestModel, as_next, of_next
 from search.serving.parameters import Id, OfIndex
-from search.serving.served import Served, in_one_generation
 
 _PROBLEM = {
     "description": "A problem.",
@@ -36,10 +36,10 @@ MOST_EXPLAINED = 10  # hits of one answer, with their matrices
 Params = TypeVar("Params", bound=RequestModel)
 
 
-def _get(path: str, model: type[Params]) -> Callable[[Callable[[Served, Params], Any]], None]:
+def _get(path: str, model: type[Params]) -> Callable[[Callable[[AppState, Params], Any]], None]:
     """Let a function answer GET with its parameters."""
 
-    def register(work: Callable[[Served, Params], Any]) -> None:
+    def register(work: Callable[[AppState, Params], Any]) -> None:
         async def get(
             request: Request,
             params: Annotated[model, Query()],  # type: ignore[valid-type]
@@ -51,21 +51,21 @@ def _get(path: str, model: type[Params]) -> Callable[[Callable[[Served, Params],
     return register
 
 
-async def _answered(request: Request, work: Callable[[Served], Any]) -> Response:
+async def _answered(request: Request, work: Callable[[AppState], Any]) -> Response:
     """Answer a request when it is its turn."""
     state = request.app.state
     content = await state.limiter.run(lambda: json.compact(work(state.served)))
     return Response(content, media_type="application/json")
 
 
-def _run(served: Served, params: OfIndex, work: Callable[[Index], Any]) -> Any:
+def _run(served: AppState, params: OfIndex, work: Callable[[Index], Any]) -> Any:
     """Return the result of `work` in one generation of an index."""
     index = served.index(params.index)
     return in_one_generation(index, params.generation, lambda: work(index))[1]
 
 
 def _hits(
-    served: Served,
+    served: AppState,
     params: parameters.Search | parameters.Similar,
     find: Callable[[Index], tuple[Hits, list[dict[str, Any]]]],
 ) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _goes_on(params: parameters.Search | parameters.Similar, hits: Hits) -> bool
 
 
 @_get("/search", parameters.Search)
-def search(served: Served, params: parameters.Search) -> Any:
+def search(served: AppState, params: parameters.Search) -> Any:
     """The passages that answer a query best, best first.
 
     What comes back as `next` asks for the hits behind these, in the same state of the index. With `explain`, k is 10 at
@@ -115,7 +115,7 @@ def search(served: Served, params: parameters.Search) -> Any:
 
 
 @_get("/explain", parameters.Explain)
-def explain(served: Served, params: parameters.Explain) -> Any:
+def explain(served: AppState, params: parameters.Explain) -> Any:
     """Why a passage has its score for a query: tokens, both matrices, every addend."""
 
     def find(index: Index) -> dict[str, Any]:
@@ -127,14 +127,14 @@ def explain(served: Served, params: parameters.Explain) -> Any:
 
 
 @_get("/contrast", parameters.ContrastParameters)
-def contrast(served: Served, params: parameters.ContrastParameters) -> Any:
+def contrast(served: AppState, params: parameters.ContrastParameters) -> Any:
     """Why one passage stands above another for a query, by word of the query."""
     options = params.of(RankingOptions)
     return _run(served, params, lambda index: index.contrast(params.q, params.a, params.b, **options))
 
 
 @_get("/why-not", parameters.WhyNotParameters)
-def why_not(served: Served, params: parameters.WhyNotParameters) -> Any:
+def why_not(served: AppState, params: parameters.WhyNotParameters) -> Any:
     """Position of a passage or document for a query, and why it is not among the hits."""
     options = params.of(RankOptions)
     return _run(
@@ -143,7 +143,7 @@ def why_not(served: Served, params: parameters.WhyNotParameters) -> Any:
 
 
 @_get("/similar", parameters.Similar)
-def similar(served: Served, params: parameters.Similar) -> Any:
+def similar(served: AppState, params: parameters.Similar) -> Any:
     """The passages that are most like a passage or document, the most like first."""
 
     def find(index: Index) -> tuple[Hits, list[dict[str, Any]]]:
@@ -155,7 +155,7 @@ def similar(served: Served, params: parameters.Similar) -> Any:
 
 
 @_get("/similarity", parameters.Similarity)
-def similarity(served: Served, params: parameters.Similarity) -> Any:
+def similarity(served: AppState, params: parameters.Similarity) -> Any:
     """Cosine similarities of texts."""
     from search.texts import compare
 
@@ -167,13 +167,13 @@ def similarity(served: Served, params: parameters.Similarity) -> Any:
 
 
 @_get("/status", OfIndex)
-def status(served: Served, params: OfIndex) -> Any:
+def status(served: AppState, params: OfIndex) -> Any:
     """Folder, model, contents and state of an index."""
     return _run(served, params, lambda index: index.status())
 
 
 @_get("/indexes", RequestModel)
-def indexes(served: Served, params: RequestModel) -> Any:
+def indexes(served: AppState, params: RequestModel) -> Any:
     """The indexes that can be asked, first the one that is asked where none is named."""
 
     def each(name: str) -> dict[str, Any]:

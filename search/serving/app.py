@@ -20,16 +20,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import search
 from search.errors import SearchError
 from search.serving import api, pages, problems
+from search.serving.app_state import AppState
 from search.serving.guard import AGENTS, RequestLimiter, SecurityMiddleware, Settings
 from search.serving.local import Local
 from search.serving.problems import Problem
-from search.serving.served import Served
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 
-def application(served: Served, settings: Settings | None = None) -> ASGIApp:
+def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     """The server as an ASGI application.
 
     Args:
@@ -77,7 +77,7 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
 class Agents:
     """An ASGI application that speaks the protocol while it is `answering`."""
 
-    def __init__(self, served: Served, run: Any) -> None:
+    def __init__(self, served: AppState, run: Any) -> None:
         self._served, self._run = served, run
         self._manager: StreamableHTTPSessionManager
 

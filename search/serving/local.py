@@ -13,9 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import search
 from search.errors import SearchError
 from search.index import Index
+from search.serving.app_state import AppState
 from search.serving.guard import RequestLimiter
 from search.serving.problems import Problem
-from search.serving.served import Served
 from search.store.milvus.client import known_as
 
 
@@ -26,7 +26,7 @@ class Local:
     answer it by itself is refused, and then it does.
     """
 
-    def __init__(self, app: ASGIApp, served: Served, limiter: RequestLimiter) -> None:
+    def __init__(self, app: ASGIApp, served: AppState, limiter: RequestLimiter) -> None:
         self._app, self._served, self._limiter = app, served, limiter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

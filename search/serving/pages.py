@@ -37,9 +37,9 @@ from search.render.page import search as drawn
 from search.render.page import why as drawn_why
 from search.render.page.document import Page, assets
 from search.render.page.laboratory import LONGEST
+from search.serving.app_state import GenerationGone, in_one_generation
 from search.serving.parameters import LARGEST, MOST_TEXTS, Id, IndexName, SearchRequest
 from search.serving.problems import as_page
-from search.serving.served import GenerationGone, in_one_generation
 from search.texts import compare
 from search.texts import explain as explain_two
 

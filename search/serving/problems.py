@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from search import errors
 from search.render.page.document import Page, Site, document, fragment, text
-from search.serving.served import GenerationGone, IndexBusy
+from search.serving.app_state import GenerationGone, IndexBusy
 
 FRAGMENT = "X-Seewhy-Fragment"  # header of a script that asks for a part of its page
 

@@ -26,7 +26,7 @@ from typing import Any
 from search.errors import IdMissing, IndexDamaged
 from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention, NamedDocument
-from search.records.shown import Spans
+from search.records.visible_text import Spans
 from search.store.database import all_meta, one_meta
 from search.store.places import Place, resolve_place
 from search.store.settings import Facts

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.files import PRIVATE_FOLDER, create, sync_folder
-from search.records.shown import visible
+from search.records.visible_text import visible
 from search.store import codes
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, require_no_link
 from search.store.passages import hidden_of

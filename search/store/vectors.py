@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.records.shown import visible
 from search.records.tokens import Token, TokenVectors
+from search.records.visible_text import visible
 from search.store.passages import hidden_of
 
 if TYPE_CHECKING:

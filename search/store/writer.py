@@ -133,7 +133,7 @@ class Writer(Tables):
                     last += 1
                     rows["passages"].append(_passage_row(last, document_id, passage))
                     rows["embeddings"].append(_embedding_row(last, passage, vectors))
-                    added.append((last, passage.context, passage.shown))
+                    added.append((last, passage.context, passage.visible_text))
             if work.last:
                 stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
                 gone = [row[0] for row in stored if row[0] not in work.records]
@@ -281,8 +281,13 @@ def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
 
 
 def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> dict[str, Any]:
-    key = content_key(passage.context, passage.shown)
-    return {"passage": id_, "vector": vectors[key], "content": key, "text_key": text_key(passage.shown)}
+    key = content_key(passage.context, passage.visible_text)
+    return {
+        "passage": id_,
+        "vector": vectors[key],
+        "content": key,
+        "text_key": text_key(passage.visible_text),
+    }
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:

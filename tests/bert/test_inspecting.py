@@ -208,7 +208,7 @@ def test_cosines_are_those_of_the_hidden_states(tiny_model: Path) -> None:
     texts, other = ["find the keys", "turn keys"], "the lock"
     found = in_contexts("Keys", texts, [other], model=str(tiny_model))
     assert found.pieces == (("key", "##s"), ("key", "##s"))
-    assert found.found == ((9, 13), (5, 9))
+    assert found.spans == ((9, 13), (5, 9))
     states = [inspect(text, model=str(tiny_model)).states for text in (*texts, other)]
     a, b = states[0][:, 3:5].mean(axis=1), states[1][:, 2:4].mean(axis=1)
     c = states[2][:, 1:-1].mean(axis=1)
@@ -216,9 +216,9 @@ def test_cosines_are_those_of_the_hidden_states(tiny_model: Path) -> None:
         expected = (x * y).sum(axis=1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)
         np.testing.assert_allclose(cosines, expected, atol=1e-5)
     each = in_contexts(["key", "lock"], ["keyed (key), key", "a lock"], model=str(tiny_model))
-    assert (each.pieces, each.found) == ((("key",), ("lock",)), ((7, 10), (2, 6)))
+    assert (each.pieces, each.spans) == ((("key",), ("lock",)), ((7, 10), (2, 6)))
     for word, where in (("c++", "use c++now"), ("the key", "turn the key")):
-        assert in_contexts(word, [where], ["lock"], model=str(tiny_model)).found[0][0] in (4, 5)
+        assert in_contexts(word, [where], ["lock"], model=str(tiny_model)).spans[0][0] in (4, 5)
 
 
 def test_a_snake_and_a_language(real: search.Encoder) -> None:

@@ -18,8 +18,8 @@ from textual.widgets import Input, OptionList
 from search import Index
 from search.cli.interactive import ExplanationScreen, SearchApp, SearchScreen, document
 from search.errors import ModelError
+from search.indexes import Indexes
 from search.records.hits import Surroundings
-from search.several import Indexes
 from tests.conftest import Run
 from tests.render.test_render import HIT
 

@@ -68,7 +68,7 @@ def test_the_verdict(
     assert (exit_code, out.splitlines()[-2].startswith(says)) == (0, True)
     quiet = run("query", KEY, "-q")[1]
     assert out.startswith(quiet.rstrip()) and says not in quiet
-    assert hits(run, "query", KEY)[0]["verdict"].keys() == {"says", "probability", "score", "found"}
+    assert hits(run, "query", KEY)[0]["verdict"].keys() == {"says", "probability", "score", "coverage"}
 
 
 def test_files_that_changed_or_are_gone_are_said_to(

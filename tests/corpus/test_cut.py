@@ -25,7 +25,7 @@ def plain(text: str, kind: str = "text", title: str = "title") -> Document:
 
 
 def encoded(passage: Passage) -> str:
-    return f"{passage.context}\n{passage.shown}" if passage.context else passage.shown
+    return f"{passage.context}\n{passage.visible_text}" if passage.context else passage.visible_text
 
 
 def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max_tokens: int) -> None:
@@ -37,7 +37,7 @@ def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max
     for passage in passages:
         assert document.text[passage.start : passage.end] == passage.text
         assert passage.text.strip() == passage.text != ""
-        assert passage.shown.strip() != ""
+        assert passage.visible_text.strip() != ""
         assert passage.n_tokens == len(uncut.encode(encoded(passage)).ids) <= max_tokens
         assert passage.line_start == sum(start <= passage.start for start in starts)
         assert passage.line_end == sum(start < passage.end for start in starts)
@@ -45,7 +45,7 @@ def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max
 
 def words_of(passages: list[Passage]) -> str:
     """All that is read, without white space."""
-    return solid("".join(passage.shown for passage in passages))
+    return solid("".join(passage.visible_text for passage in passages))
 
 
 def read_text(document: Document) -> str:
@@ -87,7 +87,7 @@ def test_passages_of_a_guide_worked_by_hand(tmp_path: Path) -> None:
         ("Guide", "", "# Guide", 1, 3),
         ("Guide > Keys \u00b7 Doors", "Guide", "## Keys", 5, 18),
     ]
-    assert passages[1].shown.split() == (
+    assert passages[1].visible_text.split() == (
         "Keys Rotation Rotate the keys. Then lock the door. one item another item code = 1 Doors".split()
     )
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=50).cut(document)
@@ -149,7 +149,7 @@ def test_a_passage_has_a_letter_or_digit_if_its_section_has(tmp_path: Path) -> N
         parsed(tmp_path, "a.md", source)
     )
     assert len(passages) > 2
-    assert all(any(character.isalnum() for character in passage.shown) for passage in passages)
+    assert all(any(character.isalnum() for character in passage.visible_text) for passage in passages)
     assert words_of(passages) == "Code" + "a" * 120
 
 
@@ -195,14 +195,14 @@ d
 """.format(long="e" * 40)
     document = parsed(tmp_path, "a.md", source)
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=30).cut(document)
-    assert [(p.heading, p.context, " ".join(p.shown.split())) for p in passages] == [
+    assert [(p.heading, p.context, " ".join(p.visible_text.split())) for p in passages] == [
         ("Guide > Keys", "", "Guide lead Keys Old aaaa New bbbb"),
         ("Guide > Doors", "Guide", "Doors cccccc"),
         ("Guide > Doors > Long", "Guide\nDoors", "Long " + "e" * 26),
         ("Guide > Doors > Long \u00b7 Left", "Guide\nDoors\nLong", "e" * 14 + " Left d"),
     ]
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=26).cut(document)
-    assert [(p.heading, p.context, " ".join(p.shown.split())) for p in passages[:3]] == [
+    assert [(p.heading, p.context, " ".join(p.visible_text.split())) for p in passages[:3]] == [
         ("Guide", "", "Guide lead"),
         ("Guide > Keys > Old \u00b7 New", "Guide", "Keys Old aaaa New bbbb"),
         ("Guide > Doors", "Guide", "Doors cccccc"),

@@ -18,7 +18,7 @@ from search.corpus.markup import markup
 from search.corpus.reader import MARKUP_KINDS
 from search.corpus.text import file_document
 from search.records.documents import Document, Section
-from search.records.shown import VisibleText
+from search.records.visible_text import VisibleText
 
 from .conftest import parsed, parsed_text
 

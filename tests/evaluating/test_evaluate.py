@@ -51,7 +51,7 @@ def test_documents_are_ranked_by_their_best_passage(beir: Path, model: str, tiny
             best[name] = max(best.get(name, -1), hit.score)
         ranked = sorted(best, key=lambda name: -best[name])
         grades = {f"d{n % 12}": 1 for n, query in enumerate(["q1", "q2", "q4"] * 5) if query == judged.id}
-        assert judged.found == tuple(ranked[:3])
+        assert judged.results == tuple(ranked[:3])
         assert judged.values == ranking_values(ranked, grades, 3)
 
 
@@ -99,7 +99,7 @@ def test_a_rerank_is_judged_by_the_hits_that_a_user_sees(beir: Path, model: str)
         seen = [
             hit.metadata["_id"] for hit in index.query(again.text, k=2, rerank="late", per_document=1)
         ]
-        assert list(again.found) == seen
+        assert list(again.results) == seen
         assert again.values["recall@100"] == plain.values["recall@100"]  # nothing is lost behind them
 
 
@@ -109,12 +109,12 @@ def test_the_index_is_kept_and_brought_up_to_date(beir: Path, model: str) -> Non
     again = search.evaluate(beir, settings=DENSE, model=model)
     assert again.index == first.index
     assert {hit.passage_id for hit in search.Index.open(first.index).query("key", k=50)} == ids
-    assert [query.found for query in again.queries] == [query.found for query in first.queries]
+    assert [query.results for query in again.queries] == [query.results for query in first.queries]
     documents = [{"_id": id_, "title": "", "text": text} for id_, (_, text) in DOCUMENTS.items()]
     write_lines(beir / "corpus.jsonl", [*documents, {"_id": "d6", "text": "turn the lock"}])
     changed = search.evaluate(beir, settings=DENSE, model=model)
     assert (changed.index, changed.documents) == (first.index, 6)
-    assert changed.queries[0].found[0] == "d6"
+    assert changed.queries[0].results[0] == "d6"
 
 
 def test_a_damaged_index_is_made_anew_and_one_that_was_named_is_not(
@@ -209,9 +209,9 @@ def test_judgements_about_an_index_of_ones_own(notes: Path, model: str, tmp_path
         # table.csv was judged as a whole, so its record 1 counts for it, and record 2 for itself.
         names = ["table.csv" if hit.document == "table.csv#1" else hit.document for hit in hits]
         ranked = list(dict.fromkeys(names))
-        assert asked[text].found == tuple(ranked)
+        assert asked[text].results == tuple(ranked)
         assert asked[text].values == ranking_values(ranked, grades)
-    assert len(asked["the door"].found) == 4
+    assert len(asked["the door"].results) == 4
     assert "1 queries have no relevant document" in notes_of(found)
 
 
@@ -330,7 +330,7 @@ def test_whole_documents(beir: Path, tiny: Encoder, model: str) -> None:
     for judged in found.queries:
         scores = vectors @ tiny.encode([judged.text])[0]
         ranked = [list(texts)[place] for place in np.argsort(-scores)]
-        assert judged.found == tuple(ranked)
+        assert judged.results == tuple(ranked)
         assert judged.values == ranking_values(ranked, JUDGED[judged.id])
     assert "1 of 5 documents were cut at 64 tokens" in notes_of(found)
     assert (found.index, found.documents) == ("", 5)

@@ -42,7 +42,7 @@ def test_what_the_command_prints_is_what_seqeval_says(tagger: Path, tmp_path: Pa
     code, out, err = run(*args, "--json", "--per-query")
     assert code == 0, err
     found = json.loads(out)
-    said = [query["found"] for query in found["queries"]]
+    said = [query["results"] for query in found["queries"]]
     labels_of = [[label for _, label in one] for one in sentences]
     report = metrics.classification_report(labels_of, said, output_dict=True, zero_division=0)
     figure = found["metrics"]["f1"]
@@ -66,8 +66,8 @@ def test_types_and_long_sentences(tagger: Path, tmp_path: Path, run: Run) -> Non
     words = [*(f"word{i}" for i in range(80)), "\u200d"]
     words_of(tmp_path, "".join(f"{word}\tB-PER\n" for word in words))
     (query,) = json.loads(run(*args, "--json", "--per-query")[1])["queries"]
-    assert len(query["found"]) == len(words)
-    assert len(set(query["found"][-20:])) > 1  # far behind what one window holds
+    assert len(query["results"]) == len(words)
+    assert len(set(query["results"][-20:])) > 1  # far behind what one window holds
 
 
 PARAGRAPHS = {
@@ -108,7 +108,7 @@ def test_answers(tmp_path: Path, run: Run) -> None:
                     said = bert.answer(question, text, model=reader, answers=1)
                     nearest = [said.nearest] if said.nearest and not unanswered else []
                     expected = [one.text for one in (*said.answers, *nearest)]
-                    assert told[question]["found"] == expected
+                    assert told[question]["results"] == expected
                     right = any(one in (expected or [""]) for one in (gold or [""]))
                     assert told[question]["values"]["exact_match"] == right
         assert list(found["metrics"]) == ["exact_match", "f1"]

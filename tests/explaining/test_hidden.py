@@ -22,8 +22,8 @@ from search.explaining.explanation import explain_pair
 from search.records.documents import Document
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.shown import Spans, VisibleText
 from search.records.tokens import merged
+from search.records.visible_text import Spans, VisibleText
 from tests.conftest import REPOSITORY
 from tests.corpus.conftest import source_file
 from tests.corpus.making import docx, epub, pdf, pptx, xlsx
@@ -259,7 +259,7 @@ def test_the_tokens_of_real_texts_are_what_they_lie_on(tiny: Encoder) -> None:
                     assert "".join(document.text[at] for at in place if at in inside) == word.text
                     assert {place[0], place[-1]} <= inside
                 assert "".join("".join(word.text for word in own).split()) == "".join(
-                    passage.shown.split()
+                    passage.visible_text.split()
                 )
                 marked += len(passage.hidden)
     assert marked

@@ -28,7 +28,7 @@ from search.indexing.update import update
 from search.records.documents import Document, Passage
 from search.records.options import WEIGHT, Mode
 from search.records.reports import Report
-from search.records.shown import visible
+from search.records.visible_text import visible
 from search.store import opening
 from search.store.settings import PassageSettings, Source
 from tests.faults.double import MAX_TOKENS, D, WordEncoder

@@ -9,7 +9,7 @@ from haystack.core.serialization import component_from_dict, component_to_dict
 
 from search import Encoder, Index
 from search.integrations import OF_QUERY
-from search.integrations.haystack import SeewhyRetriever
+from search.integrations.haystack import SeewhyTextRetriever
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def index(notes: Path, tiny: Encoder) -> Index:
 
 def test_documents_are_the_hits_of_the_query(index: Index) -> None:
     pipeline = Pipeline()
-    pipeline.add_component("retriever", SeewhyRetriever(index, top_k=2, options={"mode": "dense"}))
+    pipeline.add_component("retriever", SeewhyTextRetriever(index, top_k=2, options={"mode": "dense"}))
     pipeline = Pipeline.loads(pipeline.dumps(), allowed_modules=["search"])
     found = pipeline.run({"retriever": {"query": "key"}})
     hits = index.query("key", 2, mode="dense")
@@ -31,23 +31,23 @@ def test_documents_are_the_hits_of_the_query(index: Index) -> None:
 
 
 def test_figures_of_the_query_come_where_they_are_asked_for(index: Index) -> None:
-    retriever = SeewhyRetriever(index, top_k=1, figures=True)
-    again = component_from_dict(SeewhyRetriever, component_to_dict(retriever, "one"), "one")
+    retriever = SeewhyTextRetriever(index, top_k=1, figures=True)
+    again = component_from_dict(SeewhyTextRetriever, component_to_dict(retriever, "one"), "one")
     (document,) = again.run("key")["documents"]
     assert sum(document.meta["addends"].values()) == pytest.approx(document.score)
-    (document,) = SeewhyRetriever(index, top_k=1).run("key")["documents"]
+    (document,) = SeewhyTextRetriever(index, top_k=1).run("key")["documents"]
     assert not set(OF_QUERY) & set(document.meta) and document.meta["heading"]
 
 
 def test_several_indexes_are_asked_as_one_and_written_by_their_names(index: Index) -> None:
-    retriever = SeewhyRetriever([index.name], top_k=1)
-    again = component_from_dict(SeewhyRetriever, component_to_dict(retriever, "one"), "one")
+    retriever = SeewhyTextRetriever([index.name], top_k=1)
+    again = component_from_dict(SeewhyTextRetriever, component_to_dict(retriever, "one"), "one")
     (document,) = again.run("key")["documents"]
     assert document.id == f"{document.meta['index']}/p{document.meta['passage_id']}"
     assert {"documents": [document]} == retriever.run("key")
 
 
 def test_a_component_of_haystack_that_takes_a_retriever_takes_it_with_a_filter(index: Index) -> None:
-    several = MultiQueryTextRetriever(retriever=SeewhyRetriever(index))
+    several = MultiQueryTextRetriever(retriever=SeewhyTextRetriever(index))
     found = several.run(["key", "door"], {"top_k": 1, "where": "name=keys.md"})["documents"]
     assert {document.meta["document"] for document in found} == {"keys.md"}

@@ -16,7 +16,7 @@ from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
 from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 from search import Encoder, Index, Indexes
-from search.integrations.llama_index import SeewhyEmbedding, SeewhyRetriever
+from search.integrations.llama_index import SeewhyEmbedding, SeewhyNodeRetriever
 
 QUESTION = "how do I rotate the key?"
 
@@ -27,7 +27,7 @@ def index(notes: Path, tiny: Encoder) -> Index:
 
 
 def test_nodes_say_where_they_stand_and_what_their_score_is_the_sum_of(index: Index) -> None:
-    retriever = SeewhyRetriever(index, k=3, figures=True, where="kind=markdown")
+    retriever = SeewhyNodeRetriever(index, k=3, figures=True, where="kind=markdown")
     nodes, hits = retriever.retrieve(QUESTION), index.query(QUESTION, 3, where="kind=markdown")
     assert isinstance(retriever, BaseRetriever)
     assert [node.score for node in nodes] == [hit.score for hit in hits]
@@ -50,10 +50,10 @@ def test_nodes_say_where_they_stand_and_what_their_score_is_the_sum_of(index: In
 
 
 def test_ids_are_those_of_passages_and_stay_when_other_files_change(index: Index, notes: Path) -> None:
-    before = {node.text: node.node_id for node in SeewhyRetriever(index).retrieve(QUESTION)}
+    before = {node.text: node.node_id for node in SeewhyNodeRetriever(index).retrieve(QUESTION)}
     (notes / "deep" / "time.txt").write_text("There is no time.\n", encoding="utf-8")
     index.update()
-    after = {node.text: node.node_id for node in SeewhyRetriever(str(index.path)).retrieve(QUESTION)}
+    after = {node.text: node.node_id for node in SeewhyNodeRetriever(str(index.path)).retrieve(QUESTION)}
     assert len(set(after.values())) == len(after) and "There is no time." in after
     assert {id_.partition("/p")[0] for id_ in after.values()} == {index.path.name}
     same = before.keys() & after.keys()
@@ -67,12 +67,12 @@ def test_passages_of_several_indexes_are_told_apart(notes: Path, tiny: Encoder) 
             for name in ("keys.md", "table.csv")
         ]
     )
-    nodes = SeewhyRetriever(several).retrieve(QUESTION)
+    nodes = SeewhyNodeRetriever(several).retrieve(QUESTION)
     assert len({node.node_id for node in nodes}) == len(nodes) == len(several.query(QUESTION))
 
 
 def test_a_passage_that_two_retrievers_find_is_fused(index: Index) -> None:
-    dense, lexical = (SeewhyRetriever(index, k=100, mode=mode) for mode in ("dense", "lexical"))
+    dense, lexical = (SeewhyNodeRetriever(index, k=100, mode=mode) for mode in ("dense", "lexical"))
     fusion = QueryFusionRetriever(
         [dense, lexical],
         llm=MockLLM(),
@@ -89,7 +89,7 @@ def test_a_passage_that_two_retrievers_find_is_fused(index: Index) -> None:
 
 
 def test_asked_by_a_query_engine_and_without_waiting(index: Index) -> None:
-    retriever = SeewhyRetriever(index, 2)
+    retriever = SeewhyNodeRetriever(index, 2)
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     answer = engine.query(QUESTION)
     assert [source.node_id for source in answer.source_nodes] == [

@@ -25,7 +25,7 @@ def index(notes: Path, tiny_model: Path) -> search.Index:
 
 
 def read_of(hit: search.Hit) -> str:
-    return f"{hit.context}\n{hit.shown}" if hit.context else hit.shown
+    return f"{hit.context}\n{hit.visible_text}" if hit.context else hit.visible_text
 
 
 def rows_of(encoder: Encoder, text: str, context: str = "") -> tuple[list[Any], np.ndarray]:
@@ -41,7 +41,7 @@ def by_hand(index: search.Index, encoder: Encoder, hit: search.Hit) -> float:
     everything = index.query("a", k=100, mode="dense")
     texts = [read_of(h).lower() for h in everything]
     tokens, query = rows_of(encoder, QUERY)
-    _, passage = rows_of(encoder, hit.shown, hit.context)
+    _, passage = rows_of(encoder, hit.visible_text, hit.context)
     weights = []
     for token in tokens:
         word = next(w[0] for w in re.finditer(r"\w+", QUERY) if w.start() <= token.start < w.end())

@@ -35,16 +35,16 @@ def test_it_is_a_logistic_of_the_best_score_and_the_words_found_together(index: 
     hits = index.query("key cold xylophone")
     passages, found = index.status().passages, hits[0].verdict
     assert found is not None
-    assert found.found == pytest.approx(idf(passages, 1) / (2 * idf(passages, 1) + idf(passages, 0)))
+    assert found.coverage == pytest.approx(idf(passages, 1) / (2 * idf(passages, 1) + idf(passages, 0)))
     assert found.score == hits[0].score
-    odds = -6.99 + 5.96 * found.score + 8.49 * found.found
+    odds = -6.99 + 5.96 * found.score + 8.49 * found.coverage
     assert math.log(found.probability / (1 - found.probability)) == pytest.approx(odds)
     assert {hit.verdict for hit in hits} == {found}
 
 
 def test_hits_of_one_document_have_words_together(index: Index) -> None:
     (hit, *_) = index.query("door lock")
-    assert hit.verdict and hit.verdict.found == pytest.approx(1)
+    assert hit.verdict and hit.verdict.coverage == pytest.approx(1)
 
 
 def test_it_is_the_same_whatever_part_of_the_ranking_is_shown(index: Index) -> None:
@@ -55,7 +55,7 @@ def test_it_is_the_same_whatever_part_of_the_ranking_is_shown(index: Index) -> N
 
 def test_a_filter_leaves_what_passes_it(index: Index) -> None:
     (hit, *_) = index.query("key", where="path:water.md")
-    assert hit.verdict and hit.verdict.found == 0
+    assert hit.verdict and hit.verdict.coverage == 0
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_there_is_none_for_a_model_that_it_was_not_fitted_for(
 
 def test_a_query_without_words_has_found_none(index: Index) -> None:
     (hit, *_) = index.query("???")
-    assert hit.verdict and hit.verdict.found == 0
+    assert hit.verdict and hit.verdict.coverage == 0
 
 
 @pytest.mark.parametrize(

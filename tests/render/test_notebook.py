@@ -113,7 +113,7 @@ def test_tables_have_names_that_are_unique(tiny_model: Path) -> None:
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.records.displayed.find_spec", lambda name: None)
+    monkeypatch.setattr("search.records.notebook_mixin.find_spec", lambda name: None)
     with pytest.raises(OptionalDependency, match=r"needs the package 'pandas'.*seewhy\[notebooks\]"):
         by_hand().to_pandas()
     with pytest.raises(OptionalDependency, match=r"matplotlib.*seewhy\[pictures\]"):

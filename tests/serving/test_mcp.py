@@ -204,7 +204,7 @@ def test_an_explanation_adds_up(call: Call, id_: str) -> None:
 
 def test_an_explanation_says_that_no_word_adds(call: Call, id_: str) -> None:
     lexical = call("explain", query="xylophone", id=id_, mode="lexical")
-    assert lexical["said"] == "No word of the query adds to the score."
+    assert lexical["summary"] == "No word of the query adds to the score."
 
 
 def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str, notes: Path) -> None:
@@ -212,9 +212,9 @@ def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str
     assert call("why_not", query=QUERY, document=document)["cause"] == "found"
     assert call("why_not", query=QUERY, document=id_)["rank"] == 1
     for name in ("nothing.md", "x" * 1_900):
-        assert "no such file" in call("why_not", query=QUERY, document=name)["said"]
+        assert "no such file" in call("why_not", query=QUERY, document=name)["reason"]
     (notes / "late.md").write_text("Turn the key.", encoding="utf-8")
-    assert "seewhy index FOLDER" in call("why_not", query=QUERY, document="late.md:9")["said"]
+    assert "seewhy index FOLDER" in call("why_not", query=QUERY, document="late.md:9")["reason"]
     (notes / "out").symlink_to(notes.parent)
     for path in ("/etc/passwd", "../secret.txt", "out/secret.txt", "a\0b", str(notes / document)):
         assert "by its path within" in call("why_not", query=QUERY, document=path)

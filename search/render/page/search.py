@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from search.records.contents import Facet, FacetValue, StoredPassage
 from search.records.hits import Verdict
 from search.records.options import WEIGHT
-from search.records.shown import visible
+from search.records.visible_text import visible
 from search.render.format import fixed, one_line, shortened
 from search.render.hits import verdict_line
 from search.render.page.document import Page, about, isolated, text

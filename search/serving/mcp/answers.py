@@ -142,7 +142,7 @@ class ExplanationAnswer(BaseModel):
 
     id: str
     place: Place
-    said: str
+    summary: str
     score: float
     cosine: float
     shares: list[ShareAnswer]
@@ -156,7 +156,7 @@ class WhyNotAnswer(BaseModel):
     index: str
     document: str
     cause: Literal["found", "lower", "limit", "copy", "changed", "gone", "not indexed", "filtered"]
-    said: str
+    reason: str
     rank: int | None = None
     id: Annotated[str | None, Field(description="Its best passage.")] = None
     place: Place | None = None

@@ -16,10 +16,10 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 import search
 from search.errors import SearchError
 from search.records.options import FilterOptions, ModeOptions
+from search.serving.app_state import AppState
 from search.serving.fields import fields_of
 from search.serving.mcp import tools
 from search.serving.mcp.answers import written
-from search.serving.served import Served
 
 Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -36,7 +36,7 @@ _TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
 )
 
 
-def server(served: Served, run: Run = run_sync) -> MCPServer[Any]:
+def server(served: AppState, run: Run = run_sync) -> MCPServer[Any]:
     """A server of the protocol.
 
     Args:
@@ -54,7 +54,7 @@ def server(served: Served, run: Run = run_sync) -> MCPServer[Any]:
     )
 
 
-def answer(served: Served) -> None:
+def answer(served: AppState) -> None:
     """Answer a client that started this process, until standard input ends."""
     signal.signal(
         signal.SIGINT, signal.SIG_DFL
@@ -62,7 +62,7 @@ def answer(served: Served) -> None:
     server(served).run()
 
 
-def _instructions(served: Served) -> str:
+def _instructions(served: AppState) -> str:
     """Instructions for a client, with the indexes that it can ask."""
     served.renew()
     lines = [
@@ -82,7 +82,7 @@ def _instructions(served: Served) -> str:
 
 
 def _offered(
-    served: Served, run: Run, function: Callable[..., Any], title: str, kinds: tuple[type, ...]
+    served: AppState, run: Run, function: Callable[..., Any], title: str, kinds: tuple[type, ...]
 ) -> Tool:
     """A function as a tool of the SDK, which refuses arguments that it does not know."""
 

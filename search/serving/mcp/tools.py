@@ -12,17 +12,17 @@ from pydantic import Field
 
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
+from search.indexes import Indexes, name_of
 from search.ranking.reading import LINES_OF_THEIR_OWN
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
 from search.records.explanations import Explanation, Highlight, Share
 from search.render.hits import cut
+from search.serving.app_state import AppState, GenerationGone, in_one_generation
 from search.serving.fields import LONGEST_QUERY, as_next, of_next
 from search.serving.mcp import answers
 from search.serving.mcp.answers import PassageId, listed, tokens
-from search.serving.served import GenerationGone, Served, in_one_generation
-from search.several import Indexes, name_of
 
 FEWEST_TOKENS, MOST_TOKENS = 300, 8_000
 _SHARES = 20
@@ -43,7 +43,7 @@ Tokens = Annotated[
 
 
 def search(
-    served: Served,
+    served: AppState,
     query: Query,
     index: IndexName = None,
     k: Annotated[int, Field(ge=1, le=20, description="How many hits.")] = 5,
@@ -87,7 +87,7 @@ def search(
     return listed(max_tokens, len(hits), make)
 
 
-def _comparable(served: Served, name: str | None) -> Indexes:
+def _comparable(served: AppState, name: str | None) -> Indexes:
     """The index that is named; else the first that can be asked, and all whose scores compare with its."""
     named = served.named(name)
     if len(named) == 1:
@@ -106,7 +106,7 @@ def _comparable(served: Served, name: str | None) -> Indexes:
             notes.append(f"'{name}' has other scores and was not asked. Name it as `index`.")
     if not alike:
         raise InputError(" ".join(notes))
-    return Indexes(alike, notes, whatever_there_is=True)
+    return Indexes(alike, notes, skip_damaged=True)
 
 
 def _verdict(hits: Sequence[records.Hit]) -> answers.VerdictAnswer | None:
@@ -143,7 +143,7 @@ def place(document: str, first: int, last: int) -> str:
     return f"{document}:{first}-{last}"
 
 
-def passage_of(served: Served, text: str) -> tuple[library.Index, PassageId]:
+def passage_of(served: AppState, text: str) -> tuple[library.Index, PassageId]:
     """The index of an id, and the id.
 
     Raises:
@@ -161,7 +161,7 @@ def passage_of(served: Served, text: str) -> tuple[library.Index, PassageId]:
     return index, id_
 
 
-def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.ExplanationAnswer:
+def explain(served: AppState, query: Query, id: Id, **options: Any) -> answers.ExplanationAnswer:
     """Say why a passage has its score for a query: what each word of the query added, by its meaning and because it
     stands there. The addends sum to the score."""
     from search.render.why import sentence
@@ -177,7 +177,7 @@ def explain(served: Served, query: Query, id: Id, **options: Any) -> answers.Exp
     return answers.ExplanationAnswer(
         id=id,
         place=place(hit.document, hit.line_start, hit.line_end),
-        said=sentence(why) or "No word of the query adds to the score.",
+        summary=sentence(why) or "No word of the query adds to the score.",
         score=round(why.score, 6),
         cosine=round(why.cosine, 6),
         shares=[_share(share) for share in shares[:_SHARES]],
@@ -192,7 +192,7 @@ def _share(share: Share) -> answers.ShareAnswer:
 
 
 def why_not(
-    served: Served,
+    served: AppState,
     query: Query,
     document: Annotated[
         Text,
@@ -215,7 +215,7 @@ def why_not(
         index=name,
         document=standing.document,
         cause=standing.cause,
-        said=" ".join(filter(None, (answer(standing), REMEDIES.get(standing.reason)))),
+        reason=" ".join(filter(None, (answer(standing), REMEDIES.get(standing.reason)))),
         rank=hit.rank if hit else None,
         id=str(PassageId(name, generation, hit.passage_id)) if hit else None,
         place=place(hit.document, hit.line_start, hit.line_end) if hit else None,
@@ -226,7 +226,7 @@ def why_not(
 Stand = Callable[[str, library.Index, Path | int], tuple[str, int, WhyNot]]
 
 
-def _standing(served: Served, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
+def _standing(served: AppState, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
     """Position of a document in its index; of several indexes, in the one that knows most about it."""
     try:
         index, id_ = passage_of(served, document)
@@ -261,7 +261,7 @@ def _within(index: library.Index, document: str) -> Path:
     return root / document
 
 
-def status(served: Served, index: IndexName = None) -> answers.IndexesAnswer:
+def status(served: AppState, index: IndexName = None) -> answers.IndexesAnswer:
     """List the indexes: their folders, how much they hold, when they were brought up to date."""
     indexes = [_status(name, index) for name, index in served.named(index).items()]
     return answers.IndexesAnswer(indexes=indexes, notes=list(served.notes) or None)
@@ -285,7 +285,7 @@ def _status(name: str, index: library.Index) -> answers.IndexStatus:
 
 
 def fetch(
-    served: Served,
+    served: AppState,
     id: Id,
     around: Annotated[
         int, Field(ge=0, le=10_000, description="How many lines before and after it.")

@@ -210,10 +210,10 @@ def rows_of(
         "name": document.path, "record": document.record, "title": document.title, "metadata": metadata,
         "file": facts,
     }  # fmt: skip
-    stems = stemmer.stems(indexable(passage.context, passage.shown) for passage in passages)
+    stems = stemmer.stems(indexable(passage.context, passage.visible_text) for passage in passages)
     rows = []
     for id_, (passage, its_stems) in enumerate(zip(passages, stems, strict=True), first):
-        vector = np.frombuffer(vectors[content_key(passage.context, passage.shown)], dtype="<f4")
+        vector = np.frombuffer(vectors[content_key(passage.context, passage.visible_text)], dtype="<f4")
         own = {name: getattr(passage, name) for name in _COPIED}
         row: dict[str, Any] = {
             "passage": id_,

@@ -42,26 +42,26 @@ class Indexes:
 
     Attributes:
         all: the indexes.
-        whatever_there_is: the indexes were not named, so a damaged one is left out, with a note.
+        skip_damaged: the indexes were not named, so a damaged one is left out, with a note.
     """
 
     def __init__(
-        self, indexes: Sequence[Index], notes: Sequence[str] = (), whatever_there_is: bool = False
+        self, indexes: Sequence[Index], notes: Sequence[str] = (), skip_damaged: bool = False
     ) -> None:
-        self.whatever_there_is = whatever_there_is
+        self.skip_damaged = skip_damaged
         self.all = tuple({index.name: index for index in indexes}.values())
         self._of_opening = tuple(notes)
         self._of_query: list[str] = []
         if not self.all:
-            raise IndexNotFound("there is no index to ask. Make one with: seewhy index FOLDER")
+            raise IndexNotFound("there is no index yet. Create one with: seewhy index FOLDER")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.all, self._of_opening, self.whatever_there_is)
+        return type(self), (self.all, self._of_opening, self.skip_damaged)
 
     @classmethod
     def open(
         cls,
-        what: Sequence[str | Path] | None = None,
+        sources: Sequence[str | Path] | None = None,
         *,
         offline: bool = False,
         engine: str = "auto",
@@ -69,23 +69,23 @@ class Indexes:
         """Open indexes for reading.
 
         Args:
-            what: each as for `Index.open`; None opens all indexes in the user's data folder and leaves out those that
-                cannot be read, with a note.
+            sources: each as for `Index.open`; None opens all indexes in the user's data folder, and skips unreadable
+                ones with a note.
             offline, engine: as for `Index.open`.
 
         Raises:
             IndexNotFound: one of the indexes does not exist, or there are none.
         """
         opened, notes = [], []
-        for name in what or all_indexes():
+        for name in sources or all_indexes():
             try:
                 index = Index.open(name, offline=offline, engine=engine)
                 opened.append(index)
             except SearchError as error:
-                if what:
+                if sources:
                     raise
                 notes.append(f"an index is left out: {error}")
-        return cls(opened, notes, not what)
+        return cls(opened, notes, not sources)
 
     @property
     def encoder(self) -> Encoder:
@@ -179,7 +179,7 @@ class Indexes:
             try:
                 hits = _where_they_count(index, text, k, options, uncounted)
             except (FieldMissing, IndexDamaged) as error:
-                if isinstance(error, IndexDamaged) and not self.whatever_there_is:
+                if isinstance(error, IndexDamaged) and not self.skip_damaged:
                     raise
                 lacking = error
                 notes.append(f"the index '{name}' is left out: {str(error).partition(chr(10))[0]}")

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from search.encoding import Encoder, Fingerprint
 from search.errors import IndexNotFound, SearchError, first_line
 from search.index import Index
-from search.several import Indexes, name_of
+from search.indexes import Indexes, name_of
 from search.store.layout import all_indexes, is_own
 
 Answered = TypeVar("Answered")
@@ -52,7 +52,7 @@ def in_one_generation(
     raise IndexBusy("the index is being written to. Ask again in a moment.")
 
 
-class Served:
+class AppState:
     """Indexes by name, each open once. Those made in the same way share an encoder. Safe between threads.
 
     Attributes:
@@ -72,7 +72,7 @@ class Served:
     @classmethod
     def open(
         cls, indexes: Sequence[Index | str | Path] = (), *, own: bool = False, **options: Any
-    ) -> Served:
+    ) -> AppState:
         """Open indexes: those that are named; else the one that `Index.open()` means, and all others of the user.
 
         Args:
