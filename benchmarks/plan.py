@@ -1,10 +1,10 @@
-"""What would ten million, a billion, a hundred billion passages take: workers, days, memory, disk, and which store?
+"""Estimate workers, days, memory, disk and store for ten million, a billion or a hundred billion passages.
 
     python benchmarks/plan.py [PASSAGES ...] [--rate 29] [--dimension 384] [--json]
 
-Arithmetic alone: rates that were measured (benchmarks/README.md), sizes that follow from formats, and assumptions, each
-of which is printed with where it is from, and can be set. What is predicted for indexes in a folder is printed beside
-what was measured at 50,000 to 1,000,000 passages. All else is extrapolated: measure your own, and plan again with it.
+Arithmetic alone, from measured rates (benchmarks/README.md), sizes that follow from file formats, and assumptions. Each
+is printed with its source and can be set by an option. For local indexes the predictions are printed beside
+measurements at 5,000 to 1,000,000 passages. All else is extrapolated: measure your own rates and plan again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAGE = 4096  # bytes, of SQLite and of an SSD's sectors
 
 
 class Assumed(NamedTuple):
-    """A figure that the plan is made of, what it is, and where it is from."""
+    """Input of the plan: value, meaning and source."""
 
     value: float
     what: str
@@ -32,36 +32,36 @@ class Assumed(NamedTuple):
 
 
 ASSUMED = {
-    "rate": Assumed(29, "passages a second and core: read, cut, encoded, stored",
+    "rate": Assumed(29, "passages indexed a second and core",
                     "measured: encoder.py, 8,488 tokens/s of 2 busy cores, 145 tokens a passage"),
-    "cores": Assumed(16, "cores of a worker", "chosen"),
-    "days": Assumed(30, "that encoding may take", "chosen"),
-    "scaling": Assumed(0.9, "of the speed of one worker that each of many has", "not measured"),
-    "dimension": Assumed(384, "numbers of an embedding", "the default model"),
-    "text": Assumed(690, "bytes of a passage's text and context", "measured: 200,000 passages of scale.py"),
-    "rest": Assumed(219, "bytes of all else in the rows of a passage", "measured: index.db of 1,000,000 passages"),
-    "stems": Assumed(69, "different words of a passage", "measured: the files of words of 1,000,000 passages"),
-    "local-ms": Assumed(58.8, "ms of a hybrid query of a folder's index for a million passages",
-                        "measured: scale.py, 2 cores; 27.0 of meaning alone"),
-    "wanted-ms": Assumed(200, "ms that a query may take beyond the encoder", "chosen"),
-    "memory": Assumed(256, "GB of memory of a machine", "chosen"),
-    "disk": Assumed(4000, "GB of SSD of a machine", "chosen"),
-    "fill": Assumed(0.7, "of memory and disk that may be filled", "chosen"),
-    "replicas": Assumed(2, "copies of what answers on Milvus", "chosen"),
-    "bandwidth": Assumed(20, "GB/s that a machine reads of its memory in a full search", "not measured"),
-    "postings": Assumed(0.3, "of all passages that have a word of a query, added up over its words", "not measured"),
-    "requests": Assumed(3, "requests of a hybrid query to Milvus, one after the other", "measured: server.py"),
-    "trip-ms": Assumed(1, "ms of a request's way", "chosen"),
-    "row": Assumed(600, "bytes of a row on Milvus besides text, embedding and words", "chosen"),
-    "hnsw-links": Assumed(32, "links of a passage in HNSW's lowest layer, 2 M", "M = 16"),
-    "hnsw-ms": Assumed(2, "ms of a search by HNSW", "not measured"),
+    "cores": Assumed(16, "cores per worker", "chosen"),
+    "days": Assumed(30, "days available for encoding", "chosen"),
+    "scaling": Assumed(0.9, "speed of each of many workers, relative to one alone", "not measured"),
+    "dimension": Assumed(384, "dimensions of an embedding", "the default model"),
+    "text": Assumed(690, "bytes of text and context per passage", "measured: 200,000 passages of scale.py"),
+    "rest": Assumed(219, "other bytes in index.db per passage", "measured: index.db of 1,000,000 passages"),
+    "stems": Assumed(69, "different words per passage", "measured: keyword files of 1,000,000 passages"),
+    "local-ms": Assumed(58.8, "ms of a hybrid query, local index of a million passages",
+                        "measured: scale.py, 2 cores; dense alone 27.0"),
+    "wanted-ms": Assumed(200, "ms that a query may take, without the encoder", "chosen"),
+    "memory": Assumed(256, "GB of memory per machine", "chosen"),
+    "disk": Assumed(4000, "GB of SSD per machine", "chosen"),
+    "fill": Assumed(0.7, "usable share of memory and disk", "chosen"),
+    "replicas": Assumed(2, "replicas on Milvus", "chosen"),
+    "bandwidth": Assumed(20, "GB/s that a machine reads from memory in a full scan", "not measured"),
+    "postings": Assumed(0.3, "share of passages that contain a query word, summed over its words", "not measured"),
+    "requests": Assumed(3, "sequential requests to Milvus per hybrid query", "measured: server.py"),
+    "trip-ms": Assumed(1, "ms of network latency per request", "chosen"),
+    "row": Assumed(600, "bytes of a Milvus row besides text, embedding and words", "chosen"),
+    "hnsw-links": Assumed(32, "links per passage in HNSW's lowest layer, 2 M", "M = 16"),
+    "hnsw-ms": Assumed(2, "ms of an HNSW search", "not measured"),
     "hnsw-recall": Assumed(0.969, "recall@10 of HNSW", "measured: peers.py, Chroma's defaults, 20,000 passages"),
-    "ivf-probed": Assumed(1 / 16, "of all lists that IVF_FLAT looks at, nprobe / nlist", "milvus.io/learn-milvus/ivf"),
+    "ivf-probed": Assumed(1 / 16, "share of lists that IVF_FLAT scans, nprobe / nlist", "milvus.io/learn-milvus/ivf"),
     "ivf-recall": Assumed(0.975, "recall@10 of IVF_FLAT", "Milvus 0.11's own benchmark, SIFT: 0.975 to 0.989"),
-    "diskann-degree": Assumed(56, "links of a passage in DISKANN", "milvus.io, configure_knowhere: max_degree"),
-    "diskann-codes": Assumed(0.225, "of the embeddings' size that DISKANN has in memory",
+    "diskann-degree": Assumed(56, "links per passage in DISKANN", "milvus.io, configure_knowhere: max_degree"),
+    "diskann-codes": Assumed(0.225, "share of the embeddings' size that DISKANN keeps in memory",
                              "milvus.io, configure_knowhere: codes 0.125, nodes kept 0.1"),
-    "diskann-ms": Assumed(3, "ms of a search by DISKANN", "Subramanya et al. 2019: mean, SIFT1B, 16 cores"),
+    "diskann-ms": Assumed(3, "ms of a DISKANN search", "Subramanya et al. 2019: mean, SIFT1B, 16 cores"),
     "diskann-recall": Assumed(0.95, "recall of DISKANN", "Subramanya et al. 2019: 1-recall@1, SIFT1B"),
 }  # fmt: skip
 KINDS = ("FLAT", "IVF_FLAT", "HNSW", "DISKANN")
@@ -73,14 +73,14 @@ MEASURED_MS: dict[int, float] = {368_615: 19.0, 1_000_000: 58.8}
 
 @dataclass(frozen=True)
 class Store:
-    """What a store of so many passages takes.
+    """Needs of one store.
 
     Attributes:
-        memory, disk: bytes of one copy of what answers.
-        machines: of all copies; of a folder's index 1.
-        ms: of a hybrid query beyond the encoder.
-        recall: of the nearest by meaning; 1 is exact.
-        fits: the machines have room, and the query is as quick as is wanted.
+        memory, disk: bytes of one replica.
+        machines: of all replicas; 1 for a local index.
+        ms: of a hybrid query, without the encoder.
+        recall: of the nearest passages by meaning; 1 is exact.
+        fits: True if it fits on the machines and a query takes no longer than `wanted_ms`.
     """
 
     name: str
@@ -93,14 +93,14 @@ class Store:
 
 
 def encoding(passages: float, a: SimpleNamespace) -> dict[str, float]:
-    """How many workers encode so many passages in time, and how long it takes them."""
+    """Return the workers needed to encode the passages in time, and the days that they take."""
     alone = passages / (a.rate * a.cores) / 86_400  # days of one worker
     workers = 1 if alone <= a.days else math.ceil(alone / (a.scaling * a.days))
     return {"workers": workers, "days": alone / (workers * (a.scaling if workers > 1 else 1))}
 
 
 def local_bytes(a: SimpleNamespace) -> tuple[float, float]:
-    """Bytes of a passage in a folder's index: in all, and of codes and words, which a warm query reads."""
+    """Return bytes per passage of a local index: in all, and of codes and postings, which a warm query reads."""
     row = 4 * a.dimension + 20
     embedding = PAGE / (PAGE // row) if row <= PAGE else PAGE * math.ceil(row / PAGE)
     read = a.dimension + 6 + 3 * a.stems
@@ -108,7 +108,7 @@ def local_bytes(a: SimpleNamespace) -> tuple[float, float]:
 
 
 def local(passages: float, a: SimpleNamespace) -> Store:
-    """An index in a folder: exact, one machine, which looks at the codes of all passages for each query."""
+    """Return the needs of a local index: exact, one machine, each query scans the codes of all passages."""
     whole, read = local_bytes(a)
     memory, disk, ms = (
         passages * read,
@@ -120,10 +120,10 @@ def local(passages: float, a: SimpleNamespace) -> Store:
 
 
 def milvus(kind: str, passages: float, a: SimpleNamespace, machines: int | None = None) -> Store:
-    """An index on Milvus, by the kind of its index of embeddings.
+    """Return the needs of an index on Milvus.
 
     Args:
-        machines: of one copy; as many as are needed if it is not said.
+        machines: of one replica; default: as many as needed.
     """
     vector, words, keys = 4 * a.dimension, 8 * a.stems, 64
     node = vector + 4 + 4 * a.diskann_degree
@@ -133,7 +133,7 @@ def milvus(kind: str, passages: float, a: SimpleNamespace, machines: int | None 
         "DISKANN": a.diskann_codes * vector,
     }[kind])  # fmt: skip
     disk = passages * (vector + words + a.text + a.row + (sectors if kind == "DISKANN" else 0))
-    # What one machine would read of its memory for a query, in ms, which machines share; and what each takes.
+    # ms to scan the memory for a query, shared by the machines; and ms that every machine takes.
     scanned = {"FLAT": 1.0, "IVF_FLAT": a.ivf_probed}.get(kind, 0.0) * vector + 8 * a.postings
     shared = 1000 * passages * scanned / (a.bandwidth * GB)
     each = a.requests * a.trip_ms + {"HNSW": a.hnsw_ms, "DISKANN": a.diskann_ms}.get(kind, 0.0)
@@ -150,7 +150,7 @@ def stores(passages: float, a: SimpleNamespace) -> list[Store]:
 
 
 def advice(passages: float, a: SimpleNamespace) -> Store:
-    """The first that fits: the folder; Milvus, exact, one machine a copy; Milvus with the fewest machines."""
+    """Return the first that fits: local; Milvus FLAT, one machine per replica; Milvus with the fewest machines."""
     folder, flat, *others = stores(passages, a)
     if folder.fits:
         return folder
@@ -160,7 +160,7 @@ def advice(passages: float, a: SimpleNamespace) -> Store:
 
 
 def most(fits: Callable[[float], bool], highest: float = 1e13) -> float:
-    """The most passages that fit; `fits` tells of a number whether they do."""
+    """Return the largest number of passages for which `fits` returns True."""
     low, high = 0.0, highest
     while high - low > max(1.0, low / 1000):
         middle = math.sqrt(max(1.0, low) * high)
@@ -169,9 +169,9 @@ def most(fits: Callable[[float], bool], highest: float = 1e13) -> float:
 
 
 def break_even(a: SimpleNamespace) -> dict[str, float]:
-    """Up to how many passages a folder's index, and one machine with Milvus, will do."""
-    found = {"folder": most(lambda n: local(n, a).fits)}
-    return found | {f"Milvus, {kind}": most(partial(_on_one, kind, a)) for kind in KINDS}
+    """Return the largest number of passages for a local index, and for one machine with Milvus."""
+    limits = {"folder": most(lambda n: local(n, a).fits)}
+    return limits | {f"Milvus, {kind}": most(partial(_on_one, kind, a)) for kind in KINDS}
 
 
 def _on_one(kind: str, a: SimpleNamespace, passages: float) -> bool:
@@ -179,7 +179,7 @@ def _on_one(kind: str, a: SimpleNamespace, passages: float) -> bool:
 
 
 def checked(a: SimpleNamespace) -> list[dict[str, float]]:
-    """What was measured, what is predicted of it, and by which share that is off."""
+    """Return measurements with their predictions and relative errors."""
     rows = [(n, measured, local_bytes(a)[0]) for n, measured in MEASURED_BYTES.items()]
     rows += [(n, measured, local(n, a).ms) for n, measured in MEASURED_MS.items()]
     return [
@@ -212,40 +212,39 @@ def main() -> None:
         for n in args.passages
     ]
     if args.json:
-        said = {"assumed": vars(a), "plans": plans, "most": break_even(a), "checked": checked(a)}
-        print(json.dumps(said, indent=1))
+        plan = {"assumed": vars(a), "plans": plans, "most": break_even(a), "checked": checked(a)}
+        print(json.dumps(plan, indent=1))
         return
-    print("| assumed | value | from |\n|---|---|---|")
+    print("| assumption | value | source |\n|---|---|---|")
     for (name, assumed), value in zip(ASSUMED.items(), vars(a).values(), strict=True):
         source = assumed.source if value == assumed.value else "given"
         print(f"| `--{name}`: {assumed.what} | {value:g} | {source} |")
     for n in args.passages:
-        told(n, a)
-    print(
-        "\nOne copy on one machine does for at most so many passages:\n\n| store | passages |\n|---|---|"
-    )
+        print_plan(n, a)
+    print("\nOne replica on one machine holds at most:\n\n| store | passages |\n|---|---|")
     for name, n in break_even(a).items():
-        print(f"| {name} | {said_shortly(n)} |")
-    print("\n| passages in a folder | measured | predicted | off |\n|---|---|---|---|")
+        print(f"| {name} | {short_number(n)} |")
+    print("\n| passages, local index | measured | predicted | error |\n|---|---|---|---|")
     for row in checked(a):
         unit = "ms" if row["measured"] < 1000 else "bytes"
         values = f"{row['measured']:,g} {unit} | {row['predicted']:,.0f} {unit} | {row['off']:+.0%}"
         print(f"| {row['passages']:,} | {values} |")
 
 
-def told(passages: float, a: SimpleNamespace) -> None:
+def print_plan(passages: float, a: SimpleNamespace) -> None:
     """Print the plan of one size."""
     work = encoding(passages, a)
     workers = f"{work['workers']:,} worker{'s' if work['workers'] > 1 else ''}"
     print(
-        f"\n{said_shortly(passages)} passages: {work['days']:.3g} days of {workers}; then {advice(passages, a).name}\n"
+        f"\n{short_number(passages)} passages: {work['days']:.3g} days to encode with {workers}; "
+        f"best store: {advice(passages, a).name}\n"
     )
     names = (
         "store",
-        "memory of a copy",
-        "disk of a copy",
-        "machines in all",
-        "ms of a query",
+        "memory per replica",
+        "disk per replica",
+        "machines",
+        "ms per query",
         "recall",
         "",
     )
@@ -253,16 +252,16 @@ def told(passages: float, a: SimpleNamespace) -> None:
     for one in stores(passages, a):
         sizes = f"{rounded(one.memory / GB)} GB | {rounded(one.disk / GB)} GB | {one.machines:,} | {rounded(one.ms)}"
         recall = "exact" if one.recall == 1 else f"{one.recall:g}"
-        print(f"| {one.name} | {sizes} | {recall} | {'' if one.fits else 'too much'} |")
+        print(f"| {one.name} | {sizes} | {recall} | {'' if one.fits else 'too slow or too large'} |")
 
 
 def rounded(x: float) -> str:
-    """To three digits."""
+    """Round to three digits."""
     return f"{float(f'{x:.3g}'):,.10g}"
 
 
-def said_shortly(n: float) -> str:
-    """1.2 million, say."""
+def short_number(n: float) -> str:
+    """Return a number as words: 1.2 million."""
     for size, name in ((1e9, " billion"), (1e6, " million"), (1e3, " thousand")):
         if n >= size:
             return f"{n / size:.3g}{name}"
