@@ -45,7 +45,7 @@ LEFT_OUT = {
 }
 _PROMPT = re.compile(r"\$ (?:\.venv/bin/)?(?=seewhy )")
 _ROUNDING = re.compile(r"([+-] ?)?\d+\.\d+e[+-]\d+")
-_SHARE = re.compile(r"\d[\d.]* %|(?<=above )all(?= of \d)|^Hits? \d.* random pairs.*")
+_SHARE = re.compile(r"\d[\d.]* %|(?<=closer than )any of [\d,]+(?= random)")
 _TIME = re.compile(r"(?:\d+ h )?\d+ min(?: \d+ s)?")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(\.\d+)?")
 _BAR = re.compile(r"[█▓▒░·]+ *")

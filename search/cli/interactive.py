@@ -25,8 +25,8 @@ from search.errors import SearchError
 from search.indexes import Indexes, name_of
 from search.records.hits import Hit, Surroundings
 from search.records.options import MODES, Mode
-from search.render.format import counted, escape, one_line, where
-from search.render.hits import VERDICT_STYLES, draw_passage, one_hit, rows_of, verdict_line
+from search.render.format import counted, escape, one_line, verdict_line, where
+from search.render.hits import VERDICT_STYLES, draw_passage, one_hit, rows_of
 from search.render.terminal import Canvas
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class SearchScreen(Screen[None]):
         self._say(status)
         verdict = hits[0].verdict if hits and query.last else None
         style = f"ansi_{VERDICT_STYLES[verdict.says]}" if verdict else ""
-        line = verdict_line(verdict) if verdict else ""
+        line = verdict_line(hits[0]) if hits and query.last else ""
         self.query_one("#verdict", Static).update(Content.styled(line, style))
 
     # Display.

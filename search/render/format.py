@@ -51,6 +51,11 @@ def _code(match: re.Match[str]) -> str:
 
 
 _SNIPPET = 320
+_VERDICTS = {
+    "answers likely": "Likely answered",
+    "perhaps": "Possibly answered",
+    "nothing": "Probably no answer here",
+}
 _LONGEST_NAME = 200
 
 # Names of pages by the beginning of the file's suffix: .pptx, .potx, .xlsm and so on.
@@ -197,11 +202,25 @@ def layer_of(why: Explanation) -> str:
 
 
 def percentile_of(hit: Hit) -> str:
-    """Percentile of a score: "above 99.8 % of 2,000 random pairs"; "" without a null distribution."""
+    """Percentile of a score: "closer than 99.8 % of random pairs"; "" without a null distribution."""
     if hit.percentile is None:
         return ""
-    share = math.floor(hit.percentile * 10 + 1e-9) / 10  # so that only what is above all is 100
-    return f"above {'all' if share == 100 else f'{share:g} %'} of {hit.random_pairs:,} random pairs"
+    share = math.floor(hit.percentile * 10 + 1e-9) / 10  # 99.96 is not rounded to 100
+    pairs = f"any of {hit.random_pairs:,}" if share == 100 else f"{share:g} % of"
+    return f"closer than {pairs} random pairs"
+
+
+def verdict_of(hit: Hit) -> str:
+    """Answerability verdict with its probability; "" without one."""
+    verdict = hit.verdict
+    return f"{_VERDICTS[verdict.says]} ({100 * verdict.probability:.0f} %)" if verdict else ""
+
+
+def verdict_line(best: Hit) -> str:
+    """Verdict and percentile of hit 1: "Likely answered (94 %) · closer than any of 2,000 random pairs"."""
+    parts = verdict_of(best), percentile_of(best) if best.rank == 1 else ""
+    line = " · ".join(filter(None, parts))
+    return line[:1].upper() + line[1:]
 
 
 def copies_of(hit: Hit) -> str:

@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.text import Text
 
 from search.records.documents import PLAIN_KINDS
-from search.records.hits import Cluster, Hit, Surroundings, Verdict
+from search.records.hits import Cluster, Hit, Surroundings
 from search.records.visible_text import VisibleText
 from search.render.format import (
     copies_of,
@@ -26,10 +26,10 @@ from search.render.format import (
     escaped_name,
     headings,
     one_line,
-    percentile_of,
     shortened,
     shown_path,
     since_indexed,
+    verdict_line,
     where,
 )
 from search.render.terminal import Canvas, as_text
@@ -38,11 +38,6 @@ if TYPE_CHECKING:
     from search.records.explanations import Highlight
 
 _NO_PASSAGES = "the index holds no passages yet."
-_VERDICTS = {
-    "answers likely": "Answers likely",
-    "perhaps": "Perhaps something here answers that",
-    "nothing": "Nothing here seems to answer that",
-}
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _PREVIEW = 160  # characters of a passage that others repeat
 
@@ -62,7 +57,7 @@ def hits(
 
     Args:
         no_hits: reason for an empty list.
-        quiet: leave out percentiles and verdict.
+        quiet: leave out the verdict and the percentile.
         grouped: hits of one document are consecutive; its name is drawn above them.
         around: the lines around each hit.
         marks: the highlights of each hit.
@@ -78,18 +73,9 @@ def hits(
             canvas.gap()
         before = hit.document
         _draw(canvas, hit, around[place] if around else None, marks[place] if marks else ())
-    if quiet:
-        return
-    if ranked[0].rank == 1 and (percentile := percentile_of(ranked[0])):
-        canvas.dim(f"Hit 1 scores {percentile}.")
-    if verdict := ranked[0].verdict:
-        canvas.line(verdict_line(verdict), style=VERDICT_STYLES[verdict.says])
-
-
-def verdict_line(verdict: Verdict) -> str:
-    """Answerability verdict with its probability and reason, in a sentence."""
-    reason = f"the first hits of one document have {100 * verdict.coverage:.0f} % of the query's words by weight"
-    return f"{_VERDICTS[verdict.says]} ({100 * verdict.probability:.0f} %): {reason}."
+    if not quiet and (line := verdict_line(ranked[0])):
+        verdict = ranked[0].verdict
+        canvas.line(line, style=VERDICT_STYLES[verdict.says] if verdict else "dim")
 
 
 @as_text

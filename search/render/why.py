@@ -26,6 +26,7 @@ from search.render.format import (
     one_line,
     percentile_of,
     snippet,
+    verdict_of,
     where,
 )
 from search.render.terminal import BLOCK, Canvas, as_text, bar, grid, number
@@ -197,6 +198,10 @@ def draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
             canvas.line(("without  ", "dim"), one_line(", ".join(hit.ranking.without)))
         if percentile := percentile_of(hit):
             canvas.line(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {percentile}")
+        if hit.verdict:
+            coverage = f"the best document has {100 * hit.verdict.coverage:.0f} % of the query's words"
+            reason = f": {coverage}, rare ones counting more"
+            canvas.line(("verdict  ", "dim"), verdict_of(hit), reason)
 
 
 def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:

@@ -57,7 +57,9 @@ def test_nothing_in_any_format(run: Run, indexed: Path) -> None:
     assert [run(*nothing, *form)[1] for form in (["--jsonl"], ["-f", "paths"])] == [""] * 2
 
 
-@pytest.mark.parametrize(("constant", "says"), [(9, "Answers likely (100 %)"), (-9, "Nothing here ")])
+@pytest.mark.parametrize(
+    ("constant", "says"), [(9, "Likely answered (100 %)"), (-9, "Probably no answer here (0 %)")]
+)
 def test_the_verdict(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, constant: int, says: str
 ) -> None:
@@ -65,7 +67,7 @@ def test_the_verdict(
     for name, value in {"DEFAULT_WEIGHTS": weights, "CONSTANT": constant, "SCORE": 0, "WORDS": 0}.items():
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     exit_code, out, _ = run("query", KEY)
-    assert (exit_code, out.splitlines()[-2].startswith(says)) == (0, True)
+    assert (exit_code, out.splitlines()[-1].startswith(says)) == (0, True)
     quiet = run("query", KEY, "-q")[1]
     assert out.startswith(quiet.rstrip()) and says not in quiet
     assert hits(run, "query", KEY)[0]["verdict"].keys() == {"says", "probability", "score", "coverage"}

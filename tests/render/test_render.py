@@ -352,14 +352,14 @@ def test_hits_at_80_columns() -> None:
     assert drawn == (
         " 1  0.500  /a.txt:1  p801\n   1  text\n\n"
         " 2  0.500  /a.txt:1  p802\n   1  text\n\n"
-        "Hit 1 scores above all of 2,000 random pairs."
+        "Closer than any of 2,000 random pairs"
     )
     assert hits.hits([ranked(1, 100.0)], quiet=True) == " 1  0.500  /a.txt:1  p801\n   1  text"
 
 
 def test_where_a_score_stands() -> None:
-    assert percentile_of(ranked(1, 99.8)) == "above 99.8 % of 2,000 random pairs"
-    assert percentile_of(ranked(1, 99.99)) == "above 99.9 % of 2,000 random pairs"
+    assert percentile_of(ranked(1, 99.8)) == "closer than 99.8 % of random pairs"
+    assert percentile_of(ranked(1, 99.99)) == "closer than 99.9 % of random pairs"
     assert percentile_of(ranked(1, None)) == ""
 
 

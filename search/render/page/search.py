@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from search.records.contents import Facet, FacetValue, StoredPassage
-from search.records.hits import Verdict
+from search.records.hits import Hit
 from search.records.options import WEIGHT
 from search.records.visible_text import visible
-from search.render.format import fixed, one_line, shortened
-from search.render.hits import verdict_line
+from search.render.format import fixed, one_line, shortened, verdict_line
 from search.render.page.document import Page, about, isolated, text
 from search.render.page.hit_list import Marked, PageRequest, deepest, listed
 
@@ -228,8 +227,8 @@ def _summary(request: PageRequest, result: SearchResult) -> str:
         return ""
     if not result.marked:
         return f'<p class="verdict">{_none(request)}</p>'
-    verdict = result.marked[0].hit.verdict
-    return _verdict(verdict) if verdict else ""
+    best = result.marked[0].hit
+    return _verdict(best) if best.verdict else ""
 
 
 def _none(request: PageRequest) -> str:
@@ -240,8 +239,9 @@ def _none(request: PageRequest) -> str:
     return "No passage passes the filter." if passes else "The index holds no passages yet."
 
 
-def _verdict(verdict: Verdict) -> str:
-    return f'<p class="verdict {verdict.says.split()[0]}">{text(verdict_line(verdict))}</p>'
+def _verdict(best: Hit) -> str:
+    kind = best.verdict.says.split()[0] if best.verdict else ""
+    return f'<p class="verdict {kind}">{text(verdict_line(best))}</p>'
 
 
 def _legend(result: SearchResult) -> str:
