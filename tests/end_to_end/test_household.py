@@ -1,0 +1,33 @@
+"""Spoken questions to the household folder, with the real model."""
+
+from pathlib import Path
+
+import search
+from tests.conftest import REPOSITORY
+
+HOUSEHOLD = REPOSITORY / "corpora" / "household"
+QUESTIONS = {
+    "what did we agree about the deposit": "home/lease.md",
+    "does the landlord have to pay for the boiler": "home/lease.md",
+    "can we have a cat": "mail/2024-06-03-cat.eml",
+    "why do I keep getting headaches": "health/migraine-diary.md",
+    "what do I do if Mila can't breathe after eating nuts": "health/mila-emergency-plan.md",
+    "is my bike insured if it gets stolen at night": "money/contents-insurance.md",
+    "may I grill on the balcony": "home/house-rules.pdf",
+    "who paid for the water that ran into the flat below": "money/claim-water-damage.txt",
+    "which membership should we cancel": "money/subscriptions.md",
+    "when does the boat leave": "travel/coast-plan.md",
+    "mould in the bedroom": "home/letter-damp-window.docx",
+    "the internet is not working": "manuals/router.txt",
+}
+
+
+def test_the_document_that_answers_is_among_the_first_three(tmp_path: Path) -> None:
+    index = search.Index.build(str(HOUSEHOLD), index=str(tmp_path / "household"), offline=True)
+    assert len({path.suffix for path in HOUSEHOLD.rglob("*.*")}) == 8
+    answered = [
+        question
+        for question, path in QUESTIONS.items()
+        if any(HOUSEHOLD / path == Path(hit.path) for hit in index.query(question, k=3))
+    ]
+    assert len(answered) >= 11  # 12 when this was written
