@@ -82,10 +82,10 @@ class WordMissing(InputError):
 
     def __init__(self, word: str, counted: Sequence[str]) -> None:
         self.word = word
-        choice = f"These do: {', '.join(counted)}." if counted else "None does in this index."
-        super().__init__(
-            f"'{word}' is no word of the query that counts, so it cannot be left out. {choice}"
+        choice = (
+            f"Its keywords: {', '.join(counted)}." if counted else "It has no keywords in this index."
         )
+        super().__init__(f"'{word}' is not a keyword of this query, so it cannot be ignored. {choice}")
 
 
 class TextTooLong(InputError):
@@ -98,8 +98,8 @@ class TextTooLong(InputError):
 
     def __init__(self, position: int, n_tokens: int, max_tokens: int) -> None:
         super().__init__(
-            f"text number {position + 1} has {n_tokens} tokens and the model reads {max_tokens}. "
-            "Shorten it, cut it into passages, or pass truncate=True to drop what does not fit."
+            f"text {position + 1} has {n_tokens} tokens, but the model reads at most "
+            f"{max_tokens}. Shorten it, split it, or pass truncate=True to cut off the rest."
         )
         self.position, self.n_tokens, self.max_tokens = position, n_tokens, max_tokens
 
@@ -137,8 +137,8 @@ class AccessDenied(SearchError):
 
     def __init__(self, file: object, index: object, reason: object) -> None:
         super().__init__(
-            f"'{file}': {reason}. Querying the index in '{index}' takes read access to that folder, changing it takes "
-            "write access. Ask its owner, or make your own index with: seewhy index FOLDER --index NAME"
+            f"'{file}': {reason}. You need read access to the folder '{index}' to search the "
+            "index, and write access to change it. Ask its owner, or build your own: seewhy index FOLDER --index NAME"
         )
 
 
@@ -164,8 +164,8 @@ class FingerprintMismatch(SearchError):
         differences: list[tuple[str, str, str]],
         mine: str = "the index has",
         theirs: str = "you asked for",
-        problem: str = "embeddings made in different ways cannot be compared",
-        remedy: str = "Leave the option out, or build the index anew with it: seewhy index FOLDER --rebuild",
+        problem: str = "these embeddings cannot be compared",
+        remedy: str = "Leave the option out, or rebuild the index with it: seewhy index FOLDER --rebuild",
     ) -> None:
         listed = "; ".join(
             f"{name}: {mine} '{first}', {theirs} '{second}'" for name, first, second in differences

@@ -80,7 +80,7 @@ def open_file(path: Path, *, links: bool = True) -> BinaryIO:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise OSError(errno.EINVAL, "it is no file", str(path))
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def read_file(path: Path, most: int, *, links: bool = True) -> bytes:
@@ -88,7 +88,7 @@ def read_file(path: Path, most: int, *, links: bool = True) -> bytes:
     with open_file(path, links=links) as stream:
         content = stream.read(most + 1)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
     return content
 
 
@@ -123,7 +123,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         sealed = False
     if not sealed:
-        raise ValueError(f"{path.name} is not what was written")
+        raise ValueError(f"{path.name} was changed or damaged")
     return dict(content)
 
 
@@ -188,7 +188,7 @@ def toml(text: str, where: str) -> dict[str, Any]:
         import tomli as tomllib  # type: ignore[import-not-found,no-redef,unused-ignore]
     try:
         if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
-            raise ValueError("a key of too many parts")
+            raise ValueError("a key with too many dots")
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is no TOML: {error}. Mend it, or delete it.") from None
+        raise InputError(f"{where} is not valid TOML: {error}. Correct or delete it.") from None

@@ -402,7 +402,7 @@ class Index:
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
         if matrix_options.get("layer") is not None and not explained:
-            raise InputError("layer is of the matrices that explain=True makes: give both.")
+            raise InputError("'layer' requires explain=True.")
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self._encoded(question, ranking)
         reranker = self._reranker(query, ranking) if ranking.rerank else None

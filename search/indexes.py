@@ -53,7 +53,7 @@ class Indexes:
         self._of_opening = tuple(notes)
         self._of_query: list[str] = []
         if not self.all:
-            raise IndexNotFound("there is no index yet. Create one with: seewhy index FOLDER")
+            raise IndexNotFound("no index yet. Create one with: seewhy index FOLDER")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.all, self._of_opening, self.skip_damaged)
@@ -84,7 +84,7 @@ class Indexes:
             except SearchError as error:
                 if sources:
                     raise
-                notes.append(f"an index is left out: {error}")
+                notes.append(f"skipped one index: {error}")
         return cls(opened, notes, not sources)
 
     @property
@@ -182,7 +182,7 @@ class Indexes:
                 if isinstance(error, IndexDamaged) and not self.skip_damaged:
                     raise
                 lacking = error
-                notes.append(f"the index '{name}' is left out: {str(error).partition(chr(10))[0]}")
+                notes.append(f"skipped index '{name}': {str(error).partition(chr(10))[0]}")
             else:
                 yield [replace(hit, index=name, rank_before=None) for hit in hits]
         if lacking and len(notes) == len(self.all):
@@ -198,8 +198,11 @@ class Indexes:
         (first, mine), *others = ((name_of(index), index.fingerprint) for index in self.all)
         for name, theirs in others:
             if different := mine.differences(replace(theirs, passages=mine.passages)):
-                problem = f"the indexes '{first}' and '{name}' were made in different ways"
-                remedy = "Ask one with --index, or build one anew as the other is: seewhy index FOLDER --rebuild"
+                problem = f"indexes '{first}' and '{name}' have different settings"
+                remedy = (
+                    "Query one of them with --index, or rebuild one with the settings of the other: "
+                    "seewhy index FOLDER --rebuild"
+                )
                 raise FingerprintMismatch(different, first, name, problem, remedy)
 
 

@@ -102,7 +102,9 @@ def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
     if not isinstance(model, Encoder):
         return _loaded_encoder(str(model), pooling)
     if pooling and pooling != model.pooling:
-        raise InputError(f"the encoder pools by '{model.pooling}', but '{pooling}' was asked for.")
+        raise InputError(
+            f"the encoder uses pooling '{model.pooling}', not '{pooling}'. Pass one or the other."
+        )
     return model
 
 

@@ -73,14 +73,14 @@ def test_indexes_have_to_be_made_alike(two: Indexes, tmp_path: Path, other_model
     (tmp_path / "others" / "a.md").write_text("a door", encoding="utf-8")
     Index.build(tmp_path / "others", model=str(other_model))
     with pytest.raises(
-        FingerprintMismatch, match="the indexes 'notes' and 'others' were made in different ways"
+        FingerprintMismatch, match="the indexes 'notes' and 'others' have different settings"
     ):
         Indexes.open(["notes", "others"]).query("door")
 
 
 def test_an_index_that_has_not_the_field_is_left_out(two: Indexes) -> None:
     assert {hit.document for hit in two.query("door", where="lang=en")} == {"lock.md"}
-    assert [note for note in two.notes if "'notes' is left out" in note]
+    assert [note for note in two.notes if "skipped index 'notes'" in note]
     with pytest.raises(InputError, match="a field 'nope'"):
         two.query("door", where="nope=1")
     assert not two.query("door", where="path:nowhere") and not two.notes
@@ -91,7 +91,7 @@ def test_all_there_are(two: Indexes, own_home: Path) -> None:
     (own_home / "indexes" / "papers" / "index.db").write_bytes(b"no database" * 100)
     opened = Indexes.open()
     assert [index.path.name for index in opened.all] == ["notes"]
-    assert "an index is left out" in opened.notes[0]
+    assert "skipped one index" in opened.notes[0]
     with pytest.raises(Exception, match="cannot be read"):
         Indexes.open(["notes", "papers"]).query("door")
     with pytest.raises(IndexNotFound):
@@ -114,6 +114,6 @@ def test_one_that_is_damaged_is_left_out_of_all_there_are(two: Indexes, run: Run
     segment_file(two.all[0].path, ".words").write_bytes(b"x")
     code, out, err = run("query", "open the door", "--all-indexes", "--json")
     assert (code, {hit["index"] for hit in json.loads(out)}) == (0, {"papers"})
-    assert "the index 'notes' is left out" in err
+    assert "the index skipped index 'notes'" in err
     code, out, err = run("query", "open the door", "-i", "notes", "-i", "papers")
     assert (code, out) == (1, "") and "damaged" in err

@@ -92,9 +92,9 @@ def train_labels(
             or an index and another model.
     """
     if index is not None and model is not None:
-        raise InputError("an index has its own encoder. Leave the model out, or the index.")
+        raise InputError("give either a model or an index: an index has its own model.")
     if folds < 2 or seed < 0:
-        raise InputError("there must be at least 2 folds, and the seed must not be below 0.")
+        raise InputError("the minimum is 2 for folds and 0 for the seed.")
     place = None if index is None else find_index(index)
     samples = [
         each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples
@@ -118,10 +118,10 @@ def train_labels(
     if cut := sum(
         len(encoder.tokenizer.encode(prompt + text).ids) > encoder.max_tokens for text in texts
     ):
-        notes.append(f"{cut:,} texts were cut at {encoder.max_tokens} tokens")
+        notes.append(f"{cut:,} texts were truncated to {encoder.max_tokens} tokens")
     weights, intercepts, report = _fitted(items, encoder, x.astype(np.float64), folds, seed)
     if len(items) < 100:
-        notes.append(f"with only {len(items)} examples the intervals are rough")
+        notes.append(f"with only {len(items)} examples, the confidence intervals are rough")
     training = LabelTraining(name, source, report, tuple(notes))
     figures = {**asdict(report), "confusion": report.confusion.tolist()}
     trained = {"source": source, "cross_validation": figures, "notes": notes}
@@ -213,28 +213,26 @@ def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item
     kept = [same[0] for same in by_key.values() if len({item.label for item in same}) == 1]
     notes = []
     if repeated := sum(map(len, by_key.values())) - len(by_key):
-        notes.append(f"{repeated:,} examples repeat a text; each text counts once")
+        notes.append(f"{repeated:,} duplicate examples; each text counts once")
     if several := len(by_key) - len(kept):
-        notes.append(f"{several:,} texts have several labels and were left out")
+        notes.append(f"{several:,} texts with contradictory labels left out")
     return kept, notes
 
 
 def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item]:
     """The text of an example, or the passages of the document that it names."""
     if not (label := example.label.strip()):
-        raise InputError(f"{where} has no label. Give it one, or take it out.")
+        raise InputError(f"{where} has no label. Add one, or delete the example.")
     if example.text is not None:
         if not (text := example.text.strip()):
-            raise InputError(f"{where} has no text. Give it one, or take it out.")
+            raise InputError(f"{where} has no text. Add one, or delete the example.")
         return [Item("", text, label, text)]
     if snapshot is None:
-        raise InputError(f"{where} names a document, but no index is given. Name it with --index.")
+        raise InputError(f"{where} names a document of an index. Give the index with --index.")
     ids = snapshot.place(example.path or "").passages
     stored = snapshot.stored(ids)
     if not stored:
-        raise InputError(
-            f"{where} names '{example.path}', which the index does not hold. Check the path."
-        )
+        raise InputError(f"{where} names '{example.path}', which is not in the index. Check the path.")
     passages = [stored[id_] for id_ in ids]
     return [Item(each.context, each.visible_text, label, each.document) for each in passages]
 
@@ -245,11 +243,11 @@ def _check_classes(items: Sequence[Item], least: int) -> None:
     for item in items:
         groups.setdefault(item.label, set()).add(item.group)
     if len(groups) < 2:
-        has = f"all have the label '{next(iter(groups))}'" if groups else "there is none"
-        raise InputError(f"at least two labels are needed, but of the examples {has}.")
+        has = f"all examples have the label '{next(iter(groups))}'" if groups else "there is none"
+        raise InputError(f"at least two labels are needed, but {has}.")
     label, fewest = min(groups.items(), key=lambda pair: (len(pair[1]), pair[0]))
     if len(fewest) < least:
         raise InputError(
-            f"the label '{label}' stands in {len(fewest)} texts or documents, but {least} are needed. "
-            "Use fewer --folds."
+            f"the label '{label}' occurs in {len(fewest)} texts or documents, but {least} are "
+            "needed. Use fewer --folds."
         )

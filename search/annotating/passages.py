@@ -170,7 +170,7 @@ def label_index(
         ModelError: as for `label`.
     """
     if (model is None) == (head is None):
-        raise InputError("name a checkpoint or a head that is to label, and only one of them.")
+        raise InputError("give either a model or a head.")
     place = find_index(index)
     fingerprint = Fingerprint(**read_meta(place / DATABASE)["fingerprint"])
     labeller = _by_head(head, fingerprint) if head else _by_checkpoint(str(model), offline)

@@ -92,7 +92,7 @@ def answer_from(
     """
     check_text(question, "the question")
     if answers < 1:
-        raise InputError(f"answers is {answers}; it must be at least 1.")
+        raise InputError(f"answers is {answers}; the minimum is 1.")
     windows = [
         reader.windows(item if isinstance(item, str) else item.text, first=question, overlap=_OVERLAP)
         for item in passages
@@ -100,7 +100,7 @@ def answer_from(
     inputs = [window for some in windows for window in some]
     if any(len(some) > 1 and some[0].sequence_ids.count(1) < 2 * _LONGEST for some in windows):
         raise InputError(
-            f"the question leaves too little room: '{reader.name}' reads {reader.max_tokens:,} tokens. Shorten it."
+            f"the question is too long: '{reader.name}' reads {reader.max_tokens:,} tokens in total. Shorten it."
         )
     logits = reader.run(inputs)
     candidates: list[Answer] = []
@@ -134,7 +134,7 @@ def required(model: str | None) -> str:
         InputError: no model was named.
     """
     if not model:
-        raise InputError(f"no reader is named. Name a checkpoint that was trained for it: {READERS}.")
+        raise InputError(f"no model given. Give one that was trained to answer questions: {READERS}.")
     return model
 
 
@@ -147,7 +147,7 @@ def _of_window(
     """Yield the best span of a window, and each other that reaches the null score and overlaps no better span."""
     start, end = logits["start_logits"].astype(np.float64), logits["end_logits"].astype(np.float64)
     if not np.isfinite([start, end]).all():
-        raise ModelError(f"'{model}' gives logits that are no numbers. Is its file damaged?")
+        raise ModelError(f"the logits of '{model}' are NaN or infinite. Its weights may be damaged.")
     hit = None if isinstance(passage, str) else passage
     text, base = (hit.text, hit.start) if hit else (str(passage), 0)
     offsets = window.offsets  # each access makes a list

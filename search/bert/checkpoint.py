@@ -126,17 +126,17 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
     relative = files.config.get("position_embedding_type") not in (None, "absolute")
     if relative or kind not in FAMILIES:
         raise ModelError(
-            f"'{files.name}' is a model of type '{kind}'{' with relative positions' if relative else ''}, which cannot "
-            f"be taken apart here. Models of these types can: {', '.join(FAMILIES)}."
+            f"cannot inspect '{files.name}': it is of type "
+            f"'{kind}'{' with relative positions' if relative else ''}. Supported types: {', '.join(FAMILIES)}."
         )
     tokenizer = load_tokenizer(files.folder, files.name)
     model, missing = load_transformer(files, attn_implementation="eager")
     require_whole(files, missing)
     no_pooler = ""
     if getattr(model, "pooler", None) is None:
-        no_pooler = f"models of type {kind} have none"
+        no_pooler = f"models of type {kind} have no pooler"
     elif missing:
-        no_pooler = "the model's file holds no weights for it"
+        no_pooler = "the checkpoint contains no pooler weights"
         model.pooler = None
     return Checkpoint(files, tokenizer, model, kind, no_pooler)
 
@@ -228,7 +228,7 @@ class Head:
         room = self.max_tokens - self.tokenizer.num_special_tokens_to_add(before is not None)
         room -= len(before.ids) if before else 0
         if room < 2:
-            raise InputError(f"'{first}' leaves no room for a text. Shorten it.")
+            raise InputError(f"'{first}' leaves no room for the text. Shorten it.")
         whole.truncate(room, stride=min(overlap, room // 2))
         parts = [whole, *whole.overflowing]
         if before is None:
@@ -281,7 +281,7 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
     kind = KINDS[task]
     model, missing = load_transformer(files, kind.loads)
     if missing:
-        raise ModelError(f"'{files.name}' has no head for {kind.named}. Take one such as {kind.trained}.")
+        raise ModelError(f"'{files.name}' has no head for {kind.named}. Use for example {kind.trained}.")
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
     return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)

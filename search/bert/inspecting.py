@@ -143,7 +143,10 @@ def work_through(
     view = inspect(text, text2, model=model, offline=offline)
     own = view.attention.matrix(layer, head)
     if view.model.kind == "mpnet":
-        raise InputError(f"'{view.model.name}' is an MPNet, whose heads add positions. Name a BERT.")
+        raise InputError(
+            f"'{view.model.name}' is an MPNet model, whose attention also depends on relative "
+            "positions. Choose a BERT model."
+        )
     place = _place(view, token)
     width = view.model.dimension // view.model.heads
     columns = slice((head - 1) * width, head * width)
@@ -198,13 +201,13 @@ def in_contexts(
         >>> result.between[:, 0, 1]   # a cosine for each layer                             # doctest: +SKIP
     """
     if isinstance(texts, str) or isinstance(against, str):
-        raise InputError("texts and against are lists of strings.")
+        raise InputError("texts and against must be lists of strings.")
     words = [word] * len(texts) if isinstance(word, str) else list(word)
     if len(words) != len(texts):
-        raise InputError(f"words: {len(words)}, texts: {len(texts)}. Give one, or one each.")
+        raise InputError(f"{len(words)} words for {len(texts)} texts. Give one word, or one per text.")
     spans = [_span(word, text) for word, text in zip(words, texts, strict=True)]
     if len(texts) + len(against) < 2 or not texts:
-        raise InputError("there is nothing to compare: give two texts, or a word to compare with.")
+        raise InputError("nothing to compare. Give a second text, or a word to compare with.")
     views, others = (
         [inspect(text, model=model, offline=offline) for text in side] for side in (texts, against)
     )
@@ -336,7 +339,7 @@ def _place(view: Inspection, token: int | str) -> int:
         positions += [word.tokens[0] for word in view.words if word.text.lower() == token.lower()]
     if not positions:
         named = " ".join(f"{i} {entry.text}" for i, entry in enumerate(view.tokens))
-        raise InputError(f"there is no token '{token}'. Name one of these, or its number: {named}")
+        raise InputError(f"no token '{token}'. Choose one of these, by text or number: {named}")
     return positions[0]
 
 
@@ -350,7 +353,7 @@ def _span(word: str, text: str) -> tuple[int, int]:
     before, after = (r"\b" if re.match(r"\w", end) else "" for end in (word[:1], word[-1:]))
     match = re.search(before + re.escape(word) + after, text, re.IGNORECASE) if word.strip() else None
     if match is None:
-        raise InputError(f"the word '{word}' does not stand in '{text}'. Give texts that have it.")
+        raise InputError(f"the word '{word}' does not occur in '{text}'. Give texts that contain it.")
     return match.span()
 
 
@@ -367,7 +370,7 @@ def _tokens_in(view: Inspection, start: int, end: int) -> list[int]:
     ]
     if not positions:
         text = view.texts[0][start:end]
-        raise InputError(f"'{view.model.name}' has no tokens for '{text}'. Take another word.")
+        raise InputError(f"'{view.model.name}' makes no tokens of '{text}'. Choose another word.")
     return positions
 
 

@@ -130,7 +130,7 @@ def check_no_head(folder: Path) -> None:
         InputError: the folder holds a head, which would be lost.
     """
     if (folder / FILE).exists():
-        raise InputError(f"'{folder}' holds a head. Name another folder, or delete that one.")
+        raise InputError(f"'{folder}' already contains a head. Give another folder, or delete that one.")
 
 
 def load_linear_head(folder: str | Path) -> LinearHead:
@@ -144,13 +144,13 @@ def load_linear_head(folder: str | Path) -> LinearHead:
     train = "Train one with: seewhy lab label train EXAMPLES.csv --out FOLDER"
     file = Path(folder).expanduser() / FILE
     if not file.is_file():
-        raise InputError(f"there is no {FILE} in '{folder}'. {train}")
+        raise InputError(f"no {FILE} in '{folder}'. {train}")
     try:
         with safe_open(file, "numpy") as opened:
             metadata = opened.metadata() or {}
             numbers = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
         if metadata.get("format") != FORMAT:
-            raise InputError(f"'{file}' is not a head of this version of seewhy. {train}")
+            raise InputError(f"'{file}' was written by another version of seewhy. {train}")
         described = json.loads(metadata["head"])
         return LinearHead(
             name=described["name"],
@@ -174,12 +174,12 @@ def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto")
     try:
         return Encoder.of(head.fingerprint, offline=offline, engine=engine)
     except FingerprintMismatch as error:
-        raise _unfit(head.name, "the model that is found now", error.differences) from None
+        raise _unfit(head.name, "the installed model has", error.differences) from None
 
 
 def _unfit(head: str, other: str, differences: list[tuple[str, str, str]]) -> FingerprintMismatch:
-    problem = f"the head '{head}' cannot read embeddings of another kind"
-    remedy = "Train one for these with: seewhy lab label train EXAMPLES.csv"
+    problem = f"the head '{head}' does not fit these embeddings"
+    remedy = "Train a head for them with: seewhy lab label train EXAMPLES.csv --out FOLDER"
     return FingerprintMismatch(differences, "the head has", other, problem, remedy)
 
 
@@ -227,7 +227,7 @@ def _parts(tokens: TokenVectors, pooling: str) -> NDArray[np.float64]:
     """(n, d) vectors, one a token, that sum to the embedding."""
     if tokens.addends is None or pooling == "max":
         raise InputError(
-            f"with pooling '{pooling}' a logit is no sum over tokens. Train with pooling mean."
+            f"with pooling '{pooling}', a logit is not a sum over tokens. Train with mean pooling."
         )
     vectors = tokens.addends.astype(np.float64)
     return np.asarray(vectors / np.linalg.norm(vectors.sum(axis=0)))
@@ -262,7 +262,7 @@ def label(
     for number, text in enumerate(texts, 1):
         check_text(text, f"text number {number}")
     if (model is None) == (head is None):
-        raise InputError("name a checkpoint or a head that is to label, and only one of them.")
+        raise InputError("give either a model or a head.")
     if head is not None:
         return _by_linear_head(texts, head, offline, engine)
     assert model is not None
@@ -309,7 +309,7 @@ class Classifier:
         self.classes = head.labels
         problem = getattr(head.model.config, "problem_type", None)
         if problem in ("regression", "multi_label_classification") or len(head.labels) < 2:
-            raise ModelError(f"'{head.name}' does not give a text one of several classes.")
+            raise ModelError(f"'{head.name}' does not assign one of several classes to a text.")
 
     def __call__(self, texts: Sequence[str]) -> list[LabelledText]:
         """Return the labels of the texts, in order; long texts are read in windows."""

@@ -55,9 +55,9 @@ def fill(
     tokenizer, mask = _with_mask(head)
     places = [match.span() for match in re.finditer(f"{re.escape(mask)}|{re.escape(TYPED)}", text)]
     if not places:
-        raise InputError(f"the text has no mask. Type {TYPED} where a word is to be guessed.")
+        raise InputError(f"the text has no mask. Write {TYPED} in place of a word.")
     if labels and len(labels) != len(places):
-        raise InputError(f"masks: {len(places)}, labels: {len(labels)}. Give one for each mask.")
+        raise InputError(f"{len(labels)} labels for {len(places)} masks. Give one label per mask.")
     encoding = tokenizer.encode(text.replace(TYPED, mask))
     check_length(encoding, head.name, head.max_tokens)
     number = tokenizer.token_to_id(mask)
@@ -107,7 +107,7 @@ def _with_mask(head: Head) -> tuple[tokenizers.Tokenizer, str]:
         (name for name in (TYPED, "<mask>") if head.tokenizer.token_to_id(name) is not None), None
     )
     if mask is None:
-        raise ModelError(f"'{head.name}' has no mask token in its vocabulary. Name another checkpoint.")
+        raise ModelError(f"'{head.name}' has no mask token in its vocabulary. Choose another model.")
     tokenizer = tokenizers.Tokenizer.from_str(head.tokenizer.to_str())
     tokenizer.add_special_tokens([tokenizers.AddedToken(mask, lstrip=mask == "<mask>", normalized=False)])
     return tokenizer, mask
@@ -128,8 +128,8 @@ def _entry(head: Head, before: str, word: str) -> int:
     spelled = tokenizer.encode(f" {word}" if space else word, add_special_tokens=False)
     if len(spelled.ids) != 1 or unknown_id(tokenizer) in spelled.ids:
         raise InputError(
-            f"'{word}' is not one entry of '{head.name}' but {len(spelled.ids)}: {' '.join(spelled.tokens)}. "
-            "Take another word."
+            f"'{word}' must be a single token; '{head.name}' splits it into {len(spelled.ids)}: "
+            f"{' '.join(spelled.tokens)}. Choose another word."
         )
     return int(spelled.ids[0])
 

@@ -83,7 +83,9 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
     finds_entities = any(label.upper() == NO_ENTITY for label in labels)
     if finds_entities != (task == "ner"):
         names, other = ", ".join(labels[:6]), "pos" if task == "ner" else "ner"
-        raise InputError(f"'{model}' has no classes for --task {task}, but {names}. Use --task {other}.")
+        raise InputError(
+            f"'{model}' has no classes for --task {task}; its classes are {names}. Use --task {other}."
+        )
 
 
 def field_of(label: str, task: TagTask) -> str:
@@ -130,9 +132,9 @@ def tag(
 def load_tagger(model: str | None, task: TagTask, offline: bool = False) -> Tagger:
     """A checkpoint for a task; errors as of `tag`."""
     if task not in TAGGERS:
-        raise InputError(f"there is no task '{task}' for words; there are ner and pos.")
+        raise InputError(f"unknown task '{task}'. Choose ner or pos.")
     if not model:
-        raise InputError(f"name a checkpoint with --model, such as {TAGGERS[task]}.")
+        raise InputError(f"no model given. Add --model, for example {TAGGERS[task]}.")
     head = load_head("tag", model, offline)
     _check_task(head.labels, task, head.name)
     return Tagger(head)

@@ -31,7 +31,7 @@ def check_text(text: str, name: str = "the text") -> None:
         InputError: a text, which is called `name`, is empty or no valid Unicode.
     """
     if not text.strip():
-        raise InputError(f"{name} is empty. Give something to read.")
+        raise InputError(f"{name} is empty. Give some text.")
     require_characters(text, name)
 
 
@@ -115,7 +115,7 @@ def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | Non
     if max_tokens is not None and len(encoding.ids) > max_tokens:
         subject = "the two texts together have" if 1 in encoding.sequence_ids else "the text has"
         raise InputError(
-            f"{subject} {len(encoding.ids):,} tokens, and '{name}' reads {max_tokens:,}. Nothing is cut: shorten it."
+            f"{subject} {len(encoding.ids):,} tokens, but '{name}' reads at most {max_tokens:,}. Shorten it."
         )
 
 
@@ -174,8 +174,8 @@ def ids_of(
         piece = pieces[ids.index(None)]
         alone = tokenizer.encode(piece, add_special_tokens=False).tokens
         raise InputError(
-            f"the vocabulary of '{name}' has no entry '{piece}'. "
-            f"A text spells it with {len(alone)}: {' '.join(alone) or '(nothing)'}."
+            f"the vocabulary of '{name}' has no entry '{piece}'. The tokenizer splits it into "
+            f"{len(alone)}: {' '.join(alone) or '(nothing)'}."
         )
     return tuple(number for number in ids if number is not None)
 
@@ -196,7 +196,7 @@ def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = Fa
     for number in ids:
         if number not in entries:
             raise InputError(
-                f"the vocabulary of '{name}' has no id {number}. Its ids are 0 to {max(entries):,}."
+                f"the vocabulary of '{name}' has no ID {number}. IDs range from 0 to {max(entries):,}."
             )
     text = tokenizer.decode(list(ids), skip_special_tokens=False)
     return Decoding(name, tuple(entries[number] for number in ids), text)

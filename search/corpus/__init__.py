@@ -1,24 +1,24 @@
-"""A folder becomes files, files become documents, documents become passages.
+"""From a folder to passages: find files, read documents, cut passages.
 
     walk(folder)  ->  SourceFile | Skipped    the files, and why others are left out
     documents(file, load(file))  ->  Document | Skipped     its text, title, headings, metadata, line numbers
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 
     sources.py    SourceFile, Skipped and its Reason, Contents: a file's kind by name, and its bytes
-    patterns.py   .gitignore and its relatives
+    patterns.py   .gitignore and similar files
     text.py       bytes -> characters, lines, headings -> sections, values of metadata
-    markdown.py  rst.py  html.py      one document a file; Jupyter notebooks as well
-    table.py      one document a record: CSV, TSV, JSON Lines
+    markdown.py  rst.py  html.py      one document per file; Jupyter notebooks as well
+    table.py      one document per record: CSV, TSV, JSON Lines
     pdf.py  office.py                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
     reader.py     a file -> its documents; the child process and its limits
     writing.py    builds a document piece by piece
-    markup.py     spans that a reader does not read as words
-    blocks.py     headings stay with their text, long text is cut in bounded time, short sections are joined
+    markup.py     spans of markup, which are not encoded
+    blocks.py     keeps headings with their text, cuts long text in linear time, joins short sections
     cut.py        passages that fit the model; counts tokens word by word where the tokenizer allows it
-    boilerplate.py    texts that many files share are cut apart
+    boilerplate.py    detects text that many files share, which is cut separately
 
-Nothing is dropped silently: a file or record without text is a `Skipped` or a `ReadError` with a reason.
-The parsers and the splitter are imported when the first file needs them, so importing this is cheap.
+Nothing is dropped silently: a file or record without text gives a `Skipped` or a `ReadError` with a reason. Parsers and
+the splitter are imported when the first file needs them, so importing this package is fast.
 """
 
 from search.corpus.cut import Cutter

@@ -1,22 +1,20 @@
-"""Blocks, the stretches of a document that are cut: their contexts, and how a long one is cut.
+"""Blocks: the sections of a document, with their contexts, cut or joined to the size of a passage.
 
-Each heading stays with the text beneath it, and is encoded in front of the rest.
+A heading stays with the text below it; the headings above are encoded before the text, as its context.
 
-A long text is cut in time that grows with its length, and no faster. semantic-text-splitter picks good places to cut,
-but looks ahead through all of the text that is left: 64,000 characters without a space take it ten times as long per
-character as 2,000 do. So it sees one window at a time, and the next window starts where the last passage of this one
-did, because only that one's end was decided by the window and not by the text.
+Long text is cut in linear time. semantic-text-splitter picks good places to cut, but scans all of the remaining text:
+64,000 characters without a space take ten times as long per character as 2,000. So it sees one window at a time. The
+next window starts where the last passage of the window started, because the end of that passage was decided by the
+window, not by the text.
 
-It also leaves short pieces: each span takes all that fits, and the rest at the end, or between two long
-paragraphs, may be five words. Those rank too high, as there is little in them that does not match. `evened` joins
-them to the text beside them, or cuts both again in the middle.
+The splitter also leaves very short pieces, for example five words at the end. They rank too high, because they contain
+little that does not match. `evened` joins such a piece to its neighbour, or cuts both again in the middle.
 
-Short sections are joined with their neighbours, so that a passage can stand alone. A link beneath a heading, or half
-a sentence, is nearest to whatever resembles the title that is encoded with it. So neighbours are joined while they
-fit into one passage, along the tree of headings: the deepest first, then sections beneath the same heading, a
-heading's own text with its first sections. What they share stays their context; the headings that they do not share
-are in their text, or they are not joined. A very short rest goes to the text before it, or
-behind it, and may make that a little too long.
+Short sections are joined with their neighbours, so that a passage makes sense on its own. Otherwise a link below a
+heading matches everything that resembles the title. Sections are joined while they fit into one passage, following the
+tree of headings: the deepest first, then sections below the same heading, then a heading's own text with its first
+sections. The headings they share become the context; headings that they do not share must be in the text. A very short
+remainder is appended to the text before it, even if that makes the passage a little too long.
 """
 
 from __future__ import annotations
@@ -53,15 +51,15 @@ _LONGEST_HEADING = 10  # lines that it could take
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """A section, together with the sections before it that hold nothing but their heading.
+    """A section, with the sections before it that consist of a heading only.
 
     Attributes:
-        start, end: its span in the document's text.
-        body: where the headings that it begins with end; `start` if it begins with none.
-        trail: the headings above the block's text, outermost first: its last section's.
-        headings: those between `start` and `body`.
-        above: how many headings of the trail are above the block, not in it.
-        apart: 0 for a document's own text. What is set apart has a number of its own, boilerplate has -1.
+        start, end: span in the document's text.
+        body: end of the headings at the start of the block; `start` if there are none.
+        trail: headings above the text of the last section, outermost first.
+        headings: headings inside the block, in [start, body).
+        above: number of headings in `trail` that come before the block.
+        apart: 0 for ordinary text, -1 for boilerplate, otherwise the number of the set-apart span (such as navigation).
     """
 
     start: int
@@ -74,9 +72,9 @@ class TextBlock:
 
 
 def parted(document: Document, block: TextBlock, boilerplate: frozenset[int]) -> Iterator[TextBlock]:
-    """A block in pieces that are set apart, are boilerplate, or neither; its headings stay with the first.
+    """Split a block into ordinary text, set-apart spans and boilerplate. Its headings stay with the first piece.
 
-    A piece of a few words stays in place: a passage of its own would say next to nothing.
+    A piece of a few words is not split off: it would be useless as a passage.
     """
     text, at = document.text, block.start
     for start, end, apart in sorted(_apart(document, block)) or _common(text, block, boilerplate):
@@ -91,7 +89,7 @@ def parted(document: Document, block: TextBlock, boilerplate: frozenset[int]) ->
 
 
 def _apart(document: Document, block: TextBlock) -> Iterator[tuple[int, int, int]]:
-    """Spans of a block that the document sets apart, each with its number."""
+    """Yield the set-apart spans within a block as (start, end, number)."""
     first = bisect_right(document.apart, block.start) // 2 * 2
     for number in range(first, bisect_left(document.apart, block.end), 2):
         start, end = document.apart[number : number + 2]
@@ -100,7 +98,7 @@ def _apart(document: Document, block: TextBlock) -> Iterator[tuple[int, int, int
 
 
 def _common(text: str, block: TextBlock, boilerplate: frozenset[int]) -> Iterator[tuple[int, int, int]]:
-    """The stretches of a block that are boilerplate."""
+    """Yield the boilerplate spans of a block as (start, end, -1)."""
     runs: list[tuple[int, int]] = []
     for start, end, key in sorted(repeatable(text, block.body, block.end)) if boilerplate else ():
         if key in boilerplate:
@@ -124,10 +122,9 @@ def _piece(block: TextBlock, start: int, end: int, apart: int) -> TextBlock:
 
 
 def blocks(document: Document) -> Iterator[TextBlock]:
-    """The blocks of a document without its markup, in order; together they cover its sections.
+    """Yield the blocks of a document without markup, in order. Together they cover its sections.
 
-    A heading alone says little as a passage, and the section below it lacks something without it. So
-    a section that holds only its heading is joined to the next one, unless there is a gap between them.
+    A section that consists of its heading only is joined to the next one, unless there is a gap between them.
     """
     following = (*document.sections[1:], None)
     start, headings, above = -1, tuple[str, ...](), 0
@@ -147,7 +144,7 @@ def blocks(document: Document) -> Iterator[TextBlock]:
 
 
 def _end_of_heading(document: Document, section: Section) -> int:
-    """Start of the text beneath a section's heading; `section.start` if no heading begins it."""
+    """Return where the text below a section's heading starts; `section.start` if the section has no heading."""
     letters, words = "", _letters(section.trail[-1]) if section.trail else ""
     if words:
         for line in islice(
@@ -162,17 +159,17 @@ def _end_of_heading(document: Document, section: Section) -> int:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits of a heading or its line, in lower case, without marks."""
+    """Normalise a heading, or the line that shows it: letters and digits only, lower case."""
     return "".join(character for character in text if character.isalnum()).casefold()
 
 
 class Contexts:
-    """The contexts of one document's passages.
+    """Builds the contexts of one document's passages.
 
     Args:
-        title: the document's.
-        most: tokens that a context may have, its line end included.
-        count: tells the tokens of a text, without special ones.
+        title: title of the document.
+        most: maximum number of tokens of a context, including its line end.
+        count: returns the number of tokens of a text, without special tokens.
     """
 
     def __init__(self, title: str, most: int, count: Callable[[str], int]) -> None:
@@ -181,37 +178,37 @@ class Contexts:
         self._costs: dict[str, int] = {"": 0}
 
     def of(self, trail: Sequence[str], own: Sequence[str] = ()) -> str:
-        """The fullest context that is short enough, for a passage that begins with the headings `own`."""
+        """Return the longest context that fits, for a passage that begins with the headings `own`."""
         if self._most == 0:
             return ""
         return next(text for text in choices(self._title, trail, own) if self.cost(text) <= self._most)
 
     def with_header(self, context: str, header: str) -> str:
-        """A context with the header row of a table below it, if that is short enough."""
+        """Append the header row of a table to a context, if there is room."""
         both = "\n".join(filter(None, (context, one_line(header))))
         return both if len(header) <= _LONGEST_TITLE and self.cost(both) <= self._most else context
 
     def cost(self, context: str) -> int:
-        """Tokens that a context takes from the room for text."""
+        """Return the number of tokens that a context takes from the room for text."""
         if context not in self._costs:
             self._costs[context] = self._count(context + "\n")
         return self._costs[context]
 
 
 def choices(title: str, trail: Sequence[str], own: Sequence[str] = ()) -> Iterator[str]:
-    """The contexts that a passage could have, from the fullest to none.
+    """Yield the possible contexts of a passage, from the longest to "".
 
-    Title and all headings; title and innermost heading; that heading alone; the title alone; "".
-    Each part has a line of its own. A title that the outermost heading repeats appears once.
+    Title and all headings; title and innermost heading; that heading alone; the title alone; "". One line per heading.
+    A title that equals the outermost heading appears once.
 
     Args:
-        title: the document's.
-        trail: the headings above the passage, outermost first.
-        own: headings that the passage's own text begins with, which are left out, as title too.
+        title: title of the document.
+        trail: headings above the passage, outermost first.
+        own: headings at the start of the passage's own text; they are left out, and so is a title that equals one.
 
     Example:
         >>> list(choices("Guide", ("Guide", "Keys", "Rotation")))
-        ['Guide\\nKeys\\nRotation', 'Guide\\nRotation', 'Rotation', 'Guide', '']
+        ['Guide\nKeys\nRotation', 'Guide\nRotation', 'Rotation', 'Guide', '']
     """
     folded = {_folded(words) for words in own}
     headings = [words for words in trail if _folded(words) not in folded]
@@ -230,16 +227,16 @@ def _folded(words: str) -> str:
 def spans(
     splitter: TextSplitter, text: str, start: int, end: int, window: int
 ) -> Iterator[tuple[int, int]]:
-    """Cut [start, end) of `text` into spans that follow each other, or overlap if the splitter's do.
+    """Cut [start, end) of `text` into consecutive spans; they overlap if the splitter's do.
 
-    Every character that is no whitespace is in a span: without overlap, a span ends where the next
-    one starts, whatever the splitter says. Spans may carry whitespace at their ends.
+    Every character except whitespace is in a span: without overlap, each span ends where the next one starts. Spans may
+    begin or end with whitespace.
 
     Args:
-        splitter: decides where.
+        splitter: chooses where to cut.
         text: the whole text.
-        start, end: the part of it to cut.
-        window: characters that the splitter sees at a time; no span is longer.
+        start, end: the part to cut.
+        window: number of characters that the splitter sees at a time; no span is longer.
     """
     while start < end:
         stop = end if end - start <= window else safe_stop(text, start, start + window)
@@ -259,7 +256,7 @@ def spans(
 
 
 def without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans, those without a letter or digit (a lone code fence, a rule) joined to the one before."""
+    """Join each span without letters or digits (such as a code fence or a rule) to the span before it."""
     span: tuple[int, int] | None = None
     for start, end in cuts:
         scrap = text[start:end].strip()
@@ -280,16 +277,17 @@ def evened(
     fits: Callable[[str], bool],
     is_short: Callable[[str], bool],
 ) -> Iterator[tuple[int, int]]:
-    """Spans that cover what the given ones do, none of them short where that can be helped.
+    """Return spans that cover the same text, with as few short spans as possible.
 
-    A short one is joined to the one after it, the last one to the one before it, if both fit together. If they
-    do not, they are cut again near their middle. Where that does not fit either, they stay unchanged.
+    A short span is joined to the next one, the last span to the one before it, if both fit together. Otherwise both are
+    cut
+    again near their middle. If that does not fit either, they stay unchanged.
 
     Args:
-        cuts: spans of `text` that follow each other, or overlap.
-        body: where the headings end that the first one begins with; they are not cut from what follows.
-        fits: tells whether a text is short enough for a passage.
-        is_short: tells whether it is too short for one by itself.
+        cuts: consecutive spans of `text`, possibly overlapping.
+        body: end of the headings of the first span; they stay with the text after them.
+        fits: returns True if a text is short enough for a passage.
+        is_short: returns True if a text is too short for a passage of its own.
     """
     queue: list[tuple[int, int]] = []
     for span in cuts:
@@ -312,7 +310,7 @@ def _anew(
     body: int,
     fits: Callable[[str], bool],
 ) -> list[tuple[int, int]]:
-    """Two neighbours as one span, or as two of about the same length, or unchanged."""
+    """Return two neighbouring spans as one, as two of about equal length, or unchanged."""
     start, end = first[0], second[1]
     if fits(text[start:end]):
         return [(start, end)]
@@ -322,9 +320,9 @@ def _anew(
 
 
 def even_stop(text: str, start: int, end: int) -> int | None:
-    """Best place for a cut in the middle third of [start, end), of equal places the one nearest the middle.
+    """Return the best place to cut in the middle third of [start, end): after a paragraph, line, sentence or word.
 
-    After a paragraph, a line, a sentence or a word; None if none of them ends there.
+    Of equally good places, the one nearest the middle; None if there is none.
     """
     third, middle = (end - start) // 3, (start + end) // 2
     for pattern in _ENDS:
@@ -335,24 +333,25 @@ def even_stop(text: str, start: int, end: int) -> int | None:
 
 
 def safe_stop(text: str, start: int, stop: int) -> int:
-    """The best place for a cut at the end of [start, stop]: after a line, a space, else a character."""
+    """Return the last good place to cut in [start, stop]: after a line, else after a space, else after a character."""
     places = (text.rfind(mark, (start + stop) // 2, stop) + 1 for mark in "\n\r ")
     return next(filter(None, places), stop)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a document that becomes a passage by itself, or with its neighbours.
+    """A span of a document that becomes a passage, alone or joined with its neighbours.
 
     Attributes:
-        start, end: its span.
-        tokens: about how many there are in its text.
-        trail: the headings above its beginning, outermost first: its context.
-        above: how many of these are not in its text.
-        headings: those in its text.
-        shared: how many headings of the trail are above all of it.
-        names: if it was joined of others, their headings below the shared ones.
-        apart: number of the stretch set apart that it belongs to, 0 for the rest; only equal numbers are joined.
+        start, end: the span.
+        tokens: approximate number of tokens of its text.
+        trail: headings above its start, outermost first; they are its context.
+        above: number of headings in `trail` that come before the span.
+        headings: headings inside the span.
+        shared: number of headings in `trail` that apply to the whole span.
+        names: for joined spans, the headings of the parts below the shared ones.
+        apart: number of the set-apart span that contains it, 0 for ordinary text; only spans with equal numbers are
+            joined.
     """
 
     start: int
@@ -367,7 +366,7 @@ class Chunk:
 
     @property
     def heading(self) -> str:
-        """The headings above it, and behind them the names."""
+        """Headings above the chunk, followed by `names`."""
         return " > ".join(
             (*self.trail[: self.shared], *([" \u00b7 ".join(self.names)] if self.names else ()))
         )
@@ -376,12 +375,12 @@ class Chunk:
 def joined(
     parts: Iterable[Chunk], most: int, room: int, breaks: Container[int] = frozenset()
 ) -> list[Chunk]:
-    """Parts in the order of the document, neighbours joined as far as they may be.
+    """Join neighbouring chunks as far as possible, in the order of the document.
 
     Args:
-        most: tokens of a part that is joined of others.
-        room: tokens of one that was joined with something very short, at most; and no more than a little over `most`.
-        breaks: where no join may reach across: the beginnings of slides.
+        most: maximum number of tokens of a joined chunk.
+        room: maximum for a chunk that was joined with a very short one; a little over `most`.
+        breaks: offsets that no chunk may cross: the starts of slides.
     """
     merged, room = list(parts), min(room, most + most // _VERY_SHORT)
     for depth in range(max((len(part.trail) for part in merged), default=0), -1, -1):
@@ -409,14 +408,14 @@ def joined(
 
 
 def _fit(a: Chunk, b: Chunk, most: int, whole: bool = True) -> bool:
-    """True if neighbours `a` and `b` may be joined: no heading of `b`, with `whole` also of `a`, gets lost."""
+    """Return True if joining neighbours `a` and `b` loses no heading of `b` (with `whole`, none of `a` either)."""
     shared = _alike(a, b)
     lost = b.above > shared or (whole and a.above > shared)
     return a.end == b.start and a.apart == b.apart and a.tokens + b.tokens <= most and not lost
 
 
 def _alike(a: Chunk, b: Chunk) -> int:
-    """Number of headings that two chunks share."""
+    """Return the number of headings that two chunks share."""
     pairs = zip(a.trail[: a.shared], b.trail[: b.shared], strict=False)
     return next((i for i, (mine, other) in enumerate(pairs) if mine != other), min(a.shared, b.shared))
 
@@ -437,5 +436,5 @@ def _together(a: Chunk, b: Chunk) -> Chunk:
 
 
 def _names(part: Chunk, shared: int) -> tuple[str, ...]:
-    """The first heading of a chunk below the shared ones, or the names it was joined of."""
+    """Return the first heading of a chunk below the shared ones, or the headings of the chunks it was joined from."""
     return part.trail[shared : part.shared][:1] or part.names

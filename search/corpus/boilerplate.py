@@ -1,11 +1,11 @@
-"""Paragraphs and lines that many files share: licences, signatures, notes on rights.
+"""Boilerplate: paragraphs and lines that many files share, such as licences and signatures.
 
-They are cut apart from the text around them, so that a passage is either such a text or a file's own, and a
-ranking can show the text once for all of its files (`search.store.passages`). To be known before the first file is cut,
-they are looked for in the files' own text, without a parser. A paragraph is a run of lines that have a letter or
-digit. Where no blank line sets a text off from the rest, its lines are known: from each line on, and up to each, the
-fewest that have 24 words. Two texts are equal if they differ in case, punctuation, white space or the number of a year
-alone.
+Boilerplate becomes passages of its own, so that a ranking can show such a text once for all of its files
+(`search.store.passages`). It has to be known before the first file is cut, so it is detected in the raw text of the
+files, without a parser. A paragraph is a run of lines with letters or digits. Where no blank line separates boilerplate
+from other text, runs of lines are compared: the shortest runs of at least 24 words that start, or end, at each line.
+Two
+texts count as equal if they differ only in case, punctuation, whitespace or a year.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def text_key(text: str) -> int:
-    """A number that two texts share if they have the same words, but for years; 0 for none."""
+    """Return a hash of the words without years; 0 if there are none."""
     return _key([word for word in WORD.findall(text.casefold()) if not _YEAR.fullmatch(word)])
 
 
@@ -51,9 +51,9 @@ class _FileLine:
 
 
 def repeatable(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The spans in [start, end) of a text that may be the same in other files, with their keys.
+    """Yield the spans in [start, end) that may recur in other files, as (start, end, key).
 
-    Paragraphs, and runs of lines with any beginning and end; both with enough words to count.
+    These are paragraphs, and runs of lines with any start and end, that have enough words.
     """
     lines = [_line(match) for match in KEPT_LINE.finditer(text, start, end)]
     for n, run in groupby(lines, lambda line: line.n > 0):
@@ -69,7 +69,7 @@ def _line(match: re.Match[str]) -> _FileLine:
 
 
 def _runs(lines: Sequence[_FileLine]) -> Iterator[tuple[int, int, int]]:
-    """From each line on, and up to each line, the fewest that have enough words."""
+    """Return the shortest runs with enough words that start, or end, at each line."""
     first = n = 0
     for last, line in enumerate(lines):
         n += line.n
@@ -86,7 +86,7 @@ def _together(lines: Sequence[_FileLine]) -> tuple[int, int, int]:
 
 
 def common(files: Iterable[SourceFile]) -> frozenset[int]:
-    """The keys of texts that many files share: at least five, and two of a hundred."""
+    """Return the keys of texts that occur in at least five files and in 2 % of the files."""
     number, arrays = 0, [np.empty(0, dtype=np.int64)]
     for file in files:
         if kind_of(file.path) in PLAIN_KINDS and file.size <= _LARGEST:

@@ -1,9 +1,8 @@
 """Cut documents into passages, the unit that is embedded and ranked.
 
-A passage is a half-open character span [start, end) of its document, so document.text[start:end] is
-always exactly the passage's text. Documents are cut without their markup, and the spans are mapped back to the
-source. Together with its context each passage fits the model: that is counted, for every one, with the
-model's own tokenizer.
+A passage is a half-open character span [start, end) of its document: document.text[start:end] is exactly the passage's
+text. Markup is removed before cutting, and the spans are mapped back to the source. Every passage, with its context,
+fits the model; its tokens are counted with the model's own tokenizer.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _FEWEST_TOKENS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A span of the visible text that becomes a passage once it is known to fit."""
+    """A span of the visible text that becomes a passage if it fits the model."""
 
     start: int
     end: int
@@ -67,21 +66,21 @@ class _Piece:
 
 
 class Stopped(Exception):
-    """Cutting was stopped: its result is no longer needed."""
+    """Cutting was stopped because its result is no longer needed."""
 
 
 class Cutter:
-    """Cuts documents for one model. Safe to share between threads.
+    """Cuts documents into passages for one model. Safe to share between threads.
 
     Args:
-        tokenizer: the model's. A copy is used, without truncation and padding.
-        max_tokens: what the model reads, special tokens included.
-        passage_tokens: the most tokens of a passage's own text.
-        context_tokens: the most tokens of its context: the title and headings that are encoded with it.
-        overlap: the most tokens that a passage shares with the one before it, within a section.
-        boilerplate: keys of what is cut apart from the rest; see `search.corpus.boilerplate`.
-        heading_context: whether the context is title and headings. Without it only a record (a CSV row, a
-            line of JSONL) has a context, its title, which is part of what the record says.
+        tokenizer: tokenizer of the model. A copy is used, without truncation and padding.
+        max_tokens: maximum number of tokens the model reads, special tokens included.
+        passage_tokens: maximum number of tokens of a passage's own text.
+        context_tokens: maximum number of tokens of its context, the title and headings that are encoded with it.
+        overlap: maximum number of tokens that a passage shares with the previous one, within a section.
+        boilerplate: keys of texts that become passages of their own; see `search.corpus.boilerplate`.
+        heading_context: encode the title and headings with each passage. If False, only records (a CSV row, a line of
+            JSONL) have a context, their title.
 
     Raises:
         InputError: `max_tokens` leaves no room for text.
@@ -103,8 +102,8 @@ class Cutter:
         self._room = max_tokens - self._tokens.special
         if self._room < _FEWEST_TOKENS:
             raise InputError(
-                f"max_tokens={max_tokens} leaves {self._room} tokens for text besides the special ones; "
-                f"use a model that leaves at least {_FEWEST_TOKENS}"
+                f"max_tokens={max_tokens} leaves only {self._room} tokens for text after special "
+                f"tokens; at least {_FEWEST_TOKENS} are needed. Use another model."
             )
         self.max_tokens = max_tokens
         self._passage_tokens = min(passage_tokens, self._room)
@@ -117,22 +116,24 @@ class Cutter:
         self._stopped = False
 
     def stop(self) -> None:
-        """Stop cutting in another thread, at its next passage and for good: there `cut` raises `Stopped`."""
+        """Stop all cutting, now and later, from another thread: `cut` raises `Stopped` at its next passage."""
         self._stopped = True
 
     def cut(self, document: Document) -> list[Passage]:
-        """The passages of a document, in order.
+        """Return the passages of a document, in order.
 
-        Every character of its sections that is neither whitespace nor markup is in a passage, without overlap in
-        exactly one. No passage begins or ends with whitespace. What is to be encoded is
-        `context + "\\n" + shown`, or `shown` without one; its tokens, special ones included,
-        are `n_tokens`, at most `max_tokens`. Sections that fit into one passage with their neighbours are joined.
-        Where a section is cut, a piece with less than a third of `passage_tokens` is joined to its neighbour or, if
-        they do not fit together, both are cut again in the middle.
+        Every character of its sections except whitespace and markup is in a passage; without overlap, in exactly one.
+        No
+        passage begins or ends with whitespace. The encoded text is `context + "\n" + shown`, or `shown` if there is no
+        context;
+        `n_tokens` counts its tokens, special tokens included, and is at most `max_tokens`. Neighbouring sections that
+        fit into
+        one passage are joined. When a section is cut, a piece shorter than a third of `passage_tokens` is joined to its
+        neighbour, or both are cut again in the middle.
 
         Raises:
-            ReadError: "indivisible" if one character alone has more tokens than the model reads.
-            Stopped: `stop` was called meanwhile.
+            ReadError: "indivisible" if a single character has more tokens than the model reads.
+            Stopped: `stop` was called.
         """
         read, source = as_read(document)
         passages: list[Passage] = []
@@ -143,7 +144,7 @@ class Cutter:
         return passages
 
     def _pieces(self, document: Document) -> Iterator[_Piece]:
-        """The spans that should fit, stripped of whitespace at their ends, with their contexts."""
+        """Yield spans that should fit, with their contexts, without whitespace at their ends."""
         text = document.text
         contexts = self._contexts(document)
         room = self._room - self._context_tokens
@@ -167,7 +168,7 @@ class Cutter:
         return Contexts("" if document.title in no_title else document.title, most, self._tokens.count)
 
     def _parts(self, document: Document, contexts: Contexts) -> Iterator[Chunk]:
-        """The blocks, those that are too long for one passage cut."""
+        """Return the blocks, after cutting those that are too long for one passage."""
         text = document.text
         document_blocks = [
             piece for block in blocks(document) for piece in parted(document, block, self._boilerplate)
@@ -193,7 +194,9 @@ class Cutter:
                 yield Chunk(start, end, self._tokens.count(text[start:end]), *headings, apart=block.apart)
 
     def _cut(self, document: Document, block: TextBlock, capacity: int) -> Iterator[tuple[int, int]]:
-        """The spans of a block that is too long for one passage, none short. Its headings stay with the first."""
+        """Yield the spans of a block that is too long for one passage, none of them short. Its headings stay with the
+        first.
+        """
 
         def fits(part: str) -> bool:
             return len(part) <= self._window and self._tokens.count(part.strip()) <= capacity
@@ -206,7 +209,7 @@ class Cutter:
         return evened(text, cuts, block.body, fits, is_short)
 
     def _split(self, document: Document, block: TextBlock, capacity: int) -> Iterator[tuple[int, int]]:
-        """The spans of `_cut` as they fall, each as long as may be."""
+        """Yield spans of a block, each as long as possible; the last one may be short."""
         text, body = document.text, block.body
         n_heading = self._tokens.count(text[block.start : body])
         if n_heading > capacity // 2:
@@ -231,10 +234,11 @@ class Cutter:
     def _halved(
         self, document: Document, source: VisibleText, piece: _Piece
     ) -> Iterator[tuple[_Piece, int]]:
-        """A piece with its number of tokens; one that does not fit after all, cut in two until its parts do, in order.
+        """Yield a piece with its number of tokens; a piece that does not fit is halved until its parts do, in order.
 
-        A tokenizer may make more tokens of context and text together than of each alone, or of a
-        part than the splitter thought. It is rare, so where to cut need not be chosen well.
+        A tokenizer may make more tokens of context and text together than of each alone, or more than the splitter
+        expected.
+        This is rare, so the place of the cut does not matter much.
         """
         todo = [piece]
         while todo:
@@ -254,9 +258,7 @@ class Cutter:
             else:
                 line, _ = document.lines.span(*source.span(piece.start, piece.end))
                 whole = n_tokens + self._tokens.special
-                detail = (
-                    f"line {line}: one character is {whole} tokens; the model reads {self.max_tokens}"
-                )
+                detail = f"line {line}: one character takes {whole} tokens, but the model reads {self.max_tokens}"
                 raise ReadError(document.name, Reason.INDIVISIBLE, detail)
 
 
@@ -266,14 +268,14 @@ def _encoded(document: Document, piece: _Piece) -> str:
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the whitespace at its ends; start == end if there is nothing else."""
+    """Strip whitespace from both ends of a span; start == end if nothing is left."""
     span = text[start:end]
     end -= len(span) - len(span.rstrip())
     return min(start + len(span) - len(span.lstrip()), end), end
 
 
 def as_read(document: Document) -> tuple[Document, VisibleText]:
-    """A document without its markup, and the way back; its text and all offsets in it are changed."""
+    """Return a document without its markup, with adjusted offsets, and the mapping back to the source."""
     source = VisibleText(document.text, markup(document))
     if not source.text.strip():  # nothing but marks: better found by these than never
         source = VisibleText(document.text, ())
@@ -290,10 +292,10 @@ def as_read(document: Document) -> tuple[Document, VisibleText]:
 def _passage(
     document: Document, source: VisibleText, piece: _Piece, n_tokens: int, after: int
 ) -> Passage:
-    """A piece as a span of the source, with the marks on its first and last line that belong to it.
+    """Map a piece to its span in the source, with the marks on its first and last line that belong to it.
 
     Args:
-        after: where the passage before it ends.
+        after: end of the passage before it.
     """
     start, end = source.span(piece.start, piece.end)
     start, end = source.with_marks(document.text, start, end, after)
@@ -322,12 +324,14 @@ _LONGEST_WORD = 100  # characters, so that what is kept stays small
 class TokenCounter:
     """Counts the tokens of texts. Safe to share between threads.
 
-    Nearly all of a text's words were counted before, in it or in another. Where a tokenizer never looks across white
-    space, as WordPiece does not, a text has as many tokens as its words, and only new words are given to the tokenizer:
-    a tenth of the time. Byte pairs and unigrams take the space into their tokens, so there every text is tokenised.
+    If the tokenizer never merges across whitespace (WordPiece does not), a text has as many tokens as its words, so
+    each
+    distinct word is tokenised once; this takes a tenth of the time. Byte-pair and unigram tokenizers include the space
+    in
+    their tokens, so every text is tokenised whole.
 
     Args:
-        tokenizer: a copy of it is used, without truncation and padding.
+        tokenizer: a copy is used, without truncation and padding.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -339,7 +343,7 @@ class TokenCounter:
         self._longest = _LONGEST_WORD if goes_by_words(self._tokenizer) else 0
 
     def count(self, text: str) -> int:
-        """The tokens of a text, without special ones."""
+        """Return the number of tokens of a text, without special tokens."""
         words = _WORD.findall(text) if self._longest else [text]
         by_words = max(map(len, words), default=0) <= self._longest
         return sum(map(self._of_word, words)) if by_words else self._tokenised(text)
@@ -350,7 +354,7 @@ class TokenCounter:
 
 
 def goes_by_words(tokenizer: Tokenizer) -> bool:
-    """True if a text always has as many tokens as its words, split at white space, have."""
+    """Return True if a text always has as many tokens as its words, split at whitespace."""
     from tokenizers import models, normalizers, pre_tokenizers
 
     return (

@@ -1,7 +1,8 @@
-"""HTML: the text that a reader sees, in paragraphs, with each piece's line in the source.
+"""HTML reader: the visible text in paragraphs, with the source line of each piece.
 
-Navigation, head, foot, asides, and lists of nothing but links are set apart from a page's own text. Where these
-are the same in many pages, a ranking can show them once for all.
+Navigation, headers, footers, asides and lists of links are set apart from the main text. Where they are the same on
+many
+pages, a ranking can show them once.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 
 
 def document(path: str, source: str) -> Document:
-    """One HTML file. Its title is the title element's text, else the first h1, else the file's stem.
+    """Read an HTML file. Its title is the title element, else the first h1, else the file name without suffix.
 
     Raises:
-        ReadError: "no text" if a reader would see none.
+        ReadError: "no text" if nothing is visible.
     """
     from justhtml import JustHTML
 
@@ -66,7 +67,7 @@ def document(path: str, source: str) -> Document:
     _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
     text, headings = "".join(page.pieces), page.headings
     if not text.strip():
-        raise ReadError(path, Reason.NO_TEXT, "its HTML shows no text")
+        raise ReadError(path, Reason.NO_TEXT, "no visible text")
     return Document(
         path=path,
         kind="html",
@@ -81,7 +82,7 @@ def document(path: str, source: str) -> Document:
 
 
 class _Page:
-    """The visible text as it grows, and the line of the source of each piece."""
+    """A page under construction: the visible text, and the source line of each piece."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -101,23 +102,23 @@ class _Page:
         self.offsets, self.lines = array("I", [0]), array("I", [1])
 
     def space(self, space: str = " ") -> None:
-        """Separate the next piece from the last; a tab between cells beats a space."""
+        """Separate the next piece from the last one; a tab between cells replaces a space."""
         self._space = max(self._space, space, key=("", " ", "\t").index)
 
     def line_ends(self, least: int) -> None:
-        """Put the next piece at least this many lines further down."""
+        """Start the next piece at least this many lines below the last one."""
         self._line_ends = max(self._line_ends, least)
 
     def line_break(self) -> None:
-        """A <br>: a second one makes a blank line, further ones nothing."""
+        """Add a <br>: two in a row make a blank line, more have no effect."""
         self._line_ends = min(self._line_ends + 1, 2)
 
     def verbatim_line_end(self) -> None:
-        """A line end that always counts, as in <pre>."""
+        """Add a line end that is always kept, as in <pre>."""
         self._line_ends += 1
 
     def add(self, piece: str, line: int) -> None:
-        """A piece of text without collapsible whitespace, and the line of the source it begins on."""
+        """Add a piece of text, with collapsed whitespace, and the source line where it starts."""
         separator = self._separator()
         self._line_ends, self._space = 0, ""
         start = self._length + len(separator)
@@ -131,11 +132,11 @@ class _Page:
         self._length = start + len(piece)
 
     def mark(self) -> tuple[int, int]:
-        """Offset and number of the next piece, if no more line ends are requested."""
+        """Return the offset and number of the next piece, unless more line ends are requested."""
         return self._length + len(self._separator()), len(self.pieces)
 
     def end_heading(self, mark: tuple[int, int], level: int) -> None:
-        """Make the text added since `mark` a heading, if it has any words."""
+        """Make the text added since `mark` a heading, if it contains words."""
         start, first = mark
         words = one_line("".join(self.pieces[first:]))
         if words:
@@ -146,7 +147,7 @@ class _Page:
         self.in_links -= 1
 
     def end_apart(self, mark: tuple[int, int], unlinked: int | None) -> None:
-        """Set the text added since `mark` apart, unless the number of `unlinked` pieces has grown; None for always."""
+        """Set the text added since `mark` apart, unless pieces outside links were added (None: in any case)."""
         start, _ = mark
         if start < self._length and unlinked in (None, self.unlinked):
             while self.apart and self.apart[-1][0] >= start:
@@ -157,7 +158,7 @@ class _Page:
         self._headers.append(None)
 
     def end_header(self, mark: tuple[int, int]) -> None:
-        """Make the text added since `mark` the header of the open table, if it has none."""
+        """Make the text added since `mark` the header of the open table, if it has none yet."""
         if self._headers and self._headers[-1] is None and mark[0] < self._length:
             self._headers[-1] = mark[0], self._length
 
@@ -171,7 +172,7 @@ class _Page:
 
 
 def _visit(root: Node, page: _Page) -> None:
-    """Add what is visible beneath `root`, with a stack of its own: pages may nest without limit."""
+    """Add the visible text below `root`. Iterative, because pages may nest deeper than Python's recursion limit."""
     from justhtml import Text
 
     todo: list[tuple[Node | Text, bool] | Callable[[], None]] = [(root, False)]
@@ -208,18 +209,18 @@ def _is_seen(node: Node) -> bool:
 
 
 def _is_landmark(node: Node) -> bool:
-    """True if an element surrounds a page's own text: navigation, head, foot, asides."""
+    """Return True for navigation, headers, footers and asides, which surround the main text."""
     return node.name in _LANDMARKS or (node.attrs or {}).get("role") in _ROLES
 
 
 def _is_header(row: Node) -> bool:
-    """True if a row of a table names its columns."""
+    """Return True if a table row is a header row."""
     cells = [child.name for child in row.children or () if child.name in _CELLS]
     return len(cells) > 1 and "td" not in cells
 
 
 def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
-    """Request the space before an element's contents; return the action after them, if any."""
+    """Add the space before an element's content; return the function to call after it, if any."""
     name = node.name
     if name == "br":
         page.line_break()
@@ -259,7 +260,7 @@ def _add_text(node: Text, verbatim: bool, page: _Page) -> None:
 
 
 def _first_line(node: Text, page: _Page) -> int:
-    """The line of the source that holds a text's first character."""
+    """Return the source line of the first character of a text."""
     if node.origin_line is None:
         return page.lines[-1]
     at = node.origin_offset or 0
@@ -275,7 +276,7 @@ def _first_line(node: Text, page: _Page) -> int:
 
 
 def _note(node: Node, page: _Page) -> None:
-    """Keep the title of the page, and the metadata about its content."""
+    """Store the title of the page and its metadata."""
     if node.name == "title":
         words = "".join(child.data or "" for child in node.children or () if child.name == "#text")
         page.title = page.title or one_line(words)

@@ -1,6 +1,7 @@
-"""Markdown: headings to sections, front matter to metadata; the text stays that of the file.
+"""Markdown and Jupyter notebook readers.
 
-And Jupyter notebooks: a page for each cell, with what a reader sees of Markdown, code, and the text that it wrote.
+Markdown headings become sections and front matter becomes metadata; the text is that of the file. A notebook has one
+page per cell: visible Markdown, code, and text output.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ _CODE = re.compile(r"`[^`]*`")
 
 
 class Markdown:
-    """Headings, tables, tags and marks of a Markdown text from `start` on, by markdown-it.
+    """Headings, tables, tags and marks of a Markdown text from offset `start` on, parsed with markdown-it.
 
     Attributes:
-        headings: those at the outermost level.
+        headings: headings at the outermost level.
         tables: as in `Document`.
-        tags: as Obsidian knows them, outside of headings and code.
-        marks: where they begin and end, in turn.
+        tags: Obsidian tags outside headings and code.
+        marks: start and end offsets, alternating.
     """
 
     def __init__(self, text: str, start: int = 0) -> None:
@@ -122,12 +123,12 @@ class Markdown:
         self._seen = after - 1
 
     def _end(self, line: int) -> int:
-        """End of a line's text."""
+        """Return the end of a line's text."""
         return self._starts[line] + len(self._lines[line])
 
 
 def document(path: str, text: str) -> Document:
-    """One Markdown file. Its title is the front matter's, else the first h1, else the file's stem."""
+    """Read a Markdown file. Its title: front matter, else the first h1, else the file name without suffix."""
     metadata, start = front_matter(text)
     markdown = Markdown(text, start)
     if markdown.tags:
@@ -143,7 +144,7 @@ def document(path: str, text: str) -> Document:
 
 
 def _with_tags(stated: Any, extra: list[str]) -> list[Any]:
-    """The tags of the front matter, then the `extra` ones of the text."""
+    """Return the tags of the front matter, followed by the tags in the text (`extra`)."""
     if isinstance(stated, str):
         stated = stated.replace(",", " ").split()
     tags = stated if isinstance(stated, list) else [] if stated is None else [stated]
@@ -152,10 +153,11 @@ def _with_tags(stated: Any, extra: list[str]) -> list[Any]:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """The values in the YAML (---) or TOML (+++) block that begins the text, and where it ends.
+    """Return the values of the YAML (---) or TOML (+++) front matter, and the offset where it ends.
 
-    A block that is not valid, or holds no keys and values, is part of the text: ({}, 0). So is a
-    thematic break that happens to be the first line.
+    Returns ({}, 0) if there is none, if it is invalid, or if it contains no keys (a thematic break, for example); the
+    block
+    is then part of the text.
     """
     match = _FRONT_MATTER.match(text)
     if match is None or match.end() > _LONGEST_FRONT_MATTER:
@@ -173,7 +175,7 @@ def _from_yaml(block: str) -> Any:
 
     class Loader(yaml.SafeLoader):
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-            """Without aliases, which let twenty lines stand for a billion values."""
+            """YAML loader that rejects aliases: with them, twenty lines can expand to a billion values."""
             if self.check_event(yaml.AliasEvent):
                 raise ValueError("an alias")
             return super().compose_node(parent, index)
@@ -186,14 +188,14 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
-    """A notebook of format 4. Pictures and raw cells are left out, and all but the beginning of a long output.
+    """Read a Jupyter notebook of format 4, without images and raw cells; long outputs are truncated.
 
     Raises:
         ReadError: "damaged" or "too large".
     """
     content = json.loads(raw)
     if "cells" not in content:
-        raise ReadError(path, Reason.DAMAGED, "it is no notebook of format 4")
+        raise ReadError(path, Reason.DAMAGED, "not a Jupyter notebook of format 4")
     writing = Writing(path, "notebook")
     for cell in content["cells"]:
         writing.page()
@@ -210,7 +212,7 @@ def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
 
 
 def _write_markdown(writing: Writing, source: str) -> None:
-    """A cell's text without its marks, under its headings."""
+    """Add a Markdown cell without its markup, under its headings."""
     markdown = Markdown(source)
     read = VisibleText(source, list(zip(markdown.marks[::2], markdown.marks[1::2], strict=True)))
     starts = [heading.start for heading in markdown.headings]
@@ -221,7 +223,7 @@ def _write_markdown(writing: Writing, source: str) -> None:
 
 
 def _written(output: dict[str, Any]) -> str:
-    """The text of an output; "" of a picture, whose text only says that it is one."""
+    """Return the text of an output; "" for an image, whose text is only a placeholder."""
     if output["output_type"] == "error":
         return f"{output['ename']}: {output['evalue']}"
     data = output.get("data", output)

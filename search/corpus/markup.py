@@ -1,10 +1,11 @@
-"""Markup: the spans of a text that a reader does not read as words.
+"""Markup: the spans of a text that a rendered page does not show.
 
-The text is encoded and counted without them, and nothing replaces them. So no span may join two words that a
-reader sees apart: of a mark alone between two words its last character stays.
+Texts are encoded and counted without markup, and nothing replaces it. So that removing a mark never joins two words,
+the
+last character of a mark between two words is kept.
 
-Inline marks are found by one regular expression a format, whose groups are the marks. It knows the common marks; others
-stay in the text.
+Inline marks are found by one regular expression per format, whose groups are the marks. It knows the common marks;
+others stay in the text.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _COMMENT = re.compile(r"#|//|/\*|--|;|%|\*|\"")
 
 
 class Marks:
-    """The marks of a text, in any order, also one within another.
+    """Collects the marks of a text, in any order; marks may be nested.
 
     Attributes:
-        text: with every line end as "\\n", and as long as it was.
+        text: the text with every line end as "\n", and unchanged length.
     """
 
     def __init__(self, text: str) -> None:
@@ -41,14 +42,14 @@ class Marks:
         self._spans: list[tuple[int, int, bool]] = []
 
     def hide(self, start: int, end: int, apart: bool = False) -> None:
-        """Add a mark. Words before and after it are seen `apart` or as one."""
+        """Add a mark. With `apart`, it separates the words before and after it; otherwise they are one word."""
         if start < end and len(self._spans) < _MOST_MARKS:
             self._spans.append((start, end, apart))
 
     def inline(self, pattern: re.Pattern[str], start: int = 0, end: int | None = None) -> None:
-        """Hide the groups of each match of a pattern in a stretch of the text.
+        """Hide the groups of each match of a pattern within a span of the text.
 
-        The text between the groups is looked through as well, unless the name of the last begins with "whole".
+        The text between the groups is searched too, unless the name of the last group begins with "whole".
         """
         end = len(self.text) if end is None else end
         while match := pattern.search(self.text, start, end):
@@ -59,7 +60,7 @@ class Marks:
             start = max(match.end() if is_whole or not spans else spans[0][1], match.start() + 1)
 
     def offsets(self) -> array[int]:
-        """Starts and ends of the marks, in turn; none of them touches another."""
+        """Return start and end offsets of the marks, alternating. Adjacent marks are merged."""
         offsets = array("I")
         for start, end, kept in self._joined():
             is_between = self.text[start - 1 : start].strip() and self.text[end : end + 1].strip()
@@ -69,12 +70,12 @@ class Marks:
         return offsets
 
     def stripped(self) -> str:
-        """The text without its marks."""
+        """Return the text without its marks."""
         offsets = self.offsets()
         return visible(self.text, tuple(zip(offsets[::2], offsets[1::2], strict=True)))
 
     def _joined(self) -> Iterator[tuple[int, int, int]]:
-        """The stretches of marks, each with the last character of a mark that stays apart, or -1."""
+        """Yield the merged marks, each with the offset of a character that must stay to separate words, or -1."""
         first, last, kept = 0, 0, -1
         for start, end, apart in sorted(self._spans):
             if start > last:
@@ -110,7 +111,7 @@ MARKDOWN = re.compile(
 
 
 def markup(document: Document) -> list[tuple[int, int]]:
-    """The spans of a document's text that a reader does not read as words: increasing, disjoint, half-open."""
+    """Return the markup spans of a document's text: half-open, increasing and disjoint."""
     text = document.text
     marks = Marks(text)
     for start, end in zip(document.marks[::2], document.marks[1::2], strict=True):
@@ -128,7 +129,7 @@ def markup(document: Document) -> list[tuple[int, int]]:
 
 
 def _rulers(text: str, kind: str) -> Iterator[tuple[int, int]]:
-    """The lines that hold one kind of punctuation alone."""
+    """Yield the lines that consist of one repeated kind of punctuation."""
     for line in KEPT_LINE.finditer(text):
         ruler = "".join(line[0].split())
         if kind == "code" and ruler:

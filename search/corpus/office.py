@@ -1,6 +1,6 @@
-"""Word, PowerPoint, Excel and EPUB files, read by mammoth, python-pptx, openpyxl and the HTML reader.
+"""Readers for Word, PowerPoint, Excel and EPUB, using mammoth, python-pptx, openpyxl and the HTML reader.
 
-They run in the child process of `search.corpus.reader`, which limits time and memory and turns every other error into
+They run in the child process of `search.corpus.reader`, which limits time and memory and reports all other errors as
 "damaged".
 """
 
@@ -30,9 +30,9 @@ _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
 def _archive(path: str, raw: bytes) -> zipfile.ZipFile:
-    """A file as a zip archive."""
+    """Open a file as a zip archive."""
     if raw.startswith(_OLE) and _ENCRYPTED_PACKAGE in raw:
-        raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only")
+        raise ReadError(path, Reason.ENCRYPTED, "password-protected")
     try:
         return zipfile.ZipFile(io.BytesIO(raw))
     except zipfile.BadZipFile:
@@ -40,7 +40,7 @@ def _archive(path: str, raw: bytes) -> zipfile.ZipFile:
 
 
 def _properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, str]]:
-    """Title and metadata of an Office file."""
+    """Return title and metadata of an Office file."""
     try:
         root = ElementTree.fromstring(archive.read("docProps/core.xml"))
     except (KeyError, ElementTree.ParseError):
@@ -52,7 +52,7 @@ def _properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, str]]:
 
 
 def _local(element: ElementTree.Element) -> str:
-    """An element's name without its namespace."""
+    """Return the name of an XML element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
@@ -63,7 +63,7 @@ _STYLES = "p[style-name='Title'] => h1:fresh"
 
 
 def docx(path: str, raw: bytes) -> list[Document | Skipped]:
-    """A Word file as mammoth's HTML. Its notes come at the end; heads and feet of pages are left out."""
+    """Read a Word file through mammoth's HTML. Notes come at the end; page headers and footers are left out."""
     import mammoth
 
     title, metadata = _properties(_archive(path, raw))
@@ -83,7 +83,7 @@ def docx(path: str, raw: bytes) -> list[Document | Skipped]:
 
 
 def pptx(path: str, raw: bytes) -> list[Document | Skipped]:
-    """A PowerPoint file: a page for each slide, with its title as heading, its shapes and its speaker notes."""
+    """Read a PowerPoint file: one page per slide, with its title as heading, its shapes and its speaker notes."""
     from pptx import Presentation
 
     title, metadata = _properties(_archive(path, raw))
@@ -120,10 +120,11 @@ _DIGITS = ".15g"  # Excel shows no more digits
 
 
 def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
-    """An Excel file: a page and a section for each sheet, a line for each row, tabs between cells.
+    """Read an Excel file: one page and section per sheet, one line per row, tabs between cells.
 
-    A cell shows what it showed when the file was saved: of a formula its result. Hidden sheets, rows and
-    columns are read as well; charts, drawings and comments are not.
+    A cell has the value it showed when the file was saved; a formula has its result. Hidden sheets, rows and columns
+    are
+    included; charts, drawings and comments are not.
     """
     from openpyxl import load_workbook
 
@@ -152,13 +153,13 @@ def _write_sheet(writing: Writing, lines: Iterable[Any]) -> None:
 
 
 def _is_header(line: Any) -> bool:
-    """True if a first row seems to name columns: several texts, and nothing else."""
+    """Return True if a first row looks like column names: several cells, all of them text."""
     values = [cell.value for cell in line if cell.value is not None]
     return len(values) > 1 and all(isinstance(value, str) for value in values)
 
 
 def _cell_text(cell: Any) -> str:
-    """A cell's value as text, shares as percentages."""
+    """Return a cell's value as text, percentages with "%"."""
     value = cell.value
     if isinstance(value, float):
         is_share = "%" in (cell.number_format or "")
@@ -177,7 +178,7 @@ _CLOSED_AT_ONCE = re.compile(
 
 
 def epub(path: str, raw: bytes) -> list[Document | Skipped]:
-    """An EPUB book: its chapters in order, each read as HTML. A chapter without a heading has its title as one."""
+    """Read an EPUB book: its chapters in order, each as HTML. A chapter without a heading has its title as heading."""
     archive = _archive(path, raw)
     container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
     package = next(container.iterfind(".//{*}rootfile")).get("full-path", "")
@@ -189,12 +190,12 @@ def epub(path: str, raw: bytes) -> list[Document | Skipped]:
     document = writing.done(title, metadata)
     if not unread:
         return [document]
-    left_out = f"{len(unread)} of {len(chapters)} chapters, the first is '{unread[0]}'"
+    left_out = f"could not read {len(unread)} of {len(chapters)} chapters; the first is '{unread[0]}'"
     return [document, Skipped(path, Reason.DAMAGED, left_out)]
 
 
 def _spine(folder: str, book: ElementTree.Element) -> Iterator[str]:
-    """The entries that hold the chapters, in order."""
+    """Yield the archive entries of the chapters, in order."""
     items = {item.get("id"): item for item in book.iterfind(".//{*}item")}
     for reference in book.iterfind(".//{*}itemref"):
         item = items.get(reference.get("idref"))
@@ -212,7 +213,7 @@ def _book_properties(book: ElementTree.Element) -> tuple[str, dict[str, str]]:
 
 
 def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_title: str) -> bool:
-    """Add a chapter. False if it is missing or damaged."""
+    """Add a chapter; return False if it is missing or damaged."""
     try:
         source = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", decode(name, archive.read(name)))
         chapter = html.document(name, source)

@@ -1,14 +1,14 @@
-"""The patterns of .gitignore and its relatives, with git's meaning, for one file or folder at a time.
+"""Ignore patterns (.gitignore, .ignore, .seewhyignore) with the same meaning as in git.
 
-Patterns of a folder are relative to it. The deepest folder that has something to say about a path decides; within a
-folder .seewhyignore beats .ignore beats .gitignore; within a file the last matching line decides, and a line that
-starts with "!" takes back. As in git, nothing can be taken back beneath a folder that is itself ignored, because such a
-folder is never entered.
+Patterns are relative to the folder of their file. For each path, the deepest folder with a matching pattern decides;
+within a folder .seewhyignore overrides .ignore, which overrides .gitignore; within a file the last matching line
+decides, and a line that starts with "!" includes again. As in git, nothing inside an ignored folder can be included
+again, because the folder is never entered.
 
-The walk asks about each folder before it asks about what is in it, as git does, so a pattern has to
-say whether it names this entry and not whether it names something above it. pathspec answers the
-second question only: given "*", "!*/" and "!*.txt", which keeps the text files of all folders, it
-reports every folder as ignored. Hence this file. Its tests compare it with git itself.
+The walk tests each folder before its contents, so a pattern is matched against an entry itself, not against its
+parents.
+pathspec also matches parents: given "*", "!*/" and "!*.txt", which keeps all text files, it reports every folder as
+ignored. Hence this module; its tests compare it with git.
 """
 
 from __future__ import annotations
@@ -44,11 +44,10 @@ class Pattern:
     """One line of an ignore file.
 
     Attributes:
-        parts: the globs between its slashes; None for "**". A line with no slash but maybe at its end
-            has one part, which counts in every folder.
-        by_name: whether it is such a line.
-        negated: it began with "!", and takes back what earlier lines say.
-        folders_only: it ended with a slash.
+        parts: globs between the slashes; None for "**".
+        by_name: the line has no slash except at its end, so its single glob matches in every folder.
+        negated: the line began with "!" and overrides earlier lines.
+        folders_only: the line ended with a slash.
     """
 
     parts: tuple[re.Pattern[str] | None, ...]
@@ -57,7 +56,7 @@ class Pattern:
     folders_only: bool
 
     def matches(self, names: list[str]) -> bool:
-        """True if it names the path of these folders and this file; quick for every path."""
+        """Return True if the pattern matches this file in these folders."""
         if self.by_name:
             return self.parts[0] is not None and self.parts[0].match(names[-1]) is not None
         reached = {0}  # how many of the names the parts so far may stand for
@@ -73,7 +72,7 @@ class Pattern:
 
 
 class Patterns:
-    """The lines of one ignore file; paths are relative to its folder, and folders end with a slash."""
+    """The patterns of one ignore file. Paths are relative to its folder; folders end with a slash."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         parsed = [pattern for line in lines if (pattern := parse(line)) is not None]
@@ -84,7 +83,9 @@ class Patterns:
         self._by_path = [pattern for pattern in parsed if not pattern.by_name]
 
     def verdict(self, path: str) -> bool | None:
-        """True if the last line that matches `path` itself ignores it; None if no line matches."""
+        """Return True if the last line that matches `path` itself ignores it, False if it includes it; None if none
+        matches.
+        """
         is_folder = path.endswith("/")
         names = path.removesuffix("/").split("/")
         if not self._any_name.match(names[-1]) and not any(p.matches(names) for p in self._by_path):
@@ -95,7 +96,7 @@ class Patterns:
         return None
 
     def cover(self, path: str) -> bool:
-        """True if `path` or a folder above it is matched; the nearest one that a line matches decides."""
+        """Return True if `path` or a folder above it is covered; the nearest match decides."""
         while path:
             verdict = self.verdict(path)
             if verdict is not None:
@@ -105,7 +106,7 @@ class Patterns:
 
 
 def parse(line: str) -> Pattern | None:
-    """The pattern in a line without its line end; None if it is blank, a comment or can match nothing."""
+    """Parse a line without its line end; None if it is blank, a comment, or can match nothing."""
     line = line.rstrip(" ")
     if line.startswith("#"):
         return None
@@ -127,7 +128,7 @@ _DIFFERENT = re.compile(r"\[\^(?=.)|\\(.?)")
 
 
 def _part(glob: str) -> re.Pattern[str]:
-    """A regular expression for a name; one that matches nothing for a backslash at its end."""
+    """Compile a glob for a name; a glob that ends with a backslash matches nothing."""
     if glob.endswith("\\") and not glob.endswith("\\\\"):
         return re.compile(_NOTHING)
     same = _DIFFERENT.sub(lambda match: escape(match[1]) if match[1] else "[!", glob)
@@ -140,9 +141,9 @@ the patterns."""
 
 
 def ignores(rules: Rules, path: str) -> bool:
-    """True if `path` (relative to the root, a folder with a slash at the end) is ignored.
+    """Return True if `path` (relative to the root, folders with a slash at the end) is ignored.
 
-    For something in an ignored folder the result means nothing: check the folder first.
+    The result is meaningless for a path inside an ignored folder: test the folder first.
     """
     verdicts = (patterns.verdict(path[len(folder) :]) for folder, patterns in rules)
     return next((verdict for verdict in verdicts if verdict is not None), False)
@@ -153,7 +154,7 @@ BUILT_IN: Rules = (("", Patterns(_NEVER_WANTED.split())),)
 
 
 def with_file(outer: Rules, folder: str, ignore_file: Path) -> Rules:
-    """`outer`, and stronger than it what `ignore_file` says about paths in `folder`.
+    """Return `outer` with the rules of `ignore_file`, which apply to `folder` and take precedence.
 
     Raises:
         OSError: the file cannot be read, or is a pipe, a link or larger than 1 MiB.

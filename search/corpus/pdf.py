@@ -1,4 +1,4 @@
-"""PDF: the text of each page, lines joined to paragraphs, bookmarks as headings."""
+"""PDF reader: the text of each page, lines joined to paragraphs, bookmarks as headings."""
 
 from __future__ import annotations
 
@@ -52,11 +52,12 @@ _OUTER_NUMBER = re.compile(r"\A\d{1,4}\b|\b\d{1,4}\Z")
 
 
 def extract(path: str, raw: bytes) -> list[Document | Skipped]:
-    """A PDF file. Its bookmarks are its headings, each at its words on its page.
+    """Read a PDF file. Its bookmarks become headings, placed at the matching words of their pages.
 
-    Text is taken in the order in which the file draws it; what is filled into its forms comes at the end of
-    the page. Pages that are damaged, or pictures without text, are named in `left_out`. A PDF that opens without
-    a password is read, whatever else it forbids.
+    Text is in the order in which the file draws it; the values of form fields come at the end of the page. A `Skipped`
+    names
+    pages that are damaged or images without text. A PDF that opens without a password is read, whatever permissions it
+    sets.
 
     Raises:
         ReadError: "damaged", "encrypted", "no text" or "too large".
@@ -67,13 +68,13 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
         document = pypdfium2.PdfDocument(raw)
     except pypdfium2.PdfiumError as error:
         if error.err_code == _PASSWORD:
-            raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only") from None
-        raise ReadError(path, Reason.DAMAGED, f"it is no whole PDF ({error})") from None
+            raise ReadError(path, Reason.ENCRYPTED, "password-protected") from None
+        raise ReadError(path, Reason.DAMAGED, "damaged or incomplete PDF") from None
     read = [_page(document, index) for index in range(len(document))]
     pages = [lines for lines, _ in read]
     pictures = [number for number, (_, is_picture) in enumerate(read, 1) if is_picture]
     if not any(pages):
-        raise ReadError(path, Reason.NO_TEXT, "a scan can be read once OCR has added the text")
+        raise ReadError(path, Reason.NO_TEXT, "scanned pages need OCR first")
     writing = Writing(path, "pdf")
     headings = _bookmarks(document, len(pages))
     before: list[str] = []
@@ -93,11 +94,11 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     if not pictures:
         return [result]
     left_out = f"{len(pictures)} of {len(pages)} pages, the first is page {pictures[0]}"
-    return [result, Skipped(path, Reason.NO_TEXT, f"damaged, or pictures, which need OCR: {left_out}")]
+    return [result, Skipped(path, Reason.NO_TEXT, f"damaged pages or images without OCR: {left_out}")]
 
 
 def _page(document: Any, index: int) -> tuple[list[Line], bool]:
-    """The lines of a page, and whether it has none because it is a picture or damaged."""
+    """Return the lines of a page; and True if it has none because it is an image or damaged."""
     from pypdfium2 import PdfiumError, raw
 
     try:
@@ -114,9 +115,9 @@ def _page(document: Any, index: int) -> tuple[list[Line], bool]:
 
 
 def _lines(text_page: Any) -> Iterator[Line]:
-    """The lines as pdfium sees them, with the boxes of their first and last characters.
+    """Yield the lines found by pdfium, with the boxes of their first and last characters.
 
-    Where a word is divided at the end of a line, pdfium joins the two lines and puts U+FFFE for the hyphen.
+    pdfium joins two lines at a hyphenated word and writes U+FFFE in place of the hyphen.
     """
     end = 0
     for row in text_page.get_text_range().split("\r\n"):
@@ -130,7 +131,7 @@ def _lines(text_page: Any) -> Iterator[Line]:
 
 
 def _box(text_page: Any, at: int) -> tuple[float, float, float, float]:
-    """Left, bottom, right, top of the character at an offset of the text; zeros if it has none."""
+    """Return left, bottom, right, top of the character at an offset of the text; zeros if it has no box."""
     from pypdfium2 import raw
 
     index = raw.FPDFText_GetCharIndexFromTextIndex(text_page, at)
@@ -141,7 +142,7 @@ def _box(text_page: Any, at: int) -> tuple[float, float, float, float]:
 
 
 def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
-    """Page, from 0 -> its bookmarks in order, as level and words; 1 would be the level of the whole's title."""
+    """Return the bookmarks of each page (from 0) as (level, words). Level 1 is the title of the document."""
     import pypdfium2
 
     bookmarks: dict[int, list[tuple[int, str]]] = {}
@@ -160,7 +161,7 @@ def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
 def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tuple[int, str]]) -> None:
     """Write a page's paragraphs, with its headings in place.
 
-    A heading that is not found, in a picture say, begins the page if no other one does.
+    A heading that is not found in the text starts the page, unless another heading does.
     """
     folded = ["" if paragraph.running else _folded(paragraph.text) for paragraph in page]
     at: dict[int, list[tuple[int, str]]] = {}
@@ -180,21 +181,20 @@ def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tupl
 
 
 def _goes_on(before: Sequence[str], after: Sequence[str]) -> bool:
-    """True if the paragraphs of a page begin within the last sentence of those before."""
+    """Return True if the first paragraph of a page continues the last sentence of the page before."""
     return bool(before and after) and before[-1][-1].islower() and after[0][0].islower()
 
 
 def _folded(words: str) -> str:
-    """Words in the form that a bookmark and its page share: no spaces, no number in front, lower case."""
+    """Normalise words to compare a bookmark with its page: no spaces, no leading number, lower case."""
     return "".join(_NUMBER.sub("", words, count=1).split()).casefold()
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text and its position, in points from the left and from below.
+    """A line of text and its position, in points from the left and from the bottom of the page.
 
-    Where it goes on in further lines of the page after divided words, it begins in one and ends in another. It is
-    `running` if it is the head or foot of its page, and is on most pages.
+    After a hyphenated word it includes the next line of the page. `running` marks page headers and footers.
     """
 
     text: str
@@ -212,10 +212,10 @@ class Line:
 
 
 def mark_running(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """The lines of all pages; `running` is set on the heads and feet of many pages.
+    """Return the lines of all pages, with `running` set on page headers and footers.
 
-    The other pages have in the same place the same words, but for numbers, or any words with the number of that
-    page.
+    A line is one if many pages have the same words at the same place, ignoring numbers, or any words with the page
+    number.
     """
     signs = [{line: _signs(line, number) for line in _outer(page)} for number, page in enumerate(pages)]
     counts = Counter(chain(*(set(chain(*page.values())) for page in signs)))
@@ -228,14 +228,14 @@ def mark_running(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 
 def _outer(page: Sequence[Line]) -> list[Line]:
-    """The lines in the first and last rows of a page."""
+    """Return the lines in the first and last rows of a page."""
     lines = [line for line in page if line.height]
     rows = sorted({round(line.bottom) for line in lines})
     return [line for line in lines if round(line.bottom) in rows[:_OUTER_ROWS] + rows[-_OUTER_ROWS:]]
 
 
 def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
-    """Position of a line, with its words but for numbers, and with its first or last number minus the page's."""
+    """Return keys of a line: position and words without numbers, position and outer number minus page number."""
     words, numbers = _DIGITS.sub("#", line.text), _OUTER_NUMBER.findall(line.text)
     return [
         (round(line.bottom), words),
@@ -245,7 +245,7 @@ def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
 
 @dataclass(frozen=True)
 class _Paragraph:
-    """A paragraph, its distance in lines from the one before, and whether it is the head or foot of its page."""
+    """A paragraph, its distance in lines from the previous one, and whether it is a page header or footer."""
 
     text: str
     line_ends: int
@@ -253,9 +253,9 @@ class _Paragraph:
 
 
 def _paragraphs(lines: Sequence[Line]) -> Iterator[_Paragraph]:
-    """The texts of a page's lines, joined with a space where one line runs on in the next.
+    """Yield the paragraphs of a page: lines that continue each other are joined with a space.
 
-    In doubt they are not joined: a line alone costs little.
+    In doubt they stay separate, which does little harm.
     """
     texts, line_ends = [line.text for line in lines[:1]], 2
     for line, following in pairwise(lines):
@@ -270,14 +270,14 @@ def _paragraphs(lines: Sequence[Line]) -> Iterator[_Paragraph]:
 
 
 def _is_close(line: Line, following: Line) -> bool:
-    """True if a line is right below another and looks alike."""
+    """Return True if a line is directly below another and of the same size."""
     step = line.last_bottom - following.bottom
     other_size = abs(following.top - following.bottom - line.height)
     return 0 < step <= _FURTHEST_DOWN * line.height and other_size <= _OTHER_SIZE * line.height
 
 
 def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
-    """True if the line below continues the sentence of this one."""
+    """Return True if a line continues the sentence of the line above."""
     if len(line.text) < _FEWEST_CHARACTERS or _ITEM.match(following.text):
         return False
     # The first line of a paragraph may be indented, of an entry in a list it never is.
@@ -294,10 +294,11 @@ def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
 
 
 def undivided(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """All lines, with each divided word joined as elsewhere in the document.
+    """Return all lines, with hyphenated words joined as they are written elsewhere in the document.
 
-    A hyphen at the end of a line belongs to the word ("well-known") or only divides it ("vocab-ulary"). It
-    is kept if the word has it elsewhere, or if both halves are words of the document and the whole is not.
+    A hyphen at the end of a line is part of the word ("well-known") or only divides it ("vocab-ulary"). It is kept if
+    the
+    document has the hyphenated word elsewhere, or has both halves as words but not the joined word.
     """
     texts = [_DIVIDED_WORD.sub(" ", line.text) for page in pages for line in page]
     words = {word.casefold() for text in texts for word in _WORD.findall(text)}

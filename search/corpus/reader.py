@@ -1,9 +1,9 @@
-"""From a file to its documents: load the bytes, decode them, hand the text to the parser for its kind.
+"""From a file to its documents: load the bytes, decode them, call the parser for the file's kind.
 
-What may cost much time or memory is parsed in a child process that has limits of both. Each thread has a child of its
-own, which starts when a file needs one and serves one file after another. A request is a pickled (kind, path, content),
-an answer the pickled documents, or the reason why there are none. The child is a plain `python -c`: multiprocessing
-would import the main script of the calling program again, which nobody guards.
+Formats that may take much time or memory are parsed in a child process with limits on both. Each thread has its own
+child, started on demand and reused for further files. A request is a pickled (kind, path, content), the answer the
+pickled documents or the reason for a failure. The child is a plain `python -c`: multiprocessing would import the main
+script of the calling program, which may not be guarded against that.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ _LONGEST_DETAIL = 200
 
 
 def load(file: SourceFile) -> Contents:
-    """The file's bytes and their hash.
+    """Read a file's bytes and compute their hash.
 
     Raises:
-        ReadError: "vanished", "permission denied", "unreadable file"; or, if it changed since the
-            walk: "symbolic link", "not a regular file", "too large".
+        ReadError: "vanished", "permission denied", "unreadable file"; or, if the file changed since the walk: "symbolic
+            link", "not a regular file", "too large".
     """
     try:
         raw = regular_bytes(file.absolute)
@@ -88,24 +88,25 @@ def documents(
     text_field: str | None = None,
     title_field: str | None = None,
 ) -> Iterator[Document | Skipped]:
-    """The documents in a file that has been loaded: one, or one for each record of a table.
+    """Yield the documents of a loaded file: one, or one per record of a table.
 
     Args:
-        file: where the contents come from; its name decides how they are parsed.
+        file: source of the contents; its name decides how they are parsed.
         contents: from `load`.
-        text_field: the CSV column or JSONL key that is searched. By default a well-known name
-            ("text", "body", "abstract", ...), else the one with the most characters.
+        text_field: CSV column or JSONL key that is searched. By default a well-known name ("text", "body", "abstract",
+            ...),
+            else the one with the most characters.
         title_field: likewise for the title.
 
     Yields:
-        Documents, and for each record that gives none a `Skipped` named `path#record`: "empty" or
-        "damaged". For a PDF of which some pages give none, or markup that is read as plain text, a `Skipped`
-        named `path`.
+        Documents, and a `Skipped` named `path#record` for each record without one ("empty" or "damaged"). If some pages
+        of a
+        PDF give no text, or markup is read as plain text, also a `Skipped` named `path`.
 
     Raises:
-        ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or
-            "no such column", and for PDF, Office files and EPUB those of `Reader.parse`. Raised while
-            iterating; "no text" after the last record.
+        ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or "no such column"; for PDF, Office
+            files
+            and EPUB, the errors of `Reader.parse`. Raised during iteration; "no text" after the last record.
     """
     path, kind = file.path, kind_of(file.path)
     if kind in DOCUMENT_KINDS:
@@ -125,15 +126,17 @@ def documents(
 
 
 def _require_text(document: Document) -> None:
-    """Raise "no text" for a document from which no passage can be cut."""
+    """Raise ReadError "no text" for a document without any passage."""
     read, _ = as_read(document)
     if not any(read.text[part.start : part.end].strip() for part in read.sections):
-        detail = "there is nothing below its header" if document.text.strip() else ""
+        detail = "nothing after the header" if document.text.strip() else ""
         raise ReadError(document.path, Reason.NO_TEXT, detail)
 
 
 def _text_items(path: str, kind: str, text: str) -> Items:
-    """The document; and why it is but the plain text, if it is."""
+    """Parse the text of a file; if its markup cannot be parsed, return it as plain text with a `Skipped` that gives the
+    reason.
+    """
     plain = file_document(path, kind, text, file_name(path), sections=(Section(0, len(text)),))
     if kind not in MARKUP_KINDS:
         return [plain]
@@ -148,9 +151,9 @@ def _text_items(path: str, kind: str, text: str) -> Items:
 
 
 def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
-    """The items unchanged; ReadError if no document is among them.
+    """Yield the items unchanged; ReadError if none of them is a document.
 
-    Of those left out the first are named, and the others counted: a file may have millions.
+    The first skipped records are listed and the others counted, as a file may have millions.
     """
     n_documents, n_skipped = 0, 0
     for item in items:
@@ -161,15 +164,13 @@ def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document |
         if isinstance(item, Document) or n_skipped <= _MOST_NAMED:
             yield item
     if n_documents == 0:
-        raise ReadError(path, Reason.NO_TEXT, f"none of its {n_skipped} records holds text")
+        raise ReadError(path, Reason.NO_TEXT, f"none of the {n_skipped} records contains text")
     if n_skipped > _MOST_NAMED:
-        yield Skipped(
-            path, Reason.DAMAGED, f"{n_skipped - _MOST_NAMED:,} more records are empty or damaged"
-        )
+        yield Skipped(path, Reason.DAMAGED, f"{n_skipped - _MOST_NAMED:,} more empty or damaged records")
 
 
 class Reader:
-    """A child process that parses files, for one thread."""
+    """A child process that parses files for one thread."""
 
     def __init__(self) -> None:
         root = str(Path(__file__).resolve().parents[2])
@@ -179,10 +180,10 @@ class Reader:
         self._read = 0  # bytes that the child read
 
     def parse(self, kind: str, path: str, content: bytes | str) -> Items:
-        """The documents in a file, and what of it is not in them.
+        """Return the documents of a file, with a `Skipped` for each part that could not be read.
 
         Raises:
-            ReadError: what the parser says; "took too long", "needs too much memory" or "crashed its reader".
+            ReadError: the error of the parser; "took too long", "needs too much memory" or "crashed its reader".
         """
         child = self._running(len(content))
         deadline = time.monotonic() + SECONDS
@@ -207,7 +208,7 @@ class Reader:
         return answer
 
     def _running(self, size: int) -> subprocess.Popen[bytes]:
-        """A child that lives and has not read much."""
+        """Return a running child process that has not read too much yet."""
         self._read += size
         if self._child is None or self._child.poll() is not None or self._read > _WORN:
             self.close()
@@ -224,14 +225,14 @@ class Reader:
         return self._child
 
     def close(self) -> None:
-        """End the child, if there is one."""
+        """End the child process, if there is one."""
         if self._child is not None:
             self._stop()
             self._child = None
 
 
 def _failure(path: str, child: subprocess.Popen[bytes], is_late: bool) -> ReadError:
-    """The error for a child that gave no answer."""
+    """Return the error for a child process that ended without an answer."""
     child.kill()
     code = child.wait()
     if is_late:
@@ -251,7 +252,7 @@ _own = threading.local()
 
 
 def own_reader() -> Reader:
-    """The reader of the calling thread."""
+    """Return the reader of the calling thread."""
     if not hasattr(_own, "reader"):
         _own.reader = Reader()
     reader: Reader = _own.reader
@@ -259,13 +260,13 @@ def own_reader() -> Reader:
 
 
 def parse(kind: str, path: str, content: bytes | str) -> Items:
-    """The documents in a file, parsed in this process.
+    """Parse the documents of a file in this process.
 
     Args:
-        content: the text of HTML, Markdown and reStructuredText, else the bytes.
+        content: the text of HTML, Markdown and reStructuredText; the bytes of other formats.
 
     Raises:
-        ReadError: also for an error of a parser that nobody thought of.
+        ReadError: the file cannot be parsed; also for unexpected errors of a parser.
     """
     try:
         return _parsed(kind, path, content)
@@ -292,10 +293,10 @@ def _parsed(kind: str, path: str, content: Any) -> Items:
 
 
 def main(memory: int) -> None:
-    """Be the child: answer until the requests end, also because the asking process died.
+    """Run the child process: answer requests until there are no more, or the parent process has died.
 
     Args:
-        memory: bytes of address space that this process may have, where the system can limit it.
+        memory: limit of the address space in bytes, where the system supports one.
     """
     # Libraries may write to standard output, which must not end up in an answer.
     answers = os.fdopen(os.dup(1), "wb")

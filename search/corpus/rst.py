@@ -1,4 +1,4 @@
-"""reStructuredText: its titles become sections, its header metadata, and its everyday markup marks. The text stays."""
+"""reStructuredText reader: titles become sections, the header metadata, common markup marks. The text is unchanged."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ _LITERAL = re.compile(r"^(?!\s*\.\. ).*::\s*$|^\s*\.\. (?:code|code-block|source
 
 
 def document(path: str, text: str) -> Document:
-    """One reStructuredText file.
+    """Read a reStructuredText file.
 
-    The header (see `fields_at`) is outside all sections. The title is the header's Title, as "PEP 8: ..." where it
-    also has a PEP number, else the first heading, else the file's stem.
+    The header (see `fields_at`) is outside all sections. The title is the header's Title, with the PEP number if it has
+    one
+    ("PEP 8: ..."), else the first heading, else the file name without suffix.
     """
     starts = [*line_starts(text), len(text)]
     source = unix_lines(text).split("\n")
@@ -58,7 +59,7 @@ def document(path: str, text: str) -> Document:
 
 
 def _marks(text: str, source: Sequence[str], starts: Sequence[int]) -> Marks:
-    """The marks of all that is not code."""
+    """Return the marks of a text, outside code."""
     marks = Marks(text)
     begun = 0  # line from which on there is text
     for first, after in [*_literals(source), (len(source), len(source))]:
@@ -71,7 +72,7 @@ def _marks(text: str, source: Sequence[str], starts: Sequence[int]) -> Marks:
 
 
 def _literals(source: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The lines of code: those that are further in, below a line that ends with "::" or below a directive for code."""
+    """Return the numbers of code lines: indented, after a line that ends with "::" or a code directive."""
     number = 0
     while number < len(source):
         indent, is_code, number = _indent(source[number]), _LITERAL.search(source[number]), number + 1
@@ -96,12 +97,12 @@ def _title(metadata: dict[str, str]) -> str:
 
 
 def _next_filled(source: Sequence[str], number: int) -> int:
-    """The first line from `number` on that is not blank, or the number of lines."""
+    """Return the number of the first line from `number` on that is not blank, or the number of lines."""
     return next((later for later in range(number, len(source)) if source[later].strip()), len(source))
 
 
 def _headings(source: Sequence[str], body: int, starts: Sequence[int]) -> Iterator[Heading]:
-    """The titles: lines with a line of punctuation below, or above and below, that are as long, not further in."""
+    """Yield the titles: unindented lines with a line of punctuation of the same length below, or above and below."""
     styles: list[str] = []
     done = body
     for number in range(body + 1, len(source)):
@@ -131,11 +132,12 @@ _FEWEST_RFC2822 = 2
 
 
 def fields_at(lines: Sequence[str], first: int) -> tuple[dict[str, str], int]:
-    """The header fields from line number `first` (from 0) on, and the number of the line after them.
+    """Parse the header fields from line number `first` (from 0) on; return them and the number of the next line.
 
-    A field goes on in the indented lines below it; its lines are joined with a space. A field that
-    comes twice keeps both values, one a line. The header ends at a blank line or the end of the file;
-    without that it is prose, and ({}, first) is returned.
+    A field continues in the indented lines below it, which are joined with spaces. A repeated field keeps all values,
+    one
+    per line. The header ends at a blank line or the end of the file; otherwise it is prose, and the result is ({},
+    first).
 
     Example:
         >>> fields_at(["PEP: 8", "Author: Guido,", "        Barry", "", "Text"], 0)

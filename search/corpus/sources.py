@@ -1,8 +1,7 @@
 """A file: its kind by name, its state in the walk, and its bytes.
 
-Between the listing of a folder and the reading of a file, the file can become a pipe, which would never answer, a link
-that leads elsewhere, or grow without end. So it is opened without waiting and without following a link, and no more is
-read than a file may have.
+After a folder was listed, a file in it may be replaced by a pipe, which would block, or by a link to another place, or
+it may grow. So it is opened without blocking and without following links, and read only up to the size limit.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from posixpath import splitext
 
 
 class Reason:
-    """The short phrases that everything left out is counted by. They are shown to people unchanged."""
+    """Reasons for leaving out a file or record. Skipped files are counted by them; users see them unchanged."""
 
     # Decided from the folder alone, without opening the file.
     IGNORED = "ignored"
@@ -71,15 +70,16 @@ _REFUSALS = {
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of the walk that is to be read.
+    """A file that the walk found.
 
     Attributes:
-        path: relative to the walked folder, with forward slashes. Bytes that are not valid in the
-            file system's encoding are kept as surrogates (PEP 383).
-        location: where to open it; `absolute` as a Path, which ten thousand files that did not change do not need.
-        size: bytes, when it was looked at.
+        path: relative to the walked folder, with forward slashes. Bytes that are invalid in the file system's encoding
+            are
+            kept as surrogates (PEP 383).
+        location: path to open; `absolute` is the same as a Path, created on demand because most files did not change.
+        size: bytes, during the walk.
         mtime_ns: time of the last change, in nanoseconds since 1970.
-        inode: the file system's number for it; 0 where it has none.
+        inode: inode number; 0 if the file system has none.
     """
 
     path: str
@@ -95,13 +95,13 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Something left out, and why.
+    """A file or record that was left out, and the reason.
 
     Attributes:
         path: of the file or folder; `path#record` for one record of a file.
         reason: one of the phrases in `Reason`.
-        detail: more about it, for people; may be empty.
-        is_folder: the folder was not entered, so nothing is known about its contents.
+        detail: more about the reason, for users; may be empty.
+        is_folder: the folder was not entered, so its contents are unknown.
     """
 
     path: str
@@ -119,21 +119,22 @@ class Contents:
 
 
 def file_name(path: str) -> str:
-    """The last part of `path`, fit to be shown: bytes that are no characters become U+FFFD."""
+    """Return the last part of `path` for display: invalid bytes become U+FFFD."""
     return os.fsencode(path.rpartition("/")[2]).decode("utf-8", "replace")
 
 
 def file_stem(path: str) -> str:
-    """`file_name` without its last suffix: "notes" for "a/notes.md"."""
+    """Return the file name without its last suffix: "notes" for "a/notes.md"."""
     return PurePosixPath(file_name(path)).stem
 
 
 def regular_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """All bytes of a regular file, of at most `max_bytes`.
+    """Read all bytes of a regular file of at most `max_bytes`.
 
     Raises:
-        OSError: with `errno` ELOOP for a symbolic link, EINVAL for anything else that is no regular file,
-            EFBIG for one that is too large, and whatever the system says.
+        OSError: `errno` is ELOOP for a symbolic link, EINVAL for anything else that is not a regular file, EFBIG for a
+            file
+            that is too large, or any error of the system.
     """
     with open(path, "rb", opener=_opened) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -149,7 +150,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def refusal(error: OSError) -> tuple[str, str]:
-    """Reason and detail for a listed file that cannot be read now."""
+    """Return reason and detail for a listed file that cannot be read."""
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return Reason.VANISHED, ""
     if isinstance(error, PermissionError):
@@ -217,7 +218,7 @@ _SECRET_NAME = re.compile("|".join(map(translate, _SECRETS.split())))
 
 
 def kind_of(path: str) -> str:
-    """The kind of document that the name promises; "text" for every name that promises nothing.
+    """Return the kind of document by file name; "text" for unknown names.
 
     Example:
         >>> kind_of("docs/Guide.MD"), kind_of("src/Makefile"), kind_of("LICENSE")
@@ -230,26 +231,26 @@ def kind_of(path: str) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """True if files of this name usually hold keys, passwords or tokens; case does not matter."""
+    """Return True if files of this name usually contain keys, passwords or tokens. Case is ignored."""
     return _SECRET_NAME.match(name.lower()) is not None
 
 
 def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[str, str] | None:
-    """Reason and detail for not opening a file of this name; None to open it.
+    """Return reason and detail for not opening a file; None if it should be opened.
 
     Args:
         name: of the file.
-        readable: those of DOCUMENT_KINDS whose packages are installed.
+        readable: kinds of DOCUMENT_KINDS whose packages are installed.
     """
     suffix = splitext(name.lower())[1]
     kind = _KIND_OF_SUFFIX.get(suffix)
     if kind in DOCUMENT_KINDS and kind not in readable:
         return Reason.NEEDS_EXTRA, ""
     if suffix in _OTHER_DOCUMENTS:
-        return Reason.DOCUMENT_FORMAT, "not read; save it as .docx, .pptx or .xlsx"
+        return Reason.DOCUMENT_FORMAT, "unsupported format; save it as .docx, .pptx or .xlsx"
     return (Reason.BINARY, "") if suffix in _BINARIES else None
 
 
 def readable() -> frozenset[str]:
-    """The kinds of documents that can be read here and now."""
+    """Return the kinds of documents whose packages are installed."""
     return DOCUMENT_KINDS - {kind for kind, package in PACKAGES.items() if find_spec(package) is None}

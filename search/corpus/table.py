@@ -1,6 +1,6 @@
-"""Tables and JSON Lines: one document a record.
+"""Reader for tables and JSON Lines: one document per record.
 
-Of CSV and TSV the first row names the columns. Of JSON Lines each line holds an object, or a bare string: its text.
+The first row of CSV and TSV names the columns. Each line of JSON Lines is an object, or a string with the text.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _NAMED = 30  # columns that an error lists
 
 @dataclass(frozen=True)
 class _Columns:
-    """The names of the columns that hold the text and the title; None for no title."""
+    """Names of the columns that hold the text and the title; None for no title."""
 
     text: str
     title: str | None
 
     def document(self, path: str, kind: str, number: int, record: _Record) -> Document | None:
-        """The document that a record is; None if it holds no text.
+        """Return the document of a record; None if it contains no text.
 
-        Values that are neither text nor title are metadata.
+        All values except text and title are metadata.
 
         Args:
             number: of the record, from 1.
 
         Raises:
-            ValueError: the record is damaged, or nests values too deeply.
+            ValueError: the record is damaged, or its values are nested too deeply.
         """
         if record.problem:
             raise ValueError(record.problem)
@@ -74,7 +74,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Record:
-    """A record of the file: its values by name, or its problem; its first and last line, 1-based."""
+    """A record: values by column, or the problem; its first and last line, 1-based."""
 
     values: Any
     first: int
@@ -85,13 +85,13 @@ class _Record:
 def documents(
     path: str, kind: str, text: str, text_field: str | None, title_field: str | None
 ) -> Iterator[Document | Skipped]:
-    """The records of the file, numbered from 1; blank rows and lines are none.
+    """Yield a document or a `Skipped` per record, numbered from 1; blank rows and lines are not counted.
 
     Args:
         kind: "csv" or "jsonl".
 
     Raises:
-        ReadError: "damaged" if the header is, "no such column".
+        ReadError: "damaged" for a damaged header, or "no such column".
     """
     fields = (text_field, title_field)
     read, nothing = (_tabular, "in column") if kind == "csv" else (_json_lines, "under")
@@ -110,7 +110,10 @@ def documents(
 def _json_lines(
     path: str, lines: list[str], fields: tuple[str | None, str | None]
 ) -> tuple[_Columns, Iterator[_Record]]:
-    """The keys to use, from the first objects, or from all if a requested key is late; and the records."""
+    """Return the columns to use and the records.
+
+    The keys are those of the first objects; if a requested key is not among them, those of all objects.
+    """
     rows: list[Mapping[str, Any]] = []
     names: dict[str, None] = {}
     for record in _parsed(lines):
@@ -131,7 +134,7 @@ def _parsed(lines: list[str]) -> Iterator[_Record]:
         try:
             value = json.loads(line.rstrip("\r\n"))
             if not isinstance(value, (dict, str)):
-                problem = f"neither an object nor a string, but {type(value).__name__}"
+                problem = f"expected an object or a string, got {type(value).__name__}"
         except RecursionError:
             problem = "nested too deeply"
         except ValueError as error:
@@ -146,13 +149,13 @@ def _chosen(
     text_field: str | None,
     title_field: str | None,
 ) -> _Columns:
-    """The columns to use: the requested ones, else well-known names, else (for text) the fullest one.
+    """Return the columns to use: the requested ones, else well-known names, else the fullest one for the text.
 
     Args:
-        path: named in the error.
+        path: shown in the error.
         names: all columns, at least one.
-        rows: the first rows, to measure the columns by.
-        text_field, title_field: requested by the caller.
+        rows: the first rows, to compare the columns.
+        text_field, title_field: requested names.
 
     Raises:
         ReadError: "no such column", with the existing columns.
@@ -160,7 +163,7 @@ def _chosen(
     for option, name in (("text_field", text_field), ("title_field", title_field)):
         if name is not None and name not in names:
             listed = ", ".join(f"'{column}'" for column in names[:_NAMED])
-            detail = whole_characters(f"{option} '{name}' is not one of {listed}")
+            detail = whole_characters(f"{option} '{name}' is not a column. Choose from: {listed}")
             raise ReadError(path, Reason.NO_SUCH_COLUMN, detail)
     title = title_field or _preferred(_TITLES, names, taken=text_field)
     text = text_field or _preferred(_TEXTS, names, taken=title_field)
@@ -179,7 +182,7 @@ def _preferred(candidates: str, names: Sequence[str], taken: str | None) -> str 
 
 
 def as_text(value: Any) -> str:
-    """A value as text to search: strings unchanged, lists of strings as lines, nothing as ""."""
+    """Return a value as text: strings unchanged, a list of strings as lines, None as ""."""
     if isinstance(value, list):
         value = "\n".join(item for item in value if item and isinstance(item, str))
     if isinstance(value, str):
@@ -203,7 +206,7 @@ _NO_DELIMITER = "\x1f"
 def _tabular(
     path: str, lines: list[str], fields: tuple[str | None, str | None]
 ) -> tuple[_Columns, Iterator[_Record]]:
-    """The columns to use, and the rows below the header."""
+    """Return the columns to use, and the rows after the header."""
     rows = _rows(lines)
     header, at, _, problem = next(rows, ([], 0, 0, ""))
     if problem:
@@ -218,13 +221,13 @@ def _tabular(
 
 
 def _named(names: list[str], cells: list[str]) -> dict[str, str]:
-    """Cells that are not blank by column name; those beyond the header are "column 7" and so on."""
+    """Return the non-blank cells by column name; cells beyond the header are "column 7" and so on."""
     surplus = (f"column {number}" for number in range(len(names) + 1, len(cells) + 1))
     return {name: cell for name, cell in zip([*names, *surplus], cells, strict=False) if cell.strip()}
 
 
 def _distinct(cells: list[str]) -> list[str]:
-    """Column names: stripped, "column 3" for a nameless one, "name (4)" for a fourth one that repeats "name"."""
+    """Return unique column names: stripped, "column 3" for an empty one, "name (4)" for a repeated one in column 4."""
     names: dict[str, None] = {}
     for number, cell in enumerate(cells, 1):
         name = cell.strip() or f"column {number}"
@@ -233,7 +236,7 @@ def _distinct(cells: list[str]) -> list[str]:
 
 
 def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
-    """The rows of the file that are not blank: cells, first and last line, problem."""
+    """Yield the non-blank rows: cells, first and last line, problem."""
     if csv.field_size_limit() < _LONGEST_CELL:
         csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(lines, delimiter=_delimiter(lines), skipinitialspace=True)
@@ -251,10 +254,10 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """The delimiter that cuts most of the first rows into as many cells as the header, of those the one with most.
+    """Return the delimiter that splits most of the first rows into as many cells as the header; of equals, into most
+    cells.
 
-    csv.Sniffer is not used: it takes apostrophes for quotes and letters for delimiters, and then cuts prose to pieces
-    without a word.
+    csv.Sniffer is not used: it mistakes apostrophes for quotes and letters for delimiters.
     """
     sample = [line[:_SAMPLE] for line in lines[:_LOOKED_AT]]
 

@@ -1,10 +1,10 @@
-"""Text: bytes to characters, and what the formats share of lines, headings and values.
+"""Text: decoding, and the lines, headings and values that all formats share.
 
-A file is decoded strictly, without a single replacement, or refused: as UTF-8, or else in the encoding that chardet
-finds by a byte order mark, by escape sequences, by what the file itself declares, or by the bytes.
+A file is decoded strictly, without replacement characters, or refused: as UTF-8, or else in the encoding that chardet
+detects from a byte order mark, escape sequences, the file's own declaration, or its bytes.
 
-Lines end at "\\r\\n", "\\n" or "\\r", and nowhere else. `str.splitlines` also ends them at form feeds, U+2028 and
-others that editors, `grep -n` and compilers do not count, so line numbers made with it point beside the target.
+Lines end at "\r\n", "\n" or "\r" only. `str.splitlines` also splits at form feeds, U+2028 and others, which editors,
+`grep -n` and compilers do not count.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def line_starts(text: str) -> list[int]:
-    """Offset of the first character of every line; [0] for an empty text.
+    """Return the offset of the first character of each line; [0] for an empty text.
 
     Example:
-        >>> line_starts("a\\r\\nb\\rc\\n")
+        >>> line_starts("a\r\nb\rc\n")
         [0, 3, 5, 7]
     """
     return [0, *(end.end() for end in _LINE_END.finditer(text))]
 
 
 def line_map(text: str) -> LineMap:
-    """The map of a text that is the decoded file itself: offset to 1-based line."""
+    """Return the map from offset to 1-based line, for a text that is the decoded file itself."""
     starts = array("I", line_starts(text))
     return LineMap(starts, range(1, len(starts) + 1))
 
 
 def unix_lines(text: str) -> str:
-    """`text` with every line end as "\\n": the same number of lines, other offsets."""
+    """Replace every line end with "\n": same number of lines, different offsets."""
     return _LINE_END.sub("\n", text)
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading: where it starts in the text, how deep it is (1 is outermost), and its plain words."""
+    """A heading: its offset in the text, its level (1 is outermost) and its plain words."""
 
     start: int
     level: int
@@ -64,14 +64,15 @@ class Heading:
 
 
 def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section, ...]:
-    """Cut [start, end) at the headings, which come in order and lie within it.
+    """Cut [start, end) at the headings, which are in order and inside it.
 
-    A heading's trail holds the nearest heading before it of each smaller level, its first 500 characters. Levels
-    may be left out (an h3 right under an h1), and a heading without words gets the trail of those above it.
+    The trail of a heading holds the nearest heading before it of each smaller level, each shortened to 500 characters.
+    Levels may be missing (an h3 directly below an h1). A heading without words gets the trail of the headings above it.
 
     Returns:
-        Sections that follow each other without a gap from `start` to `end`; the first has an empty
-        trail if there is text (even blank) before the first heading.
+        Consecutive sections from `start` to `end`; the first has an empty trail if any text (even blank) precedes the
+        first
+        heading.
     """
     parts: list[Section] = []
     above: list[Heading] = []
@@ -88,22 +89,22 @@ def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section
 
 
 def one_line(words: str) -> str:
-    """`words` with every run of whitespace made one space, for headings and titles."""
+    """Collapse each run of whitespace to one space, for headings and titles."""
     return " ".join(words.split())
 
 
 def json_values(value: Any, levels: int = DEEPEST) -> Any:
-    """A copy of a mapping that JSON can hold: dates as ISO 8601, keys as strings.
+    """Return a copy of a value that JSON can represent: dates as ISO 8601, keys as strings.
 
     Raises:
-        ValueError: if it holds a number of thousands of digits, or is nested more than 50 deep.
+        ValueError: a number has thousands of digits, or values are nested more than 50 levels deep.
     """
     if not levels:
-        raise ValueError(f"nested more than {DEEPEST} deep")
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        raise ValueError("a number of too many digits")
+        raise ValueError("a number with too many digits")
     if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, (date, time)):
@@ -116,16 +117,15 @@ def json_values(value: Any, levels: int = DEEPEST) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """`text` with lone surrogates as U+FFFD.
+    """Replace lone surrogates with U+FFFD; offsets do not change.
 
-    JSON and YAML can spell half a UTF-16 pair ("\\ud800"); it is no character, and neither UTF-8 nor
-    a tokenizer can hold it. Every offset stays where it is.
+    JSON and YAML can contain half of a UTF-16 pair ("\ud800"), which UTF-8 and tokenizers cannot represent.
     """
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def file_document(path: str, kind: str, text: str, title: str, **more: Any) -> Document:
-    """The document of a file whose text is `text`, line by line; without a `title` the file's stem is it."""
+    """Build the document of a file from its text; the default title is the file name without suffix."""
     return Document(
         path=path, kind=kind, text=text, title=title or file_stem(path), lines=line_map(text), **more
     )
@@ -146,25 +146,26 @@ _SAMPLE = 2**16
 
 
 def decode(path: str, raw: bytes) -> str:
-    """The text in `raw`, the bytes of the file at `path`, without a byte order mark.
+    """Decode `raw`, the bytes of the file at `path`, and drop a byte order mark.
 
     Raises:
-        ReadError: "secret" for a private key, "empty" for nothing but whitespace, "binary" for bytes
-            that are no text, "undecodable" for text in an unknown encoding.
+        ReadError: "secret" for a private key, "empty" for whitespace only, "binary" for data that is not text,
+            "undecodable"
+            for text in an unknown encoding.
     """
     if _PRIVATE_KEY.match(raw):
-        raise ReadError(path, Reason.SECRET, "it begins with a private key")
+        raise ReadError(path, Reason.SECRET, "contains a private key")
     text = _utf8(raw) or _guessed(path, raw)
     if not text.replace("\ufeff", "").strip():
         raise ReadError(path, Reason.EMPTY)
     sample = text[:_SAMPLE]
     if "\0" in text or len(_CONTROLS.findall(sample)) > _MOST_CONTROLS * len(sample):
-        raise ReadError(path, Reason.BINARY, "it holds control characters")
+        raise ReadError(path, Reason.BINARY, "contains control characters")
     return text
 
 
 def _utf8(raw: bytes) -> str:
-    """The bytes as UTF-8; "" where they are something else."""
+    """Decode UTF-8; "" if the bytes are something else."""
     try:
         return "" if _NOT_UTF8.search(raw) else raw.decode("utf-8-sig")
     except UnicodeError:
@@ -172,14 +173,14 @@ def _utf8(raw: bytes) -> str:
 
 
 def _guessed(path: str, raw: bytes) -> str:
-    """The bytes in the encoding that their mark or the file itself declares, or else that fits best."""
+    """Decode with the encoding that the bytes declare, or else the most likely one."""
     import chardet
 
     guess = chardet.detect(raw, max_bytes=len(raw) + 1)
     if guess["encoding"] is None:
-        raise ReadError(path, Reason.BINARY, str(guess["mime_type"] or "no encoding fits its bytes"))
+        raise ReadError(path, Reason.BINARY, str(guess["mime_type"] or "unknown text encoding"))
     try:
         return raw.decode(guess["encoding"])
     except UnicodeError:
-        detail = f"it looks like {guess['encoding']}, but some bytes are not"
+        detail = f"detected as {guess['encoding']}, but some bytes are invalid in it"
         raise ReadError(path, Reason.UNDECODABLE, detail) from None

@@ -1,4 +1,4 @@
-"""Find the files of a folder, in a fixed order, and say why each of the others is left out."""
+"""List the files of a folder in a fixed order, and say why each other entry is left out."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def walk(
     exclude: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> Iterator[SourceFile | Skipped]:
-    """Every file beneath `root`, or the reason why it is left out.
+    """Yield every file below `root`, or the reason why it is left out.
 
-    The order is the same on every run and system: names sorted by their bytes, files and folders
-    mixed, a folder's contents in place of its name. Symbolic links are never followed, except that
-    `root` may be one. A folder that is not entered yields one `Skipped` with `is_folder`.
+    The order is the same on every run and system: names sorted by their bytes, files and folders mixed, a folder's
+    contents
+    in place of its name. Symbolic links are not followed, except `root` itself. A folder that is not entered yields one
+    `Skipped` with `is_folder`.
 
     Args:
         root: the folder.
-        include: patterns as in .gitignore; if any are given, other files are "excluded".
-        exclude: patterns as in .gitignore; matching files and folders are "excluded". Beats `include`.
+        include: patterns as in .gitignore; if given, all other files are "excluded".
+        exclude: patterns as in .gitignore; matching files and folders are "excluded". Overrides `include`.
         max_bytes: larger files are "too large".
 
     Raises:
-        InputError: `root` is no folder or cannot be listed. Raised at the
-            call, before the first item.
+        InputError: `root` is not a folder or cannot be listed. Raised at the call, before the first item.
     """
     root = Path(os.path.abspath(root))  # noqa: PTH100 (resolve() would follow links)
     filters = _Filters(_patterns("include", include), _patterns("exclude", exclude), max_bytes)
@@ -51,14 +51,14 @@ def walk(
 
 
 class _Filters:
-    """The caller's own filters, apart from the folder's ignore files."""
+    """The caller's filters, in addition to ignore files."""
 
     def __init__(self, include: Patterns | None, exclude: Patterns | None, max_bytes: int) -> None:
         self.include, self.exclude, self.max_bytes = include, exclude, max_bytes
         self.readable = readable()
 
     def excludes(self, path: str) -> bool:
-        """True if a file, or a folder (with a slash at the end), is left out."""
+        """Return True if a file, or a folder (with a slash at the end), is left out."""
         # A folder that no include pattern names may still hold files that one does.
         left_out = self.include and not path.endswith("/") and not self.include.cover(path)
         return bool(left_out or (self.exclude and self.exclude.verdict(path)))
@@ -66,9 +66,7 @@ class _Filters:
 
 def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
     if isinstance(globs, str):
-        raise InputError(
-            f"{option} must be a list of patterns, not the string '{globs}'; write ['{globs}']"
-        )
+        raise InputError(f"{option} is the string '{globs}', not a list of patterns. Write: ['{globs}']")
     return Patterns(globs) if globs else None
 
 
@@ -76,7 +74,7 @@ def _first_level(root: Path) -> _Level:
     try:
         return _Level("", str(root), BUILT_IN)
     except OSError as error:
-        raise InputError(f"the folder '{root}' cannot be listed: {error.strerror}") from None
+        raise InputError(f"cannot list the folder '{root}': {error.strerror}") from None
 
 
 def _walk(first: _Level, filters: _Filters) -> Iterator[SourceFile | Skipped]:
@@ -101,9 +99,9 @@ def _walk(first: _Level, filters: _Filters) -> Iterator[SourceFile | Skipped]:
 
 
 class _Level:
-    """A folder that is being walked: its remaining entries, and the rules for it.
+    """A folder that is being walked: its remaining entries, and its ignore rules.
 
-    All of its entries and rules or an error, never half of them: what is missing from a list counts as deleted.
+    Creating it either reads all entries and rules or fails: a missing entry would count as deleted.
     """
 
     def __init__(self, folder: str, location: str, outer: Rules) -> None:
@@ -118,7 +116,7 @@ class _Level:
 
 
 def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> SourceFile | Skipped | None:
-    """The verdict on one entry; None for a folder that is to be entered."""
+    """Return the file, or the reason to skip an entry; None for a folder to enter."""
     path = level.folder + entry.name
     try:
         # os.lstat rather than entry.stat, which knows no inode on Windows.
@@ -142,7 +140,7 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
 
 
 def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[str, str] | None:
-    """Reason and detail for leaving out a path (a folder with a slash at the end), or None."""
+    """Return reason and detail for leaving out a path (folders with a slash at the end), or None."""
     is_file = not path.endswith("/")
     if is_file and is_secret(name):
         return Reason.SECRET, ""
@@ -156,6 +154,6 @@ def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[st
 
 
 def _is_junction(status: os.stat_result) -> bool:
-    """Windows' other kind of link between folders, which does not count as a symbolic link."""
+    """Return True for a Windows junction, a link between folders that does not count as a symbolic link."""
     tag = getattr(status, "st_reparse_tag", 0)
     return bool(tag) and tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)

@@ -1,4 +1,4 @@
-"""The text of a document, built piece by piece, with its headings and pages."""
+"""Builds the text of a document piece by piece, with its headings and pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MADE_BY = re.compile(r"\A(?:Microsoft (?:Office )?(?:Word|PowerPoint|Excel)) - 
 
 
 class Writing:
-    """A document whose text grows piece by piece.
+    """A document under construction.
 
     Args:
         path, kind: of the document.
@@ -41,9 +41,9 @@ class Writing:
         self._next_headings: list[tuple[int, str]] = []
 
     def add(self, piece: str, line_ends: int, is_mark: bool = False) -> bool:
-        """Add a piece of text, at least so many lines below the one before. False if it is empty.
+        """Add a piece of text, `line_ends` lines below the previous one; return False if it is empty.
 
-        One that a reader does not read with the others, as the number of a page, is a mark.
+        With `is_mark`, the piece is hidden like markup, for example a page number.
 
         Raises:
             ReadError: "too large".
@@ -56,9 +56,7 @@ class Writing:
         self._start = start = self._length + (line_ends if self._length else 0)
         self._length += len(piece)
         if self._length > MAX_BYTES:
-            raise ReadError(
-                self._path, Reason.TOO_LARGE, f"its text has more than {MAX_BYTES:,} characters"
-            )
+            raise ReadError(self._path, Reason.TOO_LARGE, f"more than {MAX_BYTES:,} characters of text")
         self._pages += [start] * self._next_pages
         self._headings += [Heading(start, level, words) for level, words in self._next_headings]
         self._next_pages, self._next_headings = 0, []
@@ -67,25 +65,25 @@ class Writing:
         return True
 
     def row_of_table(self, is_header: bool) -> None:
-        """The last piece is the header of a table, or a row beneath it."""
+        """Declare the last piece the header of a table, or a row below it."""
         if is_header:
             self._tables += (self._start, self._length, self._length)
         else:
             self._tables[-1] = self._length
 
     def paragraph(self, piece: str) -> bool:
-        """A piece with a blank line before it."""
+        """Add a piece after a blank line."""
         return self.add(piece, 2)
 
     def group(self, lines: Iterable[str]) -> None:
-        """Lines below each other, with a blank line before the first that has anything in it."""
+        """Add lines, with a blank line before the first one that is not empty."""
         line_ends = 2
         for line in lines:
             if self.add(line, line_ends):
                 line_ends = 1
 
     def heading(self, words: str, level: int) -> bool:
-        """A paragraph that is a heading; 1 is the outermost level, 0 the document's own title."""
+        """Add a paragraph that is a heading; level 1 is the outermost, 0 the title of the document."""
         words = one_line(clean(words))
         if not words:
             return False
@@ -93,15 +91,15 @@ class Writing:
         return self.paragraph(words)
 
     def section(self, words: str, level: int) -> None:
-        """Put the next pieces under a heading that the text need not hold; "" for none."""
+        """Put the next pieces under a heading that need not be in the text; "" for none."""
         self._next_headings.append((level, one_line(clean(words))))
 
     def page(self) -> None:
-        """Begin another page."""
+        """Start a new page."""
         self._next_pages += 1
 
     def done(self, title: str = "", metadata: Mapping[str, Any] | None = None) -> Document:
-        """The document. Without a `title` the first heading of level 0 or 1 is its title."""
+        """Return the finished document. Its default title is the first heading of level 0 or 1."""
         text = "".join(self._pieces)
         headings = (h.words for h in self._headings if h.level <= 1 and h.words)
         return Document(
@@ -119,23 +117,23 @@ class Writing:
 
 
 def metadata_values(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The values as lines of text, without the empty ones."""
+    """Join non-empty values as lines of text."""
     values = {name: one_line(clean(str(value or ""))) for name, value in metadata.items()}
     return {name: value for name, value in values.items() if value}
 
 
 def row(cells: Iterable[str]) -> str:
-    """A row of a table as a line: its cells apart by tabs."""
+    """Join the cells of a table row with tabs."""
     return "\t".join(cell and one_line(clean(cell)) for cell in cells).rstrip("\t")
 
 
 def clean(piece: str) -> str:
-    """`piece` with "\\n" as line end, and without characters that are no text."""
+    """Normalise line ends to "\n" and remove characters that are not text."""
     return _NO_TEXT.sub("", _LINE_END.sub("\n", whole_characters(piece)))
 
 
 def real_title(title: str) -> str:
-    """A title from metadata; "" for a program's placeholder.
+    """Return a title from metadata; "" for a placeholder that a program wrote.
 
     Example:
         >>> real_title("Microsoft Word - Report.doc"), real_title("Untitled")

@@ -1,15 +1,15 @@
-"""Converted models, and conversions that failed, kept on this machine under the hashes of the model's files.
+"""Cache of converted models and failed conversions, named by the hashes of the model's files.
 
     <cache>/models/<weights>-<tokenizer>-<config>/
-        entry.json       the manifest: the model, its description, and the size and SHA-256 of each of its files;
-                         or why OpenVINO cannot run it, so that not every process tries again
-        encoder.xml/.bin the model as OpenVINO reads it
+        entry.json       the manifest: the model, its description, size and SHA-256 of each file; or the reason why
+                         OpenVINO cannot run it, so that the conversion is not repeated
+        encoder.xml/.bin the model in OpenVINO's format
         tokenizer.json   N_Dense/   its other files
-        *.blob           the model as OpenVINO compiled it, see `search.encoding.openvino_engine`
+        *.blob           the model compiled by OpenVINO, see `search.encoding.openvino_engine`
 
-An entry holds all that a query needs. `<cache>` is `$SEEWHY_CACHE`, or the platform's folder for caches; anything in it
-may be deleted. A folder is written beside its target and renamed. Sizes are compared when an entry is opened, checksums
-when a file is read: of `encoder.xml` and `encoder.bin` when they are compiled. A damaged entry is replaced.
+An entry contains everything a query needs. `<cache>` is `$SEEWHY_CACHE`, or the platform's cache folder; anything in it
+may be deleted. An entry is written to a temporary folder and renamed. File sizes are checked when an entry is opened,
+checksums when a file is read (`encoder.xml` and `encoder.bin`: when they are compiled). A damaged entry is replaced.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ DAMAGE = (OSError, ValueError, KeyError, TypeError)
 
 
 def entry_folder(weights: str, tokenizer: str, config: str) -> Path:
-    """The folder of the model with these three hashes."""
+    """Return the cache folder of the model with these three hashes."""
     return cache_home() / "models" / f"{weights[:24]}-{tokenizer[:12]}-{config[:12]}"
 
 
 def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None:
-    """The converted model of these hashes; None where there is none, or a damaged one."""
+    """Return the converted model with these hashes; None if there is none or it is damaged."""
     with suppress(*DAMAGE):
         return _entry(entry_folder(weights, tokenizer, config))
     return None
 
 
 def name_here(weights: str, tokenizer: str, config: str) -> str:
-    """Name under which the model of these hashes was used here, converted or not; "" if it never was."""
+    """Return the name under which the model with these hashes was used on this machine; "" if it never was."""
     try:
         return str(_manifest(entry_folder(weights, tokenizer, config))["files"]["name"])
     except DAMAGE:
@@ -65,7 +65,7 @@ def name_here(weights: str, tokenizer: str, config: str) -> str:
 
 
 def listed() -> list[ConvertedModel]:
-    """Every converted model, and those that could not be converted or are damaged, with the reason; by name."""
+    """Return all cached models by name, then failed conversions and damaged entries with the reason."""
     places = [path for path in (cache_home() / "models").glob("*-*-*") if path.suffix == ""]
     return sorted(map(_listed, places), key=lambda model: (bool(model.problem), model.name))
 
@@ -80,28 +80,27 @@ def _listed(place: Path) -> ConvertedModel:
         require_intact(place)
         return ConvertedModel(name, weights, layers, bytes_in(place), str(place))
     except DAMAGE as error:
-        why = f"{first_line(error)}; it is made again when it is needed"
+        why = f"{first_line(error)}; it will be converted again when needed"
         return ConvertedModel(place.name, place.name[:24], 0, bytes_in(place), str(place), why)
 
 
 def remove(model: ConvertedModel) -> None:
-    """Delete a converted model, which is converted again when it is needed, or forget that one failed."""
+    """Delete a converted model, or forget a failed conversion. The model is converted again when needed."""
     place = Path(model.folder)
     with _locked(place):
         shutil.rmtree(place)
 
 
 def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> KnownModel:
-    """The converted model, converted now unless the cache has a sound one.
+    """Return the converted model; convert it first unless the cache has an intact one.
 
     Args:
         convert: writes the converted model into a folder.
 
-    Two processes that convert the same model at once do it one after the other, and a killed one leaves nothing that
-    looks like an entry.
+    If two processes convert the same model, the second one waits. A killed process leaves no incomplete entry.
 
     Raises:
-        ModelError: it cannot be converted, or its own files are not here.
+        ModelError: it cannot be converted, or its own files are not on this machine.
         OSError: the cache cannot be written.
     """
     place = entry_folder(*model.files.hashes)
@@ -142,15 +141,15 @@ def _manifest(place: Path) -> dict[str, Any]:
 
 
 def require_intact(folder: Path, names: tuple[str, ...] = _TO_COMPILE) -> None:
-    """Raise OSError or ValueError if a file of an entry was changed."""
+    """Raise OSError or ValueError if a file of an entry is missing or changed."""
     contents = _manifest(folder)["contents"]
     for name in names:
         if sha256_of(folder / name) != contents[name][1]:
-            raise ValueError(f"{name} is not what was written")
+            raise ValueError(f"{name} was changed or damaged")
 
 
 def known_failure(files: ModelFiles) -> str:
-    """Reason why the installed packages cannot convert this model; "" if it may be tried."""
+    """Return why the installed packages cannot convert this model; "" if no failure is known."""
     with suppress(*DAMAGE):
         manifest = _manifest(entry_folder(*files.hashes))
         return str(manifest["problem"]) if manifest["versions"] == _versions() else ""
@@ -158,7 +157,7 @@ def known_failure(files: ModelFiles) -> str:
 
 
 def remember_failure(files: ModelFiles, reason: str) -> None:
-    """Write down that a conversion failed. A cache that cannot be written to costs only another attempt."""
+    """Store why a conversion failed. If the cache is not writable, the conversion is tried again next time."""
     place = entry_folder(*files.hashes)
     with suppress(OSError), _locked(place):
         if cached_model(*files.hashes) is None:
@@ -173,25 +172,25 @@ def _versions() -> dict[str, str]:
 
 
 def _entry(place: Path) -> KnownModel:
-    """An entry whose files have their sizes, and the small ones their checksums.
+    """Open an entry; check the sizes of all files and the checksums of the small ones.
 
     Raises:
-        OSError, ValueError, KeyError, TypeError: there is none, or it is damaged.
+        OSError, ValueError, KeyError, TypeError: there is no entry, or it is damaged.
     """
     entry = _manifest(place)
     files = replace(ModelFiles(**entry["files"]), folder=place, modules=tuple(entry["files"]["modules"]))
     if entry_folder(*files.hashes).name != place.name:
-        raise ValueError("it is of another model")
+        raise ValueError("belongs to another model")
     for name, (size, _) in entry["contents"].items():
         if (place / name).stat().st_size != size:
-            raise ValueError(f"{name} is not what was written")
+            raise ValueError(f"{name} was changed or damaged")
     require_intact(place, tuple(entry["contents"].keys() - set(_TO_COMPILE)))
     return KnownModel(files, Description.from_dict(entry["description"]))
 
 
 @contextmanager
 def _locked(place: Path) -> Iterator[None]:
-    """Hold the place of an entry; OSError where the cache cannot be written."""
+    """Lock an entry; OSError if the cache is not writable."""
     from filelock import FileLock
 
     with FileLock(cache_folder("models") / f"{place.name}.lock"):
@@ -200,7 +199,7 @@ def _locked(place: Path) -> Iterator[None]:
 
 @contextmanager
 def _replacing(place: Path) -> Iterator[Path]:
-    """A new folder that replaces an entry at the end."""
+    """Yield a new folder, which replaces an entry at the end."""
     folder = place.with_suffix(".new")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(PRIVATE_FOLDER)

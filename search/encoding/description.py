@@ -1,9 +1,9 @@
-"""Descriptions of encoders by sentence-transformers, kept so that the next process need not load it.
+"""Descriptions of encoders, cached so that the next process need not load sentence-transformers.
 
     <cache>/described/<hash of the model's files>.json
 
-Loading takes seconds, as PyTorch has to be imported; reading the file takes none. It is also kept beside the
-converted model, see `search.encoding.cache`.
+Loading a model imports PyTorch, which takes seconds. A converted model has its description in its cache entry, see
+`search.encoding.cache`.
 """
 
 from __future__ import annotations
@@ -32,20 +32,19 @@ class Description:
     """Properties of a model: layers, limits, and the steps from text to embedding.
 
     Attributes:
-        layers: encoder layers; hidden states are numbered 0 (the embedding layer) to `layers`.
-        positions: most tokens that could be read, special ones included.
-        max_tokens: most tokens of one text by the model's own configuration.
-        has_pooler: its files hold the weights of a pooler.
-        pooling: its own, by our name where it has one, "mean" by default.
-        dense: for each Dense module after pooling, its folder and its activation.
-        dimension: length of an embedding of its modules.
-        truncate: how many dimensions of it are kept by its own configuration, None for all.
-        lowercase: texts are put into lower case before the tokenizer reads them.
+        layers: number of encoder layers; hidden states are numbered 0 (the embedding layer) to `layers`.
+        positions: maximum number of tokens the model can read, special tokens included.
+        max_tokens: maximum number of tokens of a text, by the model's configuration.
+        has_pooler: the checkpoint contains weights of a pooler.
+        pooling: the model's own pooling, "mean" by default; our name if there is one.
+        dense: (folder, activation) of each Dense module after pooling.
+        dimension: length of an embedding before truncation.
+        truncate: number of dimensions to keep, by the model's configuration; None for all.
+        lowercase: texts are lower-cased before tokenisation.
         prompts: name ("query", "document", ...) to the text put before every input of that kind.
-        similarity: the one that it was trained for: "cosine", "dot", "euclidean" or "manhattan".
-        only_torch: which of its modules only sentence-transformers can do, for people to read; "" where there
-            is none.
-        says_nothing: the model was not made for sentence embeddings, or does not say so.
+        similarity: similarity it was trained for: "cosine", "dot", "euclidean" or "manhattan".
+        only_torch: description of modules that only sentence-transformers can run; "" if there are none.
+        says_nothing: the model has no modules.json, so its pooling is a guess.
     """
 
     layers: int
@@ -63,23 +62,21 @@ class Description:
     says_nothing: bool = False
 
     def notes(self, name: str, pooling: str) -> tuple[str, ...]:
-        """Notes on assumptions about the model `name` with a pooling, for people to read."""
+        """Return notes on assumptions about the model `name` with a pooling."""
         if pooling != self.pooling:
             return ()
         notes = []
         if self.says_nothing:
             notes.append(
-                f"{name} is no sentence model: it is pooled by mean, as a guess. Choose with --pooling."
+                f"{name} is not a sentence embedding model, so mean pooling is a guess. Choose with --pooling."
             )
         if self.similarity != "cosine":
-            notes.append(
-                f"{name} was made for similarity by '{self.similarity}'; seewhy compares by cosine."
-            )
+            notes.append(f"{name} was trained for '{self.similarity}' similarity; seewhy uses cosine.")
         return tuple(notes)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Description:
-        """The inverse of `asdict` and JSON; TypeError, ValueError or KeyError for anything else."""
+        """Read what `asdict` and JSON wrote; TypeError, ValueError or KeyError for anything else."""
         dense = tuple((str(folder), str(activation)) for folder, activation in values["dense"])
         return cls(**{**values, "dense": dense})
 
@@ -89,8 +86,8 @@ class KnownModel:
     """An encoder's files and description.
 
     Attributes:
-        loaded: the encoder itself, in float32 on the CPU, if describing it had to load it.
-        find: finds the model's own files, of one from the cache.
+        loaded: the encoder in float32 on the CPU, if it was loaded to describe it.
+        find: for a cached model, finds the model's own files.
     """
 
     files: ModelFiles
@@ -99,23 +96,23 @@ class KnownModel:
     find: Callable[[], KnownModel] | None = None
 
     def whole(self) -> KnownModel:
-        """The same model with its own files, which PyTorch and a conversion need.
+        """Return the same model with its own files, which PyTorch and a conversion need.
 
         Raises:
-            ModelError: it is no longer here, or another model has its name now.
+            ModelError: it is no longer on this machine, or its name now belongs to another model.
         """
         if self.find is None:
             return self
-        problem = f"the converted model of '{self.files.name}' cannot be used"
+        problem = f"cannot use the converted model '{self.files.name}'"
         try:
             model = self.find()
         except ModelError as error:
             raise ModelError(
-                f"{problem}, and to make it again the model itself is needed: {error}"
+                f"{problem}, and converting it again needs the original model: {error}"
             ) from None
         if model.files.hashes != self.files.hashes:
             raise ModelError(
-                f"{problem}: another model has that name now. Rebuild with: seewhy index FOLDER --rebuild"
+                f"{problem}: its name now belongs to another model. Rebuild the index: seewhy index FOLDER --rebuild"
             )
         return model
 
@@ -124,7 +121,7 @@ def describe(files: ModelFiles) -> KnownModel:
     """Describe an encoder, from the cache or by loading it.
 
     Raises:
-        ModelError: it cannot be loaded, lacks weights, or makes embeddings in a way that is not supported.
+        ModelError: it cannot be loaded, lacks weights, or has an unsupported way to embed texts.
     """
     name = f"{_key(files)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
@@ -142,7 +139,7 @@ def describe(files: ModelFiles) -> KnownModel:
 
 
 def _key(files: ModelFiles) -> str:
-    """A hash of all that sentence-transformers reads of a model."""
+    """Return a hash of all files that sentence-transformers reads."""
     digest = hashlib.sha256(f"{_FORMAT} {files.weights_sha256} {files.tokenizer_sha256}".encode())
     for place in (files.folder, *(files.folder / module for module in files.modules)):
         for path in sorted(place.glob("*.json")):
@@ -160,9 +157,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     pooling, dense, only_torch = _after(files, modules)
     prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
     if prompts and not all(getattr(module, "include_prompt", True) for module in modules):
-        raise ModelError(
-            f"the model '{files.name}' keeps prompts out of pooling, which is not supported."
-        )
+        raise ModelError(f"unsupported: the model '{files.name}' excludes its prompts from pooling.")
     return Description(
         layers=int(inside.config.num_hidden_layers),
         positions=positions(inside),
@@ -181,10 +176,12 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
 
 
 def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str, str], ...], str]:
-    """Pooling, Dense modules, and what only sentence-transformers can do, of the modules after the transformer."""
+    """Return pooling, Dense modules, and a description of the modules that need sentence-transformers ("" for none)."""
     kinds = [_kind(module) for module in modules]
     if kinds.count("Pooling") != 1:
-        raise ModelError(f"the model '{files.name}' makes no embeddings of texts: it does not pool once.")
+        raise ModelError(
+            f"the model '{files.name}' does not embed texts: it needs exactly one pooling module."
+        )
     ours = {theirs: mine for mine, theirs in ST_NAMES.items()}
     modes = modules[kinds.index("Pooling")].pooling_mode
     named = "+".join(ours.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes))
@@ -202,25 +199,23 @@ def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str,
 
 
 def _not_ours(files: ModelFiles, module: Any, folder: str) -> str:
-    """Reason why NumPy cannot compute a module, "" for a Dense module that it can.
+    """Return why NumPy cannot compute a module; "" if it can.
 
     Raises:
-        ModelError: sentence-transformers does not trust its activation, and would take another.
+        ModelError: sentence-transformers would replace the activation of a Dense module.
     """
     if _kind(module) != "Dense":
         return f"a module {_kind(module)}"
     activation = _kind(module.activation_function)
     saved = optional_json(files.folder / folder / "config.json", files.name).get("activation_function")
     if saved and str(saved).rpartition(".")[2] != activation:
-        raise ModelError(
-            f"the model '{files.name}' has a Dense module with {saved}, which is not supported."
-        )
+        raise ModelError(f"unsupported: a Dense module of the model '{files.name}' uses {saved}.")
     if activation not in ACTIVATIONS:
         return f"a Dense module with {activation}"
     if module.use_residual:
-        return "a Dense module with a residual"
+        return "a Dense module with a residual connection"
     plain = module.module_input_name == module.module_output_name == "sentence_embedding"
-    return "" if plain else "a Dense module of token vectors"
+    return "" if plain else "a Dense module for token vectors"
 
 
 def _kind(module: Any) -> str:

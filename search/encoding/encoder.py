@@ -1,4 +1,4 @@
-"""The public `Encoder`: text in, embeddings and token vectors out."""
+"""The public `Encoder`: from texts to embeddings and token vectors."""
 
 from __future__ import annotations
 
@@ -42,27 +42,26 @@ class Encoder:
     """A BERT-like encoder and a pooling.
 
     Args:
-        model: a name on the Hugging Face hub, NAME@REVISION to pin one, or a folder. Nothing is loaded until
-            it is needed.
-        pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None takes what the model's own
-            configuration says, "mean" by default.
-        layer: which hidden states are pooled: a number as Python counts (-1 is the last layer, 0 the
-            embedding layer), or "mean:4" for the mean of the last 4 layers.
-        dim: keep the first so many dimensions, for models trained to allow it (Kusupati et al. 2022,
-            "Matryoshka Representation Learning"); None keeps all.
-        max_tokens: most tokens of one text, special tokens included; None takes the model's own limit.
-        offline: never call out to the hub.
-        engine: "auto", "openvino" or "torch"; see `search.encoding.engine`. All give the same
-            embeddings, to rounding.
-        precision: of the arithmetic: "fp32", or "bf16" or "fp16", which differ a little and are quicker on a GPU,
-            bf16 also on a processor with units for it; fp16 needs the engine "torch". Pooling and what follows is
-            always computed in float32.
-        device: of PyTorch: "cpu", "cuda", "mps"; None takes a GPU where there is one.
-        batch_tokens: most tokens in one batch, padding included; None takes what suits the engine.
+        model: a name on the Hugging Face hub, NAME@REVISION to pin one, or a folder. Nothing is loaded until it is
+            needed.
+        pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None takes the model's own, "mean" by default.
+        layer: hidden states to pool: a number in Python's convention (-1 is the last layer, 0 the embedding layer), or
+            "mean:4" for the mean of the last 4 layers.
+        dim: number of dimensions to keep, for models trained for it (Kusupati et al. 2022, "Matryoshka Representation
+            Learning"); None keeps all.
+        max_tokens: maximum number of tokens of a text, special tokens included; None takes the model's limit.
+        offline: never download from the hub.
+        engine: "auto", "openvino" or "torch"; see `search.encoding.engine`. All give the same embeddings, up to
+            rounding.
+        precision: "fp32", "bf16" or "fp16". The last two differ slightly and are faster on a GPU, bf16 also on a
+            processor
+            that supports it; fp16 needs the engine "torch". Pooling and later steps are always computed in float32.
+        device: PyTorch's device: "cpu", "cuda", "mps"; None takes a GPU if there is one.
+        batch_tokens: maximum number of tokens in a batch, padding included; None takes what suits the engine.
 
     Raises:
         ModelError: the model cannot be found or used.
-        InputError: a pooling, limit or precision that does not exist, or one that the engine lacks.
+        InputError: unknown pooling, limit or precision, or one that the engine does not support.
 
     Example:
         >>> encoder = Encoder("bert-base-uncased", pooling="pooler")    # doctest: +SKIP
@@ -112,19 +111,19 @@ class Encoder:
         trusted: bool = True,
         many: bool = False,
     ) -> Self:
-        """Return an encoder whose embeddings have a given fingerprint.
+        """Return the encoder that made embeddings with this fingerprint.
 
-        A model that was converted on this machine is loaded from the cache by the hash of its weights, without
-        opening the model's own folder.
+        If its model was converted on this machine, it is loaded from the cache by the hash of its weights, and the
+        model's own
+        folder is not read.
 
         Args:
-            fingerprint: of existing embeddings.
-            model, pooling, precision: expected values, for verification only; None skips it.
+            model, pooling, precision: must be the same as in the fingerprint; None skips the check.
             trusted: the user gave the name of the model; see `named_model`.
-            many: enough texts will follow to make loading PyTorch worth while on a GPU.
+            many: many texts will be encoded, so that loading PyTorch pays if there is a GPU.
 
         Raises:
-            ModelError: the model cannot be found, or only the index names it.
+            ModelError: the model cannot be found, or its name occurs only in the index.
             FingerprintMismatch: the options, or the model that now has this name, give other embeddings.
         """
         # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
@@ -163,41 +162,41 @@ class Encoder:
         return encoder
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, also in another process, finds the same model again by its name."""
+        """Pickle the fingerprint and options; a copy, also in another process, finds the model again."""
         make = partial(type(self).of, offline=self._offline, engine=self._choice, many=self._many)
         return make, (self.fingerprint,), {"_device": self._device, "_batch_tokens": self._batch_tokens}
 
     @property
     def model(self) -> str:
-        """The model's name, as the caller gave it."""
+        """Name of the model, as given by the caller."""
         return self.files.name
 
     @property
     def whole(self) -> KnownModel:
-        """The model with its own files, which a converted one need not have; see `KnownModel.whole`."""
+        """The model with its own files; see `KnownModel.whole`."""
         return self._source.whole()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on assumptions where the model says nothing, and on engines that cannot run it."""
+        """Notes on assumptions about the model, and on engines that cannot run it."""
         return (*self.description.notes(self.model, self.pooling), *self.remarks)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Note that PyTorch encodes instead of OpenVINO, with the reason, if it does."""
+        """Note that PyTorch replaces OpenVINO, with the reason; () if it does not."""
         instead = self._engine.instead if self._engine else ""
         return (f"PyTorch encodes {instead}",) if instead else ()
 
     @property
     def runs_on(self) -> str:
-        """Engine, device and precision, for people to read: "openvino on cpu, fp32"."""
+        """Engine, device and precision for display: "openvino on cpu, fp32"."""
         engine = self.engine
         why = f" ({engine.instead})" if engine.instead else ""
         return f"{engine.name} on {engine.device}, {self.precision}{why}"
 
     @cached_property
     def dense(self) -> tuple[Dense, ...]:
-        """The model's Dense modules, applied after pooling; usually none."""
+        """Dense modules of the model, applied after pooling; usually none."""
         dense = self.description.dense
         return tuple(poolings.load_dense(self.files.folder / module, name) for module, name in dense)
 
@@ -208,15 +207,15 @@ class Encoder:
 
     @cached_property
     def tokenizer(self) -> tokenizers.Tokenizer:
-        """The model's tokenizer, without truncation and padding."""
+        """Tokenizer of the model, without truncation and padding."""
         return load_tokenizer(self.files.folder, self.files.name, self.description.lowercase)
 
     @property
     def engine(self) -> Engine:
-        """The model itself, loaded at first use, once however many threads ask.
+        """Engine that runs the model, loaded once at first use; threads wait for each other.
 
         Raises:
-            ModelError: it cannot be loaded; or a model was loaded before this process was forked.
+            ModelError: the model cannot be loaded, or was loaded before this process was forked.
         """
         claim_process()
         with self._loading:
@@ -225,14 +224,14 @@ class Encoder:
                 self._source = replace(self._source, loaded=None)
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
-                        f"'{self.files.name}' has no pooler weights. Choose another pooling, such as mean."
+                        f"'{self.files.name}' has no pooler weights. Choose another pooling, for example mean."
                     )
                 self._engine = engine
             return self._engine
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """Fingerprint of the embeddings: two encoders' embeddings are comparable if theirs are equal."""
+        """Fingerprint of the embeddings. Embeddings of two encoders are comparable if their fingerprints are equal."""
         return Fingerprint(
             model=self.files.name,
             weights=self.files.weights_sha256,
@@ -249,7 +248,7 @@ class Encoder:
         )
 
     def prompt(self, role: Role | None) -> str:
-        """The prompt that the model's configuration puts before every query or document; usually none."""
+        """Return the prompt that the model puts before every query or document; usually ""."""
         return tokenizing.prompt_for(role, self.description.prompts)
 
     def encode(
@@ -260,21 +259,21 @@ class Encoder:
         truncate: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> NDArray[np.float32]:
-        """Embeddings of texts.
+        """Return the embeddings of texts.
 
         Args:
-            texts: n strings; an empty string is encoded as its special tokens alone.
-            role: puts the model's prompt for queries or documents before each text, if it has one.
-            truncate: drop what goes beyond `max_tokens`. Without it such a text is an error.
-            progress: called with (tokens done, tokens in all) after every batch.
+            texts: n strings; an empty string is encoded as its special tokens.
+            role: put the model's prompt for queries or documents before each text, if it has one.
+            truncate: truncate texts of more than `max_tokens` tokens. By default they are an error.
+            progress: called with (tokens done, total tokens) after each batch.
 
         Returns:
-            (n, d) float32, each row of length 1; row i belongs to text i whatever the batches were.
+            (n, d) float32, each row of length 1; row i belongs to text i and does not depend on the batches.
 
         Raises:
             TextTooLong: a text has more than `max_tokens` tokens and `truncate` is off.
             ModelError: the model returned NaN, infinity or zeros.
-            InputError: `texts` is one string, or holds something that is no string.
+            InputError: `texts` is a single string, or contains something that is not a string.
         """
         encoded = self._encoded(list(map(self.prompt(role).__add__, strings(texts))), truncate)
         embeddings = np.empty((len(encoded), self.dimension), dtype=np.float32)
@@ -295,16 +294,17 @@ class Encoder:
         role: Role | None = None,
         layers: Sequence[int] = (-1,),
     ) -> list[TokenVectors]:
-        """Token vectors of texts, with offsets, and the embeddings that are made of them.
+        """Return the token vectors of texts, with offsets, and their embeddings.
 
         Args:
-            contexts: for each text, the text encoded before it (a passage's headings); "" for none.
-            hidden: for each text, the spans of it that are not encoded (a passage's markup).
-            layers: which layers to return; 0 is the embedding layer, -1 the last, as Python counts.
+            contexts: text encoded before each text (a passage's headings); "" for none.
+            hidden: spans of each text that are not encoded (a passage's markup).
+            layers: layers to return; 0 is the embedding layer, -1 the last.
 
         Raises:
-            TextTooLong: a text has more than `max_tokens` tokens. A token that was dropped could not
-                be explained, so there is no `truncate` here.
+            TextTooLong: a text has more than `max_tokens` tokens. Nothing is truncated, because dropped tokens could
+                not be
+                explained.
         """
         texts = strings(texts)
         contexts = [""] * len(texts) if contexts is None else strings(contexts)
@@ -334,7 +334,7 @@ class Encoder:
         return [results[i] for i in range(len(texts))]
 
     def _run(self, encoded: list[Encoded], layers: list[int]) -> Iterator[tuple[list[int], Hidden]]:
-        """(positions of a batch's texts, its hidden states), batch by batch."""
+        """Yield (positions of the batch's texts, their hidden states) for each batch."""
         engine = self.engine
         lengths = list(map(len, map(attrgetter("ids"), encoded)))
         plan = list(batches(lengths, self._batch_tokens or engine.batch_tokens))
@@ -366,47 +366,44 @@ class Encoder:
     def _pooling(self, pooling: str | None) -> str:
         own, only = self.description.pooling, self.description.only_torch
         if only and pooling not in (None, own):
-            raise InputError(
-                f"'{self.model}' has {only}, so it can pool only as it was made to, by '{own}'."
-            )
+            raise InputError(f"'{self.model}' has {only}, so its pooling cannot be changed from '{own}'.")
         return own if pooling in (None, own) else poolings.check_pooling(str(pooling))
 
     def _max_tokens(self, limit: int | None) -> int:
-        """Most tokens of one text: the given limit, or the model's own."""
+        """Return the maximum number of tokens of a text: `limit`, or the model's own."""
         if limit is None:
             return self.description.max_tokens
         most = self.description.positions
         if not 3 <= limit <= most:  # room for [CLS], [SEP] and something between
-            raise InputError(
-                f"max_tokens is {limit}, but '{self.model}' reads between 3 and {most} tokens."
-            )
+            raise InputError(f"max_tokens is {limit}; for '{self.model}', choose from 3 to {most}.")
         return limit
 
     def _dimension(self, dim: int | None) -> int:
-        """Number of dimensions to keep: `dim`, or what the model's configuration says."""
+        """Return the number of dimensions to keep: `dim`, or the number in the model's configuration."""
         whole = self.description.dimension
         if dim is not None and not 1 <= dim <= whole:
-            raise InputError(f"dim is {dim}, but embeddings of '{self.model}' have {whole} dimensions.")
+            raise InputError(f"dim is {dim}; for '{self.model}', choose from 1 to {whole}.")
         return dim or self.description.truncate or whole
 
 
 def named_model(fingerprint: Fingerprint, trusted: bool) -> str:
-    """The name by which to look for the model of a fingerprint.
+    """Return the name under which to look for the model of a fingerprint.
 
-    An index may come from somebody else, who chose the name in it. No folder is looked into, and nothing downloaded,
-    that the user has not named; the model that has these very hashes here is taken by the name that the user gave.
+    An index from somebody else may name any model or folder. So a model is only loaded or downloaded if the user gave
+    its
+    name, or already used a model with the same hashes on this machine.
 
     Args:
         trusted: the user made the index of the fingerprint.
 
     Raises:
-        ModelError: only the index names it.
+        ModelError: the name occurs only in the index.
     """
     if trusted or fingerprint.model.removeprefix("sentence-transformers/") == DEFAULT_MODEL:
         return fingerprint.model
     if name := name_here(fingerprint.weights, fingerprint.tokenizer, fingerprint.config):
         return name
     raise ModelError(
-        f"the index names the model '{fingerprint.model}', which you have not used here. "
-        f"If you trust it, name it yourself with: --model {quoted(fingerprint.model)}"
+        f"the index uses the model '{fingerprint.model}', which you have never used here. If you "
+        f"trust it, add: --model {quoted(fingerprint.model)}"
     )

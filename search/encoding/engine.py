@@ -1,11 +1,11 @@
-"""Common parts of the engines that encode: batches of token ids in, hidden states out.
+"""Common parts of the engines, which turn batches of token ids into hidden states.
 
 An engine has
     name, device           "openvino" or "torch"; where it computes
     n_layers, has_pooler   encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers
-    batch_tokens           how many tokens, padding included, make a batch that suits it
-    instead                the engine that it replaces and why, "" if it was the first choice
-    run(batches, layers)   hidden states of these layers for each batch, in order; use each before asking for the next
+    batch_tokens           a good number of tokens for a batch, padding included
+    instead                why it replaces another engine; "" if it was the first choice
+    run(batches, layers)   yields the hidden states of these layers for each batch; use them before the next batch
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Hidden:
     Attributes:
         layers: layer number to (b, t, d) float32; 0 is the embedding layer.
         mask: (b, t) int64, 1 for a token and 0 for padding.
-        pooler: (b, d) float32, or None when the model has no pooler.
+        pooler: (b, d) float32; None if the model has no pooler.
     """
 
     layers: dict[int, NDArray[np.float32]]
@@ -52,7 +52,7 @@ class Hidden:
 def padded(
     batch: Sequence[Encoded], pad: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """(ids, types, mask), each (b, t), of a batch whose longest text has t tokens."""
+    """Return (ids, types, mask), each (b, t), for a batch whose longest text has t tokens."""
     longest = max(map(len, map(attrgetter("ids"), batch)))
     ids = np.full((len(batch), longest), pad, dtype=np.int64)
     types = np.zeros_like(ids)
@@ -65,13 +65,13 @@ def padded(
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield lists of positions into `lengths`, each position once, so that little is wasted on padding.
+    """Yield lists of positions into `lengths`, each position once, with little padding.
 
-    Longest first, so that a machine with too little memory fails at once and not at the end.
+    Longest texts first, so that a lack of memory shows at once, not at the end.
 
     Args:
-        lengths: tokens of each text, all > 0.
-        budget: most tokens in one batch, padding included; a longer text gets a batch of its own.
+        lengths: number of tokens of each text, > 0.
+        budget: maximum number of tokens in a batch, padding included; a longer text gets its own batch.
     """
     batch: list[int] = []
     longest = 0
@@ -87,26 +87,27 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 def check_engine(engine: str, precision: str) -> None:
-    """Raise InputError if there is no such engine or precision, or the engine does not compute in it."""
+    """Raise InputError for an unknown engine or precision, or a precision that the engine does not support."""
     for option, name, names in (("engine", engine, ENGINES), ("precision", precision, PRECISIONS)):
         if name not in names:
-            raise InputError(f"{option} '{name}' is not known. Choose one of: {', '.join(names)}.")
+            raise InputError(f"unknown {option} '{name}'. Choose one of: {', '.join(names)}.")
     if engine == "openvino" and precision not in OF_OPENVINO:
         raise InputError(
-            f"the engine 'openvino' computes in {' and '.join(OF_OPENVINO)}, not in {precision}. Take 'torch'."
+            f"engine 'openvino' supports {' and '.join(OF_OPENVINO)}, not {precision}. Use engine 'torch'."
         )
 
 
 def claim_process() -> None:
-    """Note that this process uses a model; ModelError if it was forked from one that did.
+    """Record that this process uses a model; ModelError if its parent used one before forking.
 
-    Threads do not survive a fork, and both engines wait for theirs: without this a child would hang. To be
-    called before any lock is taken, which a thread of the parent may have held when it was forked.
+    Threads do not survive a fork, so an engine would wait for them forever. Call this before taking any lock that a
+    thread
+    of the parent may have held during the fork.
     """
     global _loaded_by
     if _loaded_by not in (None, os.getpid()):
         raise ModelError(
-            "this process was forked from one that had loaded a model. Open the index after the fork, "
-            "or start workers with multiprocessing.get_context('spawn')."
+            "the parent of this process had already loaded a model. Open the index after "
+            "forking, or start workers with multiprocessing.get_context('spawn')."
         )
     _loaded_by = os.getpid()

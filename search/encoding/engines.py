@@ -1,4 +1,4 @@
-"""The choice of an engine: OpenVINO on a processor, PyTorch on a GPU and where OpenVINO cannot."""
+"""Choice of the engine: OpenVINO on a processor; PyTorch on a GPU, or if OpenVINO cannot run the model."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ def open_engine(
     """Load a model.
 
     Args:
-        engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded, OpenVINO otherwise, and
-            PyTorch if OpenVINO cannot run the model, or not in that precision on this processor.
-        device: of PyTorch; naming one other than "cpu" implies PyTorch.
-        many: whether loading PyTorch could pay.
+        engine: "auto" is PyTorch if there is a GPU and many texts will be encoded, otherwise OpenVINO; PyTorch also if
+            OpenVINO cannot run the model, or not in this precision on this processor.
+        device: PyTorch's device; any except "cpu" implies PyTorch.
+        many: many texts will be encoded, so that loading PyTorch may pay.
         precision: one of PRECISIONS.
 
     Raises:
-        ModelError: the model cannot be loaded, or not by this engine, or not in that precision on
-            this processor; or this process was forked after a model had been loaded.
+        ModelError: the model cannot be loaded by this engine or in this precision, or this process was forked after a
+            model
+            had been loaded.
     """
     claim_process()
     if engine == "torch" or precision not in OF_OPENVINO or (device or "cpu") != "cpu":
         return TorchEngine(model.whole(), device, precision)
     units = precision == "fp32" or computes_in(precision)
-    lacking = "" if units else f"this processor has no units for {precision}"
+    lacking = "" if units else f"this processor does not support {precision}"
     may_pay = engine == "auto" and device is None and (many or lacking)
     if may_pay and _may_have_gpu() and best_device() != "cpu":
         return TorchEngine(model.whole(), precision=precision)
@@ -54,16 +55,16 @@ def open_engine(
             return _openvino(model, precision)
         except OSError as error:
             reason = (
-                f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). "
-                "Let SEEWHY_CACHE name another folder"
+                f"cannot store the converted model in '{cache_home()}' "
+                f"({error.strerror or error}). Set SEEWHY_CACHE to another folder"
             )
         except (ModelError, RuntimeError) as error:
             again = f"seewhy lab models --remove {quoted(model.files.name)}"
-            reason = f"{first_line(error).rstrip('.')}. To try again, run: {again}"
+            reason = f"{first_line(error).rstrip('.')}. To retry, run: {again}"
             failed = isinstance(error, ModelError) and not is_of_memory(error)
     if engine == "openvino":
         raise ModelError(
-            f"the engine 'openvino' cannot run '{model.files.name}': {reason}. Leave the engine out, or choose 'torch'."
+            f"OpenVINO cannot run '{model.files.name}': {reason}. Leave the engine out, or choose 'torch'."
         )
     # Raises for a fault of the model itself.
     fallback = TorchEngine(model.whole(), "cpu", precision)
@@ -74,11 +75,11 @@ def open_engine(
 
 
 def _openvino(model: KnownModel, precision: str) -> Engine:
-    """A converted model, made if need be. A second attempt first compares all files with what was written.
+    """Load a converted model, after converting it if needed. On failure, verify the cache entry and try once more.
 
     Raises:
         ModelError: it cannot be converted.
-        RuntimeError: OpenVINO does not run what was converted.
+        RuntimeError: OpenVINO cannot run the converted model.
         OSError: the cache cannot be written.
     """
     if converted := cached_model(*model.files.hashes):
@@ -94,7 +95,7 @@ def _openvino(model: KnownModel, precision: str) -> Engine:
 
 
 def _may_have_gpu() -> bool:
-    """A quick look, so that machines without one never load PyTorch to find out."""
+    """Return False if there is certainly no GPU; a quick test that does not load PyTorch."""
     if sys.platform == "darwin":
         return platform.machine() == "arm64"
     return shutil.which("nvidia-smi") is not None

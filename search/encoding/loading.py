@@ -1,6 +1,6 @@
-"""Models in PyTorch: encoders by sentence-transformers, models with a task head by transformers.
+"""Load models in PyTorch: encoders with sentence-transformers, models with a task head with transformers.
 
-Safetensors only; files of this machine only; no code that comes with a model is run, whatever its files ask for.
+Only safetensors files on this machine are read. Code that comes with a model never runs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _ALONE = threading.RLock()
 
 
 def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
-    """Wrap a function that imports transformers: only one of these runs at a time.
+    """Wrap a function that imports transformers, so that only one such function runs at a time.
 
-    Its lazy imports and its settings are not safe between threads. The function waits for no other lock.
+    Its lazy imports and settings are not thread-safe. The function must not wait for another lock.
     """
 
     @wraps(load)
@@ -41,7 +41,7 @@ def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
 
 
 def kept_loaded(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
-    """Wrap a function to cache its last three results; threads that call it together wait for one loading."""
+    """Cache the last three results of a function; threads that ask for the same result wait for one call."""
     cached, lock = lru_cache(maxsize=_KEPT)(load), threading.RLock()
 
     @wraps(load)
@@ -54,15 +54,15 @@ def kept_loaded(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
 
 @alone
 def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTransformer:
-    """An encoder with all its modules, on the CPU; what follows the transformer computes in float32.
+    """Load an encoder with all its modules on the CPU; modules after the transformer compute in float32.
 
-    Its `max_seq_length` is what fits, whatever its configuration says.
+    `max_seq_length` is limited to the number of positions, whatever the configuration says.
 
     Args:
-        precision: of the transformer's weights and arithmetic, by PyTorch's name.
+        precision: PyTorch's name for the precision of the transformer.
 
     Raises:
-        ModelError: it is no BERT-like encoder, or sentence-transformers cannot load it.
+        ModelError: it is not a BERT-like encoder, or sentence-transformers cannot load it.
     """
     import torch
     from sentence_transformers import SentenceTransformer
@@ -71,7 +71,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
     kind = files.config.get("model_type")
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or files.config.get("is_encoder_decoder"):
         raise ModelError(
-            f"'{files.name}' is a model of type '{kind}', which is no BERT-like encoder. Choose one that is."
+            f"'{files.name}' is of type '{kind}', not a BERT-like encoder. Choose another model."
         )
     with loading(files):
         model = SentenceTransformer(
@@ -87,7 +87,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
         )
         if model[0].transformer_task != "feature-extraction":
             raise ModelError(
-                f"'{files.name}' is made for {model[0].transformer_task}, not for embeddings."
+                f"'{files.name}' was built for {model[0].transformer_task}, not for embeddings."
             )
         for module in list(model)[1:]:
             module.float()
@@ -100,10 +100,10 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
 def load_transformer(
     files: ModelFiles, task: str = "AutoModel", **options: Any
 ) -> tuple[Any, tuple[str, ...]]:
-    """A model of transformers, in float32, and the names of its weights that the files do not hold.
+    """Load a transformers model in float32; return it and the names of missing weights.
 
     Args:
-        task: the class that loads it: "AutoModel" for the encoder alone, "AutoModelForMaskedLM", ...
+        task: class that loads it: "AutoModel" for the encoder alone, "AutoModelForMaskedLM", ...
 
     Raises:
         ModelError: transformers cannot load it.
@@ -125,15 +125,15 @@ def load_transformer(
 
 
 def require_whole(files: ModelFiles, missing: tuple[str, ...]) -> None:
-    """Raise ModelError if the encoder itself lacks weights; the pooler may."""
+    """Raise ModelError if weights of the encoder are missing; the pooler's may be."""
     if lost := [key for key in missing if not key.startswith("pooler.")]:
         raise ModelError(f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}.")
 
 
 def positions(model: Any) -> int:
-    """Number of tokens that have a position, special ones included.
+    """Return the number of positions, special tokens included.
 
-    RoBERTa's family numbers positions from the padding's number on, so that fewer fit than its table has rows.
+    RoBERTa models number positions from the padding ID on, so fewer positions are usable than the table has rows.
     """
     import torch
 
@@ -145,14 +145,14 @@ def positions(model: Any) -> int:
 
 
 def token_limit(files: ModelFiles, model: Any) -> int:
-    """Most tokens of one input of a model of transformers, by its positions and its tokenizer's configuration."""
+    """Return the maximum number of tokens of an input, from the positions and the tokenizer's configuration."""
     limit = optional_json(files.folder / "tokenizer_config.json", files.name).get("model_max_length")
     return min(positions(model), int(limit)) if limit else positions(model)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the libraries from printing: progress bars, remarks on a model's configuration."""
+    """Suppress progress bars and warnings of the libraries."""
     from transformers.utils import logging as of_transformers
 
     loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers")]
@@ -173,7 +173,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def loading(files: ModelFiles) -> Iterator[None]:
-    """Raise ModelError for every error inside: the model's files are at fault, whichever library fails."""
+    """Raise ModelError for any error inside, whichever library raises it."""
     try:
         with quiet():
             yield
@@ -181,5 +181,5 @@ def loading(files: ModelFiles) -> Iterator[None]:
         raise
     except Exception as error:
         raise ModelError(
-            f"the model '{files.name}' in {files.folder} cannot be loaded: {first_line(error)}"
+            f"cannot load the model '{files.name}' from {files.folder}: {first_line(error)}"
         ) from error

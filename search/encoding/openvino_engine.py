@@ -1,8 +1,9 @@
-"""OpenVINO: a transformers model -> the same model as OpenVINO reads it; batches of token ids -> hidden states by it.
+"""OpenVINO engine: converts a transformers model, and computes hidden states with the converted model.
 
-Converting loads both PyTorch and OpenVINO, once for each model on a machine, and checks the result before it is used.
-Running it needs neither PyTorch nor transformers. The precision is always set: by default OpenVINO takes bfloat16
-where a processor has units for it, and scores would depend on the machine.
+A model is converted once per machine; this loads PyTorch and OpenVINO, and compares their results. Running the
+converted
+model needs neither PyTorch nor transformers. The precision is always set explicitly: by default OpenVINO uses bfloat16
+on processors that support it, and scores would depend on the machine.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class OpenVINOEngine:
     """A converted model, compiled for this machine.
 
     Args:
-        folder: holds encoder.xml and encoder.bin.
-        precision: of the arithmetic, "fp32" or "bf16". Hidden states are handed on as float32.
-        cached: `folder` is an entry of the cache; keep the compiled model there for the next process.
+        folder: folder with encoder.xml and encoder.bin.
+        precision: of the arithmetic, "fp32" or "bf16". Hidden states are returned as float32.
+        cached: `folder` is a cache entry; keep the compiled model there for the next process.
 
     Raises:
         RuntimeError: OpenVINO cannot load it.
@@ -74,9 +75,9 @@ class OpenVINOEngine:
         _engines.add(self)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
-        """Hidden states of `layers` for each batch, in order.
+        """Yield the hidden states of `layers` for each batch, in order.
 
-        A result is a view into the engine's memory: use it before asking for the next.
+        A result is a view of the engine's memory: use it before asking for the next.
         """
         with self._lock:
             free = deque(self._requests)
@@ -112,10 +113,10 @@ def _compile(folder: Path, config: dict[str, Any]) -> Any:
 
 
 def _load(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
-    """A compiled model, and the mapped file that it reads from while it lives.
+    """Return a compiled model, and the memory-mapped file that it reads from.
 
-    A blob is what OpenVINO exports, then its checksum. One that is missing, damaged, or refused by OpenVINO is replaced
-    as a whole, so that processes that start together do not disturb each other.
+    A blob file is OpenVINO's export followed by its checksum. A blob that is missing, damaged or refused by OpenVINO is
+    replaced by a renamed new file, so that processes that start together do not disturb each other.
     """
     ov = _openvino()
     core = ov.Core()
@@ -143,7 +144,7 @@ def _checksum(blob: Any, folder: Path) -> bytes:
 
 
 def computes_in(precision: str) -> bool:
-    """True if OpenVINO has arithmetic of a precision on this processor."""
+    """Return True if OpenVINO supports a precision on this processor."""
     capabilities = _openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     return precision.upper() in capabilities
 
@@ -152,7 +153,7 @@ _engines: weakref.WeakSet[OpenVINOEngine] = weakref.WeakSet()
 
 
 def _keep_for_ever() -> None:
-    """Keep a forked child from freeing engines: it would wait for threads that it does not have, and never end."""
+    """Keep a forked child from freeing engines: it would wait forever for threads that it does not have."""
     for engine in _engines:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
 
@@ -162,20 +163,20 @@ if hasattr(os, "register_at_fork"):
 
 
 def usable_cores() -> int:
-    """Number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return max(1, os.cpu_count() or 1)
 
 
 def threads() -> int:
-    """Number of threads that compute: the usable cores, or at most OMP_NUM_THREADS, as in other libraries."""
+    """Return the number of threads to compute with: usable cores, limited by OMP_NUM_THREADS as in other libraries."""
     setting = os.environ.get("OMP_NUM_THREADS", "")
     return min(usable_cores(), int(setting)) if setting.isdecimal() and int(setting) else usable_cores()
 
 
 def _openvino() -> Any:
-    """The module `openvino`, imported without its conversion tool, which takes most of the time."""
+    """Import `openvino` without its conversion tool, which takes most of the import time."""
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino.tools.ovc", None)  # type: ignore[arg-type]
     import openvino
@@ -189,10 +190,10 @@ _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is a
 def convert(source: KnownModel, folder: Path) -> None:
     """Write `encoder.xml` and `encoder.bin` to a folder.
 
-    The outputs are the hidden states of every layer, 0 to n, and the pooler's where the model has one.
+    The outputs are the hidden states of every layer, 0 to n, and of the pooler if the model has one.
 
     Raises:
-        ModelError: OpenVINO cannot convert the model, or computes something else with it.
+        ModelError: OpenVINO cannot convert the model, or its results differ from PyTorch's.
         OSError: the files cannot be written.
     """
     engine = TorchEngine(source, "cpu")
@@ -205,7 +206,7 @@ def convert(source: KnownModel, folder: Path) -> None:
         if is_of_memory(error):
             raise MemoryError from error
         raise ModelError(
-            f"'{source.files.name}' cannot be converted for OpenVINO: {first_line(error)}"
+            f"cannot convert '{source.files.name}' for OpenVINO: {first_line(error)}"
         ) from error
     from openvino import save_model
 
@@ -217,7 +218,7 @@ def convert(source: KnownModel, folder: Path) -> None:
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:
-    """A module with a plain signature, and an example with real padding so that the mask is not folded away."""
+    """Return a module with positional arguments, and an example with padding, so that conversion keeps the mask."""
     import torch
 
     has_pooler, takes_types = engine.has_pooler, engine.takes_types
@@ -264,7 +265,7 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
 
 
 def _check(engine: TorchEngine, converted: OpenVINOEngine, model: KnownModel) -> None:
-    """Compare with PyTorch on texts of unlike length, so that mask, padding and positions count."""
+    """Compare the results with PyTorch's on texts of different lengths, to test mask, padding and positions."""
     files, description = model.files, model.description
     most = min(description.max_tokens, 40)
     vocabulary = int(files.config.get("vocab_size") or 100)
@@ -281,5 +282,5 @@ def _check(engine: TorchEngine, converted: OpenVINOEngine, model: KnownModel) ->
         off = np.abs(mine.layers[layer][real] - expected).max() / np.abs(expected).max()
         if not off < _TOLERANCE:
             raise ModelError(
-                f"OpenVINO computes something else with '{files.name}' than PyTorch (layer {layer}, by {off:.1e})."
+                f"OpenVINO and PyTorch disagree on '{files.name}' (by {off:.1e} in layer {layer})."
             )

@@ -1,7 +1,7 @@
-"""Pooling: the token vectors of a text become one vector.
+"""Pooling: from the token vectors of a text to one vector.
 
-Which layer's vectors: 0 is the embedding layer, n the last; negative numbers count from the end, as in Python.
-"mean:4" is the mean of the last four layers (Devlin et al. 2018 try such combinations in "BERT", table 7).
+Layers: 0 is the embedding layer, n the last; negative numbers count from the end, as in Python. "mean:4" is the mean of
+the last four layers (Devlin et al. 2018, "BERT", table 7, compare such combinations).
 
 With h_1 .. h_n the vectors of the text's n tokens, special tokens included:
 
@@ -11,8 +11,8 @@ With h_1 .. h_n the vectors of the text's n tokens, special tokens included:
     cls            h_1, the vector of [CLS]
     pooler         tanh(W h_1 + b), BERT's own layer over [CLS] (Devlin et al. 2018, "BERT")
 
-Dense modules may follow, which compute activation(W x + b). With the identity as activation the embedding stays
-linear in the token vectors, so its scores can still be explained exactly.
+Dense modules may follow: activation(W x + b). With the identity as activation the embedding stays linear in the token
+vectors, so its scores can still be explained exactly.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ ACTIVATIONS = {"Identity": None, "Tanh": np.tanh}
 
 @dataclass(frozen=True)
 class Dense:
-    """One Dense module: weight (out, in), bias (out,), and the name of its activation, a key of ACTIVATIONS."""
+    """A Dense module: weight (out, in), bias (out,), and its activation, a key of ACTIVATIONS."""
 
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]
     activation: str
 
     def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(n, in) -> (n, out)."""
+        """Apply the module to (n, in) vectors; return (n, out)."""
         linear = vectors @ self.weight.T + self.bias
         function = ACTIVATIONS[self.activation]
         return linear if function is None else function(linear)
 
 
 def load_dense(folder: Path, activation: str) -> Dense:
-    """The Dense module of a folder, as sentence-transformers saves it."""
+    """Load a Dense module from a folder that sentence-transformers saved."""
     from safetensors.numpy import load_file
 
     weights = load_file(folder / "model.safetensors")
@@ -61,33 +61,31 @@ def load_dense(folder: Path, activation: str) -> Dense:
 
 
 def check_pooling(pooling: str) -> str:
-    """Return `pooling` if it is one of POOLINGS, or raise InputError."""
+    """Return `pooling`; InputError if it is not one of POOLINGS."""
     if pooling not in POOLINGS:
-        raise InputError(f"pooling '{pooling}' is not known. Choose one of: {', '.join(POOLINGS)}.")
+        raise InputError(f"unknown pooling '{pooling}'. Choose one of: {', '.join(POOLINGS)}.")
     return pooling
 
 
 def pool(
     hidden: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, pooler: NDArray[np.float32] | None
 ) -> NDArray[np.float32]:
-    """One vector for each text of a batch.
+    """Pool each text of a batch to one vector.
 
     Args:
-        hidden: (b, t, d) last hidden states, rows padded to the longest text.
-        mask: (b, t) 1 for a token, 0 for padding; at least one 1 in each row.
+        hidden: (b, t, d) last hidden states, padded to the longest text.
+        mask: (b, t) 1 for a token, 0 for padding; at least one 1 per row.
         pooling: one of POOLINGS.
         pooler: (b, d) output of BERT's pooler, needed for "pooler" only.
 
     Returns:
-        (b, d) float32, not normalised. Padding has no part in it, whatever its vectors are.
+        (b, d) float32, not normalised. Vectors of padding are ignored.
     """
     if pooling == "cls":
         return hidden[:, 0]
     if pooling == "pooler":
         if pooler is None:
-            raise ModelError(
-                "this model has no pooler layer. Choose another pooling, 'mean' for instance."
-            )
+            raise ModelError("this model has no pooler layer. Choose another pooling, for example mean.")
         return pooler
     real = mask[:, :, None].astype(bool)
     if pooling == "max":
@@ -98,17 +96,20 @@ def pool(
 
 
 def unit(vectors: NDArray[np.float32], model: str) -> NDArray[np.float32]:
-    """Scale each row to length 1. `model` is named if it is at fault.
+    """Scale each row to length 1.
+
+    Args:
+        model: name for the error.
 
     Raises:
-        ModelError: if a row is all zeros, or holds NaN or infinity: the model, not the text, is at fault.
+        ModelError: a row is all zeros, or contains NaN or infinity.
     """
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if len(bad):
         raise ModelError(
-            f"'{model}' returned {'zeros' if lengths.flat[bad[0]] == 0 else 'NaN or infinity'} for "
-            f"{len(bad)} of {len(vectors)} texts. Its weights are damaged, or too large for fp16."
+            f"'{model}' returned {'zeros' if lengths.flat[bad[0]] == 0 else 'NaN or infinity'} "
+            f"for {len(bad)} of {len(vectors)} texts. Its weights are damaged, or exceed the range of fp16."
         )
     return (vectors / lengths).astype(np.float32, copy=False)
 
@@ -116,10 +117,11 @@ def unit(vectors: NDArray[np.float32], model: str) -> NDArray[np.float32]:
 def addends(
     vectors: NDArray[np.float32], pooling: str, modules: Sequence[Dense], dimension: int
 ) -> NDArray[np.float32] | None:
-    """Vectors, one a token, that pool to the embedding but for its length; None if there are none.
+    """Return a vector per token; pooled, they give the embedding before scaling. None if that is impossible.
 
-    Dense modules without activation and the cut to `dimension` are linear, so they can be applied to each
-    token's vector instead of to the mean.
+    Dense modules without activation, and the truncation to `dimension`, are linear, so they can be applied to each
+    token
+    vector instead of the pooled vector.
 
     Args:
         vectors: (n, d) hidden states of one text's tokens.
@@ -139,7 +141,7 @@ def addends(
 
 
 def check_layer(layer: int | str, n_layers: int) -> str:
-    """A layer choice in its recorded form, "-1" or "mean:4"; InputError if the model has no such layer."""
+    """Normalise a layer option to its stored form, "-1" or "mean:4"; InputError for an unknown layer."""
     text = str(layer).strip()
     kind, _, number = text.rpartition(":")
     try:
@@ -151,20 +153,20 @@ def check_layer(layer: int | str, n_layers: int) -> str:
     if kind == "" and -n_layers - 1 <= value <= n_layers:
         return str(value if value < 0 else value - n_layers - 1)
     raise InputError(
-        f"layer '{layer}' does not exist: give {-n_layers - 1} to {n_layers}, or mean:N for the last N layers."
+        f"no layer '{layer}'. Choose from {-n_layers - 1} to {n_layers}, or mean:N for the last N layers."
     )
 
 
 def layer_number(layer: int, n_layers: int) -> int:
-    """A layer counted from the embedding layer, 0, whichever end it was counted from."""
+    """Return a layer number counted from the embedding layer, 0; negative numbers count from the last layer."""
     number = layer + n_layers + 1 if layer < 0 else layer
     if not 0 <= number <= n_layers:
-        raise InputError(f"layer {layer} does not exist: the model has layers 0 to {n_layers}.")
+        raise InputError(f"no layer {layer}. Choose from 0 to {n_layers}.")
     return number
 
 
 def pooled_layers(choice: str, n_layers: int) -> list[int]:
-    """The layers that a checked choice needs, counted from 0."""
+    """Return the layers that a normalised option needs, counted from 0."""
     kind, _, number = choice.rpartition(":")
     if kind == "mean":
         return list(range(n_layers + 1 - int(number), n_layers + 1))
@@ -172,7 +174,7 @@ def pooled_layers(choice: str, n_layers: int) -> list[int]:
 
 
 def combined(layers: Mapping[int, NDArray[np.float32]], chosen: list[int]) -> NDArray[np.float32]:
-    """The hidden states to pool: those of one layer, or the mean of several."""
+    """Return the hidden states to pool: those of one layer, or the mean of several."""
     if len(chosen) == 1:
         return layers[chosen[0]]
     return np.mean([layers[layer] for layer in chosen], axis=0, dtype=np.float32)

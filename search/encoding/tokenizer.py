@@ -1,7 +1,6 @@
-"""Text -> WordPiece tokens with their character offsets; and a model's input for a text.
+"""WordPiece tokens with character offsets, and the model inputs of texts.
 
-The `tokenizers` library does the work; this module takes truncation and padding out of its hands, so
-that nothing is cut without being counted, and names what each token belongs to.
+Uses the `tokenizers` library with truncation and padding switched off, so that truncated tokens are counted.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage")}
 
 @dataclass(frozen=True)
 class Encoded:
-    """The ids of one text, special tokens included, and how many tokens were dropped to make them fit."""
+    """Token ids of a text, special tokens included, and the number of tokens that were truncated."""
 
     ids: list[int]
     types: list[int]
@@ -34,13 +33,13 @@ class Encoded:
 
 
 def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenizers.Tokenizer:
-    """The fast tokenizer of a model, with truncation and padding switched off.
+    """Load the fast tokenizer of a model, with truncation and padding switched off.
 
     Args:
-        lowercase: put texts into lower case first, whatever the tokenizer does.
+        lowercase: lower-case texts first, whatever the tokenizer does.
 
     Raises:
-        ModelError: the folder has none, or one that gives no character offsets.
+        ModelError: there is no tokenizer, or it provides no character offsets.
     """
     import tokenizers
 
@@ -48,7 +47,7 @@ def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenize
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(file)) if file.is_file() else _converted(folder)
     except Exception as error:  # the library raises bare Exception for a damaged file
-        raise ModelError(f"the tokenizer of '{name}' cannot be loaded: {error}") from None
+        raise ModelError(f"cannot load the tokenizer of '{name}': {error}") from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
     if lowercase:
@@ -60,23 +59,22 @@ def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenize
 
 @alone
 def _converted(folder: Path) -> tokenizers.Tokenizer:
-    """A tokenizer.json made by transformers from an older model's vocabulary files."""
+    """Convert the vocabulary files of an older model to a fast tokenizer, with transformers."""
     from transformers import AutoTokenizer
 
     slow = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     backend: tokenizers.Tokenizer | None = getattr(slow, "backend_tokenizer", None)
     if backend is None:
-        raise ModelError("it gives no character offsets, so its tokens cannot be found in a text.")
+        raise ModelError("it provides no character offsets.")
     return backend
 
 
 def encode_ids(
     tokenizer: tokenizers.Tokenizer, texts: Sequence[str], max_tokens: int, keep_last: int = 1
 ) -> list[Encoded]:
-    """Token ids of each text. A text of more than `max_tokens` is cut and says by how much.
+    """Return the token ids of each text, truncated to `max_tokens`.
 
-    As sentence-transformers does, the text's own tokens are cut and the closing special tokens stay:
-    `keep_last` is how many of those there are.
+    Like sentence-transformers, keeps the closing special tokens; `keep_last` is their number.
     """
     encoded = []
     for encoding in tokenizer.encode_batch_fast(list(texts)):
@@ -93,9 +91,9 @@ def encode_ids(
 def tokens(
     tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: VisibleText
 ) -> tuple[Token, ...]:
-    """Every token of `prompt + context + text` with its offsets in the string that it comes from, the text's source.
+    """Return the tokens of `prompt + context + text`, each with its offsets in the string that contains it.
 
-    `context` is followed by a line break where it is not empty, as in embeddings.
+    A non-empty `context` is followed by a line break, as in embeddings.
     """
     before_text = prompt + (f"{context}\n" if context else "")
     encoding = tokenizer.encode(before_text + text.text)
@@ -121,7 +119,7 @@ def tokens(
 
 
 def prompt_for(role: Role | None, prompts: Mapping[str, str]) -> str:
-    """The prompt that a model's configuration puts before every query or document; usually none."""
+    """Return the prompt that a model's configuration puts before every query or document; usually ""."""
     for name in _PROMPT_NAMES[role] if role else ():
         if name in prompts:
             return prompts[name]
@@ -129,32 +127,32 @@ def prompt_for(role: Role | None, prompts: Mapping[str, str]) -> str:
 
 
 def with_context(context: str, text: str) -> str:
-    """The encoded text of a passage: its headings, a line break, its text."""
+    """Return the encoded text of a passage: its headings, a line break, its text."""
     return f"{context}\n{text}" if context else text
 
 
 def strings(texts: Sequence[str]) -> list[str]:
-    """The texts as a list; InputError if they are one string or hold something that is no text."""
+    """Return the texts as a list; InputError for a single string, or an item that is not a string."""
     if isinstance(texts, str):
-        raise InputError("texts is one string; pass a list of strings.")
+        raise InputError("texts is a single string. Pass a list of strings.")
     items = list(texts)
     for text in items:
         if not isinstance(text, str):
-            raise InputError(f"texts must be strings, but one is {type(text).__name__}.")
+            raise InputError(f"texts must be strings, but one of them is {type(text).__name__}.")
         require_characters(text)
     return items
 
 
 def require_characters(text: str, name: str = "a text") -> None:
-    """Raise InputError if a text, which is called `name`, holds bytes or halves of characters that are no text."""
+    """Raise InputError if a text contains lone surrogates, which stand for invalid bytes. `name` is for the message."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{name} holds bytes that are no valid text. Take them out.") from None
+        raise InputError(f"{name} contains bytes that are not valid text. Remove them.") from None
 
 
 def require_whole(encoded: Sequence[Encoded], max_tokens: int) -> None:
-    """Raise TextTooLong if a text did not fit."""
+    """Raise TextTooLong if a text was truncated."""
     for position, text in enumerate(encoded):
         if text.dropped:
             raise TextTooLong(position, len(text.ids) + text.dropped, max_tokens)

@@ -1,4 +1,4 @@
-"""Batches of token ids -> hidden states, by sentence-transformers and PyTorch."""
+"""PyTorch engine: computes hidden states with sentence-transformers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TORCH_NAMES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
 class TorchEngine:
-    """A BERT-like encoder in memory, on one device.
+    """A BERT-like encoder on one device.
 
     Args:
-        device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU where there is one.
-        precision: of weights and arithmetic, "fp32", "bf16" or "fp16". Hidden states are handed on as float32.
+        device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU if there is one.
+        precision: of weights and arithmetic, "fp32", "bf16" or "fp16". Hidden states are returned as float32.
 
     Raises:
-        InputError: there is no such device here.
+        InputError: there is no such device on this machine.
         ModelError: the model cannot be loaded.
     """
 
@@ -51,7 +51,7 @@ class TorchEngine:
         self.pad = int(model.files.config.get("pad_token_id") or 0)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
-        """Hidden states of `layers` for each batch, in order."""
+        """Yield the hidden states of `layers` for each batch, in order."""
         torch, last_only = self._torch, list(layers) == [self.n_layers]
         for batch in batches:
             ids, types, mask = padded(batch, self.pad)
@@ -73,7 +73,7 @@ class TorchEngine:
             )
 
     def embed(self, states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Embeddings of token vectors by the model's own modules.
+        """Return embeddings of token vectors, computed by the model's own modules.
 
         Args:
             states: (b, t, d), of any layer.
@@ -85,10 +85,10 @@ class TorchEngine:
         return vectors.cpu().numpy()
 
     def after(self, states: Any, mask: Any, pooling: str = "", pooler: Any = None) -> Any:
-        """The same of tensors, which can be differentiated.
+        """Compute `embeddings` with tensors, to differentiate through it.
 
         Args:
-            pooling: instead of the model's own.
+            pooling: replaces the model's own.
             pooler: (b, d) output of the pooler, for the pooling "pooler".
         """
         from sentence_transformers.sentence_transformer.modules import Pooling
@@ -105,7 +105,7 @@ class TorchEngine:
 
 
 def best_device() -> str:
-    """The GPU that PyTorch can use, "cpu" where there is none."""
+    """Return the GPU that PyTorch can use, or "cpu"."""
     import torch
 
     if torch.cuda.is_available():
@@ -114,10 +114,10 @@ def best_device() -> str:
 
 
 def usable_device(name: str | None) -> str:
-    """A device that PyTorch can compute on here; None takes a GPU where there is one.
+    """Return a device after testing that PyTorch can use it; None takes a GPU if there is one.
 
     Raises:
-        InputError: there is no such device, or PyTorch was not built for it.
+        InputError: there is no such device, or PyTorch was built without support for it.
     """
     import torch
 
@@ -128,6 +128,6 @@ def usable_device(name: str | None) -> str:
     except (RuntimeError, AssertionError, ImportError) as error:
         reason = first_line(error).rstrip(".")
         raise InputError(
-            f"PyTorch cannot compute on the device '{name}' here: {reason}. Take cpu, or name none."
+            f"PyTorch cannot use the device '{name}': {reason}. Use cpu, or leave the device out."
         ) from None
     return name

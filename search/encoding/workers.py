@@ -1,7 +1,7 @@
-"""Workers: other processes that encode for one index, on this machine or on a Ray cluster.
+"""Workers: other processes that encode for an index, on this machine or on a Ray cluster.
 
-A thread for each worker hands it one batch at a time, so it is known which batch a worker died over. A new worker
-encodes the texts of that batch one by one; a text that kills this one, too, ends the run with its name.
+One thread per worker gives it one batch at a time, so it is known which batch killed a worker. A new worker encodes the
+texts of that batch one by one; if a text kills it too, the run ends with an error that names the text.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ _PROBE = (
 
 
 class WorkerDied(Exception):
-    """A worker is gone or could not be started; the text says why."""
+    """A worker died or could not be started; the message says why."""
 
 
 class Worker(Protocol):
     """An encoder in another process."""
 
     def encode(self, texts: Sequence[str]) -> Embeddings:
-        """Embeddings (n, d).
+        """Return embeddings (n, d).
 
         Raises:
-            WorkerDied: the worker is gone.
-            ModelError: it cannot encode, or computes other embeddings than this process.
+            WorkerDied: the worker died.
+            ModelError: it cannot encode, or its embeddings differ from those of this process.
         """
 
     def kill(self) -> None:
-        """End the worker, also in the middle of its work. May be called twice."""
+        """Kill the worker, even while it works. May be called twice."""
 
 
 @dataclass
@@ -72,9 +72,9 @@ class RemoteEncoder:
     """The encoder that runs in a worker.
 
     Attributes:
-        fingerprint: of the embeddings to compute; its model is looked for on the worker's machine only.
+        fingerprint: of the embeddings to compute; its model must be on the worker's machine.
         engine: as for `Encoder`.
-        probe: embeddings of _PROBE by the process that stores embeddings.
+        probe: embeddings of _PROBE, computed by the process that stores embeddings.
     """
 
     fingerprint: Fingerprint
@@ -91,13 +91,13 @@ class RemoteEncoder:
             raise ModelError(f"the worker on {here} cannot encode: {first_line(error)}") from None
 
     def _checked(self) -> Encoder:
-        """The encoder, after its arithmetic was compared with that of the process that stores embeddings."""
+        """Return the encoder, after comparing its embeddings with those of the process that stores them."""
         encoder = Encoder.of(self.fingerprint, offline=True, engine=self.engine, many=True)
         off = float(np.abs(_probed(encoder) - self.probe).max())
         if not off <= (limit := _COMPARABLE[encoder.precision]):
             raise InputError(
-                f"it computes other embeddings than this machine, by {off:.1e} ({limit:.0e} is allowed). "
-                "Use the same versions and engine on all machines."
+                f"its embeddings differ from this machine's by {off:.1e} (at most {limit:.0e} is "
+                "allowed). Use the same versions and engine on all machines."
             )
         return encoder
 
@@ -110,7 +110,7 @@ _remote: RemoteEncoder  # of a process that is a worker
 
 
 class ProcessWorker:
-    """A worker that is a process of this machine; it ends with this process."""
+    """A worker process on this machine; it ends with this process."""
 
     def __init__(self, remote: RemoteEncoder, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -171,18 +171,19 @@ class RayWorker:
             raise error.cause from None
         except self._ray.exceptions.GetTimeoutError:
             self.kill()
-            raise WorkerDied(f"the cluster had no room for it in {timeout:.0f} s") from None
+            raise WorkerDied(f"the cluster had no free CPU within {timeout:.0f} s") from None
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise WorkerDied(first_line(error)) from None
 
 
 @contextmanager
 def _ray_workers(address: str, encoder: Encoder, engine: str) -> Iterator[Workers]:
-    """A worker for up to four cores of each node of a Ray cluster.
+    """Start workers on a Ray cluster, each with up to four cores of a node.
 
     Args:
-        address: "ray" for the cluster this program is connected to, else that of RAY_ADDRESS, else one started on this
-            machine; or "ray://HOST:PORT" of a Ray Client server.
+        address: "ray" is the cluster this program is connected to, else that of RAY_ADDRESS, else a new one on this
+            machine;
+            or "ray://HOST:PORT" of a Ray Client server.
     """
     if importlib.util.find_spec("ray") is None:
         raise OptionalDependency("ray", "ray", f"--workers {address}")
@@ -196,7 +197,7 @@ def _ray_workers(address: str, encoder: Encoder, engine: str) -> Iterator[Worker
         nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
         cores = min(_RAY_CORES, *filter(None, nodes)) if any(nodes) else 0
         if not cores:
-            raise ModelError("no node of the Ray cluster has a CPU. Add one with: ray start")
+            raise ModelError("no node of the Ray cluster has a CPU. Add a node with: ray start")
         actor = ray.remote(num_cpus=cores, max_restarts=0, scheduling_strategy="SPREAD")(RemoteEncoder)
         arguments = (encoder.fingerprint, engine, _probed(encoder))
         size = sum(n // cores for n in nodes)
@@ -222,11 +223,9 @@ def _connect(ray: Any, address: str) -> None:
             socket.create_connection((host.strip("[]"), int(port)), 10).close()
         ray.init(address or "local", **options)
     except Exception as error:  # of many kinds
-        problem = (
-            f"the Ray cluster at '{address}' cannot be used" if address else "Ray cannot be started here"
-        )
+        problem = f"cannot connect to the Ray cluster at '{address}'" if address else "cannot start Ray"
         raise ModelError(
-            f"{problem}: {first_line(error)}. Check that it runs and has the same versions of Ray and Python."
+            f"{problem}: {first_line(error)}. Check that Ray is running, with the same versions of Ray and Python."
         ) from None
     finally:
         if threading.current_thread() is threading.main_thread() and on_sigterm is not None:
@@ -235,7 +234,7 @@ def _connect(ray: Any, address: str) -> None:
 
 
 class Workers:
-    """A pool of workers for one fingerprint; each is started when the first batch for it comes.
+    """A pool of workers for one fingerprint; each starts with its first batch.
 
     Args:
         size: number of workers.
@@ -252,23 +251,24 @@ class Workers:
     def submit(
         self, texts: Sequence[str], describe: Callable[[int], str] = "text {}".format
     ) -> Future[Embeddings]:
-        """Have passages encoded; the result has shape (n, d).
+        """Encode passages in a worker; the future's result has shape (n, d).
 
         Args:
-            describe: names a text by its position, for an error about it.
+            describe: returns a name for a text by its position, for errors.
 
-        The result is a ModelError if workers cannot be started, disagree with this process, or a text kills them.
+        The future raises ModelError if workers cannot be started, give other embeddings than this process, or a text
+        kills them.
         """
         return self._threads.submit(self._encode, texts, describe)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about the workers, for a report."""
+        """Notes about the workers, for a report."""
         died = f"workers died {self._deaths} times; their batches were encoded again"
         return (died,) if self._deaths else ()
 
     def close(self) -> None:
-        """Kill all workers, also in the middle of their work."""
+        """Kill all workers, even while they work."""
         self._closed = True
         for worker in tuple(self._running):
             worker.kill()
@@ -283,12 +283,12 @@ class Workers:
                 rows.append(self._ask([text]))
             except WorkerDied as error:
                 raise ModelError(
-                    f"{describe(position)} kills every worker that encodes it ({error}). Leave it out with --exclude."
+                    f"every worker died on {describe(position)} ({error}). Leave it out with --exclude."
                 ) from None
         return np.concatenate(rows)
 
     def _ask(self, texts: Sequence[str]) -> Embeddings:
-        """Have this thread's worker encode texts; WorkerDied if it dies over them."""
+        """Encode texts with this thread's worker; WorkerDied if it dies."""
         worker = self._local.__dict__.pop("worker", None) or self._started()
         try:
             embeddings = worker.encode(texts)
@@ -300,7 +300,7 @@ class Workers:
         return embeddings
 
     def _started(self) -> Worker:
-        """A new worker that has loaded its model."""
+        """Start a worker and load its model."""
         reason = "interrupted"
         for _ in range(_STARTS):
             try:
@@ -313,8 +313,8 @@ class Workers:
             except WorkerDied as error:
                 reason = str(error)
         raise ModelError(
-            f"no worker can be started: {reason}. Leave --workers out to go on in this process; "
-            'in a script, call this under `if __name__ == "__main__":`.'
+            f"cannot start a worker: {reason}. Leave --workers out to encode in this process. In "
+            'a script, put the call under `if __name__ == "__main__":`.'
         )
 
 
@@ -335,11 +335,11 @@ def parse_workers(workers: int | str | None) -> int | str | None:
 
 @contextmanager
 def start_workers(workers: int | str | None, encoder: Encoder, engine: str) -> Iterator[Workers | None]:
-    """A pool of workers for an encoder, closed at the end; None for no workers.
+    """Open a pool of workers for an encoder and close it at the end; None for no workers.
 
     Args:
         workers: a number of processes; "ray" or the address of a Ray cluster.
-        engine: that they encode with; see `Encoder`.
+        engine: engine of the workers; see `Encoder`.
 
     Raises:
         InputError: `workers` is none of these.

@@ -87,7 +87,7 @@ def evaluate_retrieval(
     """
     status = index.status()
     if not status.passages:
-        raise InputError(f"the index '{index.name}' holds no passages. Fill it with: seewhy index FOLDER")
+        raise InputError(f"the index '{index.name}' is empty. Fill it with: seewhy index FOLDER")
     if data.entries:
         judgements, names = data.judgements, {name for name, entry in data.entries.items() if entry.whole}
         name: Callable[[Hit], str] = id_of_record
@@ -96,7 +96,7 @@ def evaluate_retrieval(
         name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
     notes = [*_about_judgements(data.unjudged, judgements, names), *index.notes]
     if not status.complete:
-        notes.append("the last run of indexing was stopped, so the index is not whole")
+        notes.append("the last indexing run was interrupted, so the index is incomplete")
 
     def find(query: Query, setting: Setting) -> QueryValues:
         ranked = list(
@@ -123,10 +123,10 @@ def _evaluated(
         without = [query.id for query in result.queries if not query.results]
         if len(without) == len(data.queries):
             name = result.setting.name
-            raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
-        remarks += named(without, f"queries have no hit in '{result.setting.name}', and so 0")
+            raise InputError(f"no query has a hit in the setting '{name}', so nothing can be measured.")
+        remarks += named(without, f"queries without a hit in '{result.setting.name}', scored 0")
     if len(settings) > 2:
-        remarks.append("the p-values are not corrected for the number of comparisons")
+        remarks.append("the p-values are not corrected for multiple comparisons")
     return Evaluation(
         dataset=data.name,
         source=str(data.source),
@@ -186,14 +186,15 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, names: se
     relevant = {name for grades in judgements.values() for name, grade in grades.items() if grade > 0}
     if not relevant & names:
         raise InputError(
-            f"none of the {len(relevant):,} relevant documents is in the index. Take another."
+            f"none of the {len(relevant):,} relevant documents is in the index. Choose another index."
         )
     return [
-        *named(unjudged, "queries have no judgement; left out"),
-        *named(hopeless, "queries have no relevant document, and so 0, as in trec_eval"),
+        *named(unjudged, "queries without judgements, left out"),
+        *named(hopeless, "queries without a relevant document, scored 0 as in trec_eval"),
         *named(
             sorted(relevant - names),
-            f"of {len(relevant):,} relevant documents are not in the index, and count as not found",
+            "relevant documents missing from the index, counted as not found",
+            f" of {len(relevant):,}",
         ),
     ]
 
@@ -268,7 +269,9 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: MetricPlan) -> E
 
 def _about_cut(encoder: Encoder, texts: Sequence[str], noun: str, role: Role | None = None) -> list[str]:
     cut = too_long(encoder, texts, role)
-    return [f"{cut:,} of {len(texts):,} {noun} were cut at {encoder.max_tokens} tokens"] if cut else []
+    return (
+        [f"{cut:,} of {len(texts):,} {noun} were truncated to {encoder.max_tokens} tokens"] if cut else []
+    )
 
 
 def too_long(encoder: Encoder, texts: Sequence[str], role: Role | None = None) -> int:
@@ -322,7 +325,7 @@ def evaluate(
             no relevant document in it, a query that cannot be asked, or no hit for any of them.
     """
     if k < 1:
-        raise InputError(f"k is {k}, but at least 1 hit must be looked at.")
+        raise InputError(f"k is {k}; the minimum is 1.")
     plan = MetricPlan(k, seed, progress)
     data = read_dataset(Path(dataset).expanduser(), split=split)
     of_encoder: dict[str, Any] = {
@@ -333,12 +336,12 @@ def evaluate(
     }
     if whole_documents or isinstance(data, SentencePairs):
         if settings or index:
-            raise InputError("nothing is indexed for this: leave out settings and index.")
+            raise InputError("this evaluation uses no index. Leave settings and index out.")
         encoder = Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL})
         if isinstance(data, SentencePairs):
             return evaluate_pairs(data, encoder, plan)
         if not data.entries:
-            raise InputError("whole documents are ranked of a BEIR folder or SQuAD's JSON. Name one.")
+            raise InputError("whole documents need a BEIR folder or SQuAD's JSON. Give one of these.")
         return evaluate_whole(data, encoder, plan)
     ways = settings_of(settings)
     if data.entries:

@@ -28,7 +28,10 @@ TABLES = (".csv", ".tsv", ".tab", *JSON_LINES)
 NO_ENTITY = "O"
 _PAIR = ("sentence1", "sentence2", "score")
 _FEWEST = 3  # pairs; a correlation of two points is always 1
-_FORMATS = "Known are: a BEIR folder, SQuAD's JSON, tables of query and path, or of sentence1, sentence2 and score."
+_FORMATS = (
+    "Supported: a BEIR folder, SQuAD's JSON, or a table with the columns query and path, or "
+    "sentence1, sentence2 and score."
+)
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class TableRow:
         if isinstance(value, int) and key.endswith("id"):
             return str(value)
         if not isinstance(value, str):
-            raise self.wrong(f'"{key}" must be there and hold a text.')
+            raise self.wrong(f'"{key}" is missing or not a text.')
         if default is None and not value.strip():
             raise self.wrong(f'"{key}" is empty.')
         return value
@@ -155,7 +158,7 @@ class TableRow:
         except (KeyError, TypeError, ValueError):
             number = math.nan
         if not math.isfinite(number):
-            raise self.wrong(f'"{key}" is {self.values.get(key)!r}, which is no score.')
+            raise self.wrong(f'"{key}" is {self.values.get(key)!r}, not a number.')
         return number
 
 
@@ -180,9 +183,9 @@ def read_rows(path: Path, needed: Sequence[str] = ()) -> list[TableRow]:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             return list(read(path, stream, needed))
     except OSError as error:
-        raise InputError(f"'{path}' cannot be read: {error.strerror or error}. Check the name.") from None
+        raise InputError(f"cannot read '{path}': {error.strerror or error}. Check the path.") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"'{path}' cannot be read: it is not UTF-8 ({error.reason}).") from None
+        raise InputError(f"cannot read '{path}': it is not UTF-8 ({error.reason}).") from None
 
 
 def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[TableRow]:
@@ -193,7 +196,7 @@ def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterat
             except ValueError as error:
                 raise malformed(path, number, f"no JSON: {error}.") from None
             if not isinstance(values, dict):
-                raise malformed(path, number, f"a JSON object is needed, not {type(values).__name__}.")
+                raise malformed(path, number, f"expected a JSON object, got {type(values).__name__}.")
             yield TableRow(path, number, {key.strip().casefold(): value for key, value in values.items()})
 
 
@@ -204,12 +207,12 @@ def _table(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator
     try:
         names = [name.strip().casefold() for name in reader.fieldnames or ()]
         if missing := [name for name in needed if name not in names]:
-            text = f"the first line must name the columns {', '.join(needed)}; {missing[0]} is missing."
+            text = f"column {missing[0]} is missing. The first line must name the columns {', '.join(needed)}."
             raise malformed(path, 1, text)
         reader.fieldnames = names
         for values in reader:
             if None in values or None in values.values():
-                text = f"more or fewer fields than the {len(names)} of the first line."
+                text = f"more or fewer fields than the {len(names)} of the header."
                 raise malformed(path, reader.line_num, text)
             yield TableRow(path, reader.line_num, values)
     except csv.Error as error:
@@ -226,7 +229,7 @@ def read_dataset(source: Path, *, split: str = "test") -> Retrieval | SentencePa
         InputError: the format is unknown, or the data is malformed.
     """
     if not source.exists():
-        raise InputError(f"there is no '{source}'. Name the file or folder that holds the judged data.")
+        raise InputError(f"no file or folder '{source}'. Check the path.")
     suffix = "" if source.is_dir() else source.suffix.lower()
     if (source / CORPUS).is_file() and (source / QUERIES).is_file():
         return read_beir(source, split)
@@ -236,7 +239,7 @@ def read_dataset(source: Path, *, split: str = "test") -> Retrieval | SentencePa
         with source.open(encoding="utf-8-sig", errors="replace") as stream:
             of_pairs = "sentence1" in stream.readline().lower()
         return _sentence_pairs(source) if of_pairs else _judged_paths(source)
-    raise InputError(f"'{source}' is in no format that can be evaluated on. {_FORMATS}")
+    raise InputError(f"'{source}' has an unsupported format. {_FORMATS}")
 
 
 def read_beir(folder: Path, split: str = "test") -> Retrieval:
@@ -248,7 +251,9 @@ def read_beir(folder: Path, split: str = "test") -> Retrieval:
     judgements = _judgements(folder, split)
     queries = {id_: Query(id_, row.text("text", "")) for id_, row in _named(folder / QUERIES)}
     if strange := [id_ for id_ in judgements if id_ not in queries]:
-        raise InputError(f"{folder / QRELS / split}.tsv judges '{strange[0]}', which {QUERIES} has not.")
+        raise InputError(
+            f"{folder / QRELS / split}.tsv judges the query '{strange[0]}', which is not in {QUERIES}."
+        )
     entries = {
         id_: CorpusEntry(row.text("title", ""), row.text("text", ""))
         for id_, row in _named(folder / CORPUS)
@@ -268,7 +273,9 @@ def _judgements(folder: Path, split: str) -> dict[str, dict[str, int]]:
     path = folder / QRELS / f"{split}.tsv"
     if not path.is_file():
         splits = ", ".join(sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))) or "none"
-        raise InputError(f"'{folder}' has no judgements '{QRELS}/{split}.tsv'; there are: {splits}.")
+        raise InputError(
+            f"'{folder}' has no judgements '{QRELS}/{split}.tsv'. Available splits: {splits}."
+        )
     judgements: dict[str, dict[str, int]] = {}
     for row in read_rows(path, ("query-id", "corpus-id", "score")):
         _add_grade(judgements, row, row.text("query-id"), row.text("corpus-id"), row.number("score"))
@@ -277,7 +284,7 @@ def _judgements(folder: Path, split: str) -> dict[str, dict[str, int]]:
 
 def _some(judgements: dict[str, dict[str, int]], path: Path) -> dict[str, dict[str, int]]:
     if not judgements:
-        raise InputError(f"{path} holds no judgement. Write a query and its document on each line.")
+        raise InputError(f"{path} contains no judgements. Write a query and its document on each line.")
     return judgements
 
 
@@ -286,10 +293,10 @@ def _add_grade(
 ) -> None:
     """Add a judgement; duplicates are ignored, and contradictions raise InputError."""
     if not grade.is_integer():
-        raise row.wrong(f"'{grade}' is no grade of relevance; use a whole number.")
+        raise row.wrong(f"'{grade}' is not a relevance grade. Use a whole number.")
     earlier = judgements.setdefault(query, {}).setdefault(document, int(grade))
     if earlier != grade:
-        raise row.wrong(f"'{document}' is judged twice, differently, for one query ('{query}').")
+        raise row.wrong(f"'{document}' has two different grades for the query '{query}'.")
 
 
 def _named(path: Path) -> Iterator[tuple[str, TableRow]]:
@@ -297,7 +304,7 @@ def _named(path: Path) -> Iterator[tuple[str, TableRow]]:
     seen = set()
     for row in read_rows(path):
         if (id_ := row.text("_id")) in seen:
-            raise row.wrong(f"'{id_}' is there a second time.")
+            raise row.wrong(f"duplicate ID '{id_}'.")
         seen.add(id_)
         yield id_, row
 
@@ -320,7 +327,9 @@ def _sentence_pairs(path: Path) -> SentencePairs:
         SentencePair(row.text("sentence1"), row.text("sentence2"), row.number("score")) for row in rows
     )
     if len(pairs) < _FEWEST or len({pair.score for pair in pairs}) < 2:
-        raise InputError(f"{path} holds {len(pairs)} pairs: too few, or too much alike.")
+        raise InputError(
+            f"{path} needs at least {_FEWEST} pairs with different scores; it has {len(pairs)}."
+        )
     return SentencePairs(path.stem, path, pairs)
 
 
@@ -342,7 +351,7 @@ def read_questions(path: Path) -> tuple[tuple[SquadQuestion, ...], Retrieval]:
                 name = names.setdefault(entry, str(len(names) + 1))
                 questions += [_question(name, record) for record in paragraph["qas"]]
     except OSError as error:
-        raise InputError(f"'{path}' cannot be read: {error.strerror or error}. Check the name.") from None
+        raise InputError(f"cannot read '{path}': {error.strerror or error}. Check the path.") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         last = f" behind the question '{questions[-1].id}'" if questions else ""
         raise InputError(f"{path} is not in SQuAD's format{last}: {error!r}.") from None
@@ -372,13 +381,13 @@ def read_conll(path: Path) -> list[Sentence]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"'{path}' cannot be read: {error}. Check the file.") from None
+        raise InputError(f"cannot read '{path}': {error}. Check the file.") from None
     for number, line in enumerate([*lines, ""], 1):
         if line.strip():
             columns = [column.strip() for column in line.split("\t" if "\t" in line else " ")]
             word, label = columns[0], columns[-1]
             if len(columns) < 2 or not word or not (label == NO_ENTITY or "-" in label):
-                problem = "is no word with a label such as O or B-person"
+                problem = "is not a word with a label such as O or B-person"
                 raise malformed(path, number, f"'{line.strip():.40}' {problem}.")
             rows.append((word, label))
         elif rows:
@@ -387,7 +396,7 @@ def read_conll(path: Path) -> list[Sentence]:
                 sentences.append(Sentence(words, labels))
             rows = []
     if not sentences:
-        raise InputError(f"'{path}' holds no sentence. Put a word and its label on each line.")
+        raise InputError(f"'{path}' contains no sentences. Put a word and its label on each line.")
     return sentences
 
 
@@ -399,10 +408,10 @@ def read_examples(path: Path) -> list[Example]:
     """
     rows = read_rows(path, ("label",))
     if not rows:
-        raise InputError(f"{path} holds no rows below a first line that names the columns.")
+        raise InputError(f"{path} has no rows after the header.")
     kind = next((name for name in ("text", "path") if name in rows[0].values), None)
     if kind is None:
-        raise malformed(path, 1, "no column 'text', and no 'path' of an index. Rename one.")
+        raise malformed(path, 1, "no column 'text' or 'path'. Rename a column.")
     return [
         Example(row.text("label").strip(), line=row.line, **{kind: row.text(kind).strip()})
         for row in rows

@@ -69,9 +69,7 @@ def measure(
             try:
                 values, names = find(query, setting)
             except InputError as error:
-                raise InputError(
-                    f"the query '{query.id}' cannot be asked ({setting.name}): {error}"
-                ) from None
+                raise InputError(f"query '{query.id}' failed ({setting.name}): {error}") from None
             judged.append(JudgedQuery(query.id, query.text, values, tuple(names[: plan.k])))
             plan.report("asking", number, len(queries))
         named = dict.fromkeys(name for query in judged for name in query.values)
@@ -105,13 +103,13 @@ def values_of(queries: Sequence[JudgedQuery], metric: str) -> NDArray[np.float64
 
 def about_few(number: int, noun: str) -> list[str]:
     """Return a note about rough intervals if `number` is small."""
-    return [f"with only {number} {noun} the intervals are rough"] if number < _FEW else []
+    return [f"with only {number} {noun}, the confidence intervals are rough"] if number < _FEW else []
 
 
-def named(names: Sequence[str], about: str) -> list[str]:
-    """Return a note with number and names: "2 queries have no hit: 3, 7"; none for no names."""
+def named(names: Sequence[str], about: str, of: str = "") -> list[str]:
+    """Return a note with number and names: "queries without a hit: 2 (3, 7)"; none for no names."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return [f"{len(names):,} {about}: {', '.join(names[:_NAMED])}{more}"] if names else []
+    return [f"{about}: {len(names):,}{of} ({', '.join(names[:_NAMED])}{more})"] if names else []
 
 
 def settings_of(specs: Sequence[str | Setting]) -> tuple[Setting, ...]:
@@ -139,13 +137,13 @@ def _parsed(text: str) -> Setting:
         name, _, value = (each.strip() for each in part.partition("="))
         if not value or name not in QueryOptions.__annotations__ or name in LimitOptions.__annotations__:
             raise InputError(
-                f"'{part}' in the setting '{text}' is no keyword with its value, as weight=0.5."
+                f"invalid option '{part}' in the setting '{text}'. Write NAME=VALUE, for example weight=0.5."
             )
         options[name] = value if "str" in str(declared(QueryOptions)[name][0]) else _number(value)
     try:
         complete(options, QueryOptions)
     except TypeError:
-        raise InputError(f"a value in the setting '{text}' is no number.") from None
+        raise InputError(f"a value in the setting '{text}' is not a number.") from None
     return Setting(text, options)
 
 

@@ -68,7 +68,7 @@ def evaluate_answers(
     measured = measure(questions, [Setting("answers")], find, MetricPlan(seed=seed, progress=progress))
     notes = about_few(len(questions), "questions")
     if forced:
-        notes.append("the best span counts as the answer, however little it scores")
+        notes.append("the best span counts as the answer, even with a low score")
     return Evaluation(
         dataset=paragraphs.name,
         source=str(paragraphs.source),

@@ -92,7 +92,8 @@ class AddendFinder:
         passage = snapshot.passage(hit.passage_id)
         if (passage.visible_text, passage.context) != (visible(hit.text, hit.hidden), hit.context):
             raise InputError(
-                f"p{hit.passage_id} is another passage in this index. Explain a hit of a query to it."
+                f"passage {hit.passage_id} of this index differs from the hit. Explain a hit from "
+                "a query to this index."
             )
         assert self._query.embedding is not None
         ranking = hit.ranking

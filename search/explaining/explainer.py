@@ -61,7 +61,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
     folders, root, source = facts.folders, facts.root, facts.source
     if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):
         if os.path.lexists(place.location):
-            return OUTSIDE, f"the index is of {folders}"
+            return OUTSIDE, f"the index covers {folders}"
         return MISSING, ""
     files, skipped = walked(root, index, source)
     for file in files:
@@ -151,8 +151,8 @@ class Explainer:
             hits = [self._named(snapshot, a), self._named(snapshot, b)]
             if hits[0].ranking != hits[1].ranking:
                 raise InputError(
-                    "the two hits were ranked in different ways, so their scores cannot be compared. "
-                    "Take both from one query."
+                    "the two hits were ranked with different options, so their scores cannot be "
+                    "compared. Take both from one query."
                 )
             indexed = self._finder.look_up(snapshot, hits)
         hits = with_file_status(hits)
@@ -222,7 +222,7 @@ class Explainer:
             reason, detail = why_missing(snapshot.facts, self._store.path, place)
             raise InputError(
                 f"'{target}' is not in the index: {reason}{f' ({detail})' if detail else ''}. "
-                "Name a passage or a file that is."
+                "Give a passage ID or a file that is in the index."
             )
         return best
 

@@ -87,7 +87,7 @@ def contribution_matrix(
         pooled = q.mean(axis=0), p.mean(axis=0)
     lengths = np.linalg.norm(pooled[0]) * np.linalg.norm(pooled[1])
     if lengths == 0:
-        raise InputError("the token vectors cancel out: a pooled vector is all zeros and has no cosine.")
+        raise InputError("the token vectors sum to zero, so the text has no cosine.")
     return pairs / lengths
 
 
@@ -111,9 +111,7 @@ def similarity_layer(layer: Layer | None, n_layers: int) -> int:
     named = {"None": middle, "middle": middle, "last": n_layers}
     number = named.get(str(layer), layer)
     if not isinstance(number, Integral) or isinstance(number, bool):
-        raise InputError(
-            f"there is no layer {layer!r}. Give its number, 0 to {n_layers}, 'middle' or 'last'."
-        )
+        raise InputError(f"no layer {layer!r}. Choose from 0 to {n_layers}, 'middle' or 'last'.")
     return layer_number(int(number), n_layers)
 
 

@@ -101,8 +101,8 @@ class Differentiable:
         self._torch, self._encoder, self._engine = torch, encoder, engine
         if "inputs_embeds" not in inspect.signature(engine.model.forward).parameters:
             raise ModelError(
-                f"scores of '{encoder.model}' with pooling '{encoder.pooling}' cannot be explained: it takes no "
-                "input embeddings. Build the index with --pooling mean."
+                f"cannot explain scores of '{encoder.model}' with pooling '{encoder.pooling}': "
+                "the model takes no input embeddings. Build the index with --pooling mean."
             )
         self._layers = pooled_layers(encoder.layer, engine.n_layers)
 

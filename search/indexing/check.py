@@ -53,7 +53,7 @@ def _changed(connection: Connection, index: Path) -> Iterator[str]:
         elif not before.sha256 or _sha256(file) not in ("", before.sha256):  # more than its time stamp
             yield f"{file.path} (changed)"
     yield from (f"{name} (deleted)" for name in plan.gone)
-    yield from (f"{name} (the whole folder is gone or has no text)" for name in plan.away)
+    yield from (f"{name} (folder gone or without text)" for name in plan.away)
 
 
 def _sha256(file: SourceFile) -> str:
@@ -65,9 +65,7 @@ def _sha256(file: SourceFile) -> str:
 
 
 CHECKS = {
-    "database": _Check(
-        checking.database, "SQLite finds no fault in index.db", "index.db is damaged", command="rebuild"
-    ),
+    "database": _Check(checking.database, "index.db is sound", "index.db is damaged", command="rebuild"),
     "postings": _Check(
         checking.postings, "postings are intact", "postings are damaged; only --mode dense answers"
     ),
@@ -76,13 +74,18 @@ CHECKS = {
         "FAISS files are intact",
         "a FAISS file is damaged or missing; queries are exact but slower",
     ),
-    "leftovers": _Check(checking.stray_files, "no stray files", "files of an interrupted run", "stale"),
+    "leftovers": _Check(
+        checking.stray_files,
+        "leftover files of an interrupted run",
+        "files of an interrupted run",
+        "stale",
+    ),
     "run": _Check(
         checking.interrupted_run, "no interrupted run", "the last run was interrupted", "stale", "index"
     ),
     "sources": _Check(
         _changed,
-        "all files are as they were indexed",
+        "no file has changed since it was indexed",
         "files changed since they were indexed",
         "stale",
         "index",

@@ -141,11 +141,9 @@ def compare(
 def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:
     """Error message for folders that yield no passage. `reasons` counts the files left out."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-    message = (
-        f"there is no text to index in {as_text(folders.paths)} (left out: {left_out or 'nothing'})."
-    )
+    message = f"no text to index in {as_text(folders.paths)} (skipped: {left_out or 'nothing'})."
     if indexed_before:
-        message += " The index was left as it is. If the folder was moved: seewhy move INDEX FOLDER"
+        message += "The index was not changed. If you moved the folder, run: seewhy move INDEX FOLDER"
     return message
 
 

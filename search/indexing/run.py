@@ -145,7 +145,7 @@ class Run:
             folders = Folders.from_meta(meta)
             if folders != self.folders:
                 raise InputError(
-                    f"the index in '{self.index}' is of {folders.described}. Give another --index, or --rebuild."
+                    f"the index in '{self.index}' belongs to {folders.described}. Give another --index, or --rebuild."
                 )
             before = Source.from_dict(meta["source"])
             if (before.text_field, before.title_field) != (
@@ -273,7 +273,9 @@ class Run:
                 *self.encoder.notes,
                 *(self.workers.notes if self.workers else ()),
                 *(
-                    f"'{self.folder / name}' is gone or has no text; what the index holds of it stays as it was"
+                    (
+                        f"'{self.folder / name}' is gone or contains no text; its passages stay in the index"
+                    )
                     for name in self.away
                 ),
             ),

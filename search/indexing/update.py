@@ -246,20 +246,20 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
         return None
     if kept and not store and not is_own(index):
         raise InputError(
-            f"the index in '{index}' may come from somebody else. To trust its server: --store {kept.address}"
+            f"the index in '{index}' may be somebody else's. If you trust its server, add: --store {kept.address}"
         )
     if is_index(index) and not kept:
-        raise InputError(f"the index in '{index}' is on this machine. Name another with --index")
+        raise InputError(f"the index in '{index}' is stored on this machine. Choose another with --index")
     address = Address.parse(store or (kept.address if kept else ""))
     target = Server.new(address, kind or (kept.kind if kept else "FLAT"))
     if kept and not rebuild:
         if (target.address, target.kind) != (kept.address, kept.kind):
             raise InputError(
-                f"the index in '{index}' is on {kept.address} ({kept.kind}). To move it: --rebuild"
+                f"the index in '{index}' is stored at {kept.address} ({kept.kind}). To change that, add: --rebuild"
             )
         return kept
     if not rebuild and Client(address).target(address.name):
-        raise InputError(f"{address} holds an index already. To replace it: --rebuild")
+        raise InputError(f"{address} already holds an index. To replace it, add: --rebuild")
     return target
 
 
@@ -283,15 +283,16 @@ def move(index: Path, named: Named) -> Path:
     meta = read_meta(index / DATABASE)
     old, new = Folders.from_meta(meta), Folders.of(named)
     if old.names != new.names:
-        raise InputError(
-            f"the index is of {old.described}; under what they have in common each keeps its name"
-        )
+        raise InputError(f"the index covers {old.described}. Moved folders must keep their names")
     usual = is_own(index) and place_for(old, None) == index
     with writer_lock(index), writing(index / DATABASE) as writer:
         names = stored_files(writer.connection)
         count = sum((new.root / name).is_file() for name in names)
         if count < _LEAST * len(names):
-            raise InputError(f"{new.described} is another: {count:,} of {len(names):,} files are there.")
+            raise InputError(
+                f"{new.described} has only {count:,} of the {len(names):,} indexed files. Give the "
+                "folder that was moved."
+            )
         writer.put_meta(root=str(new.root))
     place = place_for(new, None) if usual else index
     if place != index:

@@ -23,7 +23,7 @@ def near_copies(store: Store, threshold: float, where: Where | None) -> list[Clu
     """Return the clusters of an index, the largest first. See `Index.duplicates`."""
     if not 0 < threshold <= 1:
         raise InputError(
-            f"the threshold is {threshold}; it must be a cosine above 0, and 1 at most: 0.95, for instance."
+            f"the threshold is {threshold}; give a cosine above 0 and at most 1, for example 0.95."
         )
     with store.reading() as snapshot:
         blocks = list(snapshot.embedding_blocks(snapshot.passing(where)))

@@ -70,9 +70,7 @@ def since_indexed(path: str | Path, stored: StoredFile) -> FileStatus:
     except (FileNotFoundError, NotADirectoryError):
         return FileStatus("gone")
     except (OSError, ValueError) as error:
-        return FileStatus(
-            "changed", f"it cannot be read now: {getattr(error, 'strerror', None) or error}"
-        )
+        return FileStatus("changed", f"cannot be read: {getattr(error, 'strerror', None) or error}")
     same = hashlib.sha256(raw).hexdigest() == stored.sha256
     return FileStatus("") if same else FileStatus("changed", raw=raw)
 

@@ -149,7 +149,7 @@ class Fusion:
         """
         if self._snapshot.approximate:
             raise InputError(
-                "an index on a server does not know the exact rank of a passage. Ask an index on this machine."
+                "an index on a server cannot compute exact ranks. Use an index on this machine."
             )
         ids = frozenset(passages)
         ranked = self.top(max(1, self._snapshot.facts.passages))

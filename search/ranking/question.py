@@ -68,15 +68,13 @@ class Question:
         examples = [_weighted(entry, 1.0) for entry in like]
         examples += [(item, -weight) for item, weight in (_weighted(entry, UNLIKE) for entry in unlike)]
         if not all(text.strip() for text, _ in weighted):
-            raise InputError(
-                "a text of the query is empty. Say in your own words what you are looking for."
-            )
+            raise InputError("one text of the query is empty. Describe what you are looking for.")
         if not any(weight > 0 for _, weight in weighted):
-            raise InputError("no text of the query has a weight above 0. Say what you are looking for.")
+            raise InputError("no text of the query has a positive weight. Give at least one.")
         for text, _ in weighted:
-            require_characters(text, "a text of the query")
+            require_characters(text, "one text of the query")
         if not np.isfinite([weight for _, weight in (*weighted, *examples)]).all():
-            raise InputError("a weight of the query is not a finite number. Take one such as 0.5.")
+            raise InputError("a weight of the query is not a finite number. Use a number such as 0.5.")
         # Offsets of words count in the texts with a positive weight, one a line: these come first.
         return cls(tuple(sorted(weighted, key=lambda part: part[1] <= 0)), tuple(examples))
 
@@ -131,7 +129,7 @@ def query_fits(name: str = "query") -> Iterator[None]:
         yield
     except TextTooLong as error:
         raise InputError(
-            f"the {name} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+            f"the {name} has {error.n_tokens} tokens, but the model reads at most {error.max_tokens}. Shorten it."
         ) from None
 
 
@@ -143,7 +141,7 @@ def as_question(query: Query) -> str | Question:
     """
     if isinstance(query, str):
         if not query.strip():
-            raise InputError("the query is empty. Say in your own words what you are looking for.")
+            raise InputError("the query is empty. Describe what you are looking for.")
         require_characters(query, "the query")
         return query
     if not isinstance(query, Question):
@@ -152,7 +150,8 @@ def as_question(query: Query) -> str | Question:
             isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str) for part in query
         ):
             raise InputError(
-                'a query is a text, a list of texts with weights, [("keys", 1), ("rotation", 0.5)], or a Question.'
+                'a query is a text, a list of texts with weights such as [("keys", 1), '
+                '("rotation", 0.5)], or a Question.'
             )
     question = query if isinstance(query, Question) else Question.of(*query)
     if len(question.texts) == 1 and not question.examples:
@@ -191,12 +190,12 @@ def encoded_question(
     """
     if ranking.rerank:
         raise InputError(
-            "a query of several parts cannot be reranked. Leave the rerank out, or ask with one text alone."
+            "a query with several parts cannot be reranked. Leave the rerank out, or give a single text."
         )
     if not ranking.by_meaning:
         if question.examples:
             raise InputError(
-                "like and unlike count by meaning, which this ranking does not use. Take hybrid or dense."
+                "like and unlike need embeddings, which mode 'lexical' does not use. Use hybrid or dense."
             )
         if not explained:
             return EncodedQuery(question.words_of, None)
@@ -255,9 +254,7 @@ def _summed(text: str, parts: Sequence[QuestionPart]) -> EncodedQuery:
 def _length(vector: NDArray[np.float64], name: str) -> float:
     length = float(np.linalg.norm(vector))
     if length < 1e-6:
-        raise InputError(
-            f"{name} cancel out: nothing is left to look for. Name others, or change a weight."
-        )
+        raise InputError(f"{name} cancel each other out. Change a text, an example or a weight.")
     return length
 
 
@@ -282,7 +279,7 @@ def _passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
     place = snapshot.place(example)
     if not place.passages:
         raise InputError(
-            f"'{example}' is not in the index. Name a file or a passage that is, as hits are listed."
+            f"'{example}' is not in the index. Give a path or passage ID from a list of hits."
         )
     return place.passages
 

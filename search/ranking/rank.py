@@ -126,7 +126,7 @@ def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassa
     stored = snapshot.stored(ids)
     if missing := ids.keys() - stored.keys():
         raise IndexDamaged(
-            f"passage {min(missing)} cannot be found. To fix this, run: seewhy check --repair"
+            f"passage {min(missing)} is missing from the index. To fix this, run: seewhy check --repair"
         )
     return dict(zip(ids, map(stored.__getitem__, ids), strict=True))
 

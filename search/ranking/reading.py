@@ -99,7 +99,7 @@ def file_text(store: Store, document: int) -> str | None:
 def surroundings(hit: Hit, lines: int) -> Surroundings:
     """See `Index.surroundings`."""
     if lines < 0:
-        raise InputError(f"{lines} is no number of lines; use 0 for none.")
+        raise InputError(f"the number of lines is {lines}; the minimum is 0.")
     texts, note = _file_lines(hit)
     first, last = hit.line_start, hit.line_end
     numbered = list(enumerate(texts, 1))
@@ -115,13 +115,13 @@ def surroundings(hit: Hit, lines: int) -> Surroundings:
 def _file_lines(hit: Hit) -> tuple[list[str], str]:
     """Return the lines of a hit's file; or none, and the reason."""
     if hit.kind not in (*PLAIN_KINDS, *LINES_OF_THEIR_OWN):
-        return [], f"{hit.document} is no text file, so it has no lines to show"
+        return [], f"{hit.document} is not a text file, so it has no lines to show"
     try:
         text, sha256 = _read(hit.document, hit.path)
     except FileNotFoundError:
         return [], f"{hit.document} is gone, so its lines are not shown"
     except (OSError, ReadError) as error:
-        return [], f"{hit.document} cannot be read now: {error}"
+        return [], f"{hit.document} cannot be read: {error}"
     if sha256 != hit.file.sha256 and hit.changed != "moved":
         return [], f"{hit.document} has changed since it was indexed, so its lines are not shown"
     return _LINE_END.split(text), ""

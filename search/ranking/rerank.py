@@ -185,10 +185,10 @@ def cross_encoder(name: str, offline: bool) -> Any:
             model_kwargs={"use_safetensors": True},
         )
     except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"the cross-encoder '{name}' cannot be loaded: {first_line(error)}") from None
+        raise ModelError(f"cannot load the cross-encoder '{name}': {first_line(error)}") from None
     if model.config.num_labels != 1:
         raise ModelError(
-            f"'{name}' gives {model.config.num_labels} numbers for two texts; a model to rerank with gives one."
+            f"'{name}' outputs {model.config.num_labels} numbers per pair of texts; a reranker outputs one."
         )
     return model
 
@@ -199,6 +199,6 @@ def _require_a_head(name: str, folder: Path) -> None:
     kinds = config.get("architectures") or ["of no known kind"]
     if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         raise ModelError(
-            f"'{name}' is no cross-encoder, but {' '.join(kinds)}. "
-            "Use one such as cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
+            f"'{name}' is not a cross-encoder; its architecture is {' '.join(kinds)}. Use for "
+            "example cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
         )

@@ -56,7 +56,7 @@ _DOT = re.compile(r"(\.)")
 
 _AGO = re.compile(r"(\d{1,5}) ?(h|hours?|d|days?|w|weeks?|months?|y|years?)", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-_TIME = "a time is a date, such as 2024-05-01, or how long ago it was, such as 12h, 7d, 2w, 3months or 1y"
+_TIME = "not a date; use 2024-05-01, 12h, 7d, 2w, 3months or 1y"
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
 
@@ -89,7 +89,7 @@ def both(where: str | None, since: str | None) -> Where | None:
         return parsed
     value = _time(Value(since.strip(), False))
     if value.date is None:
-        raise InputError(f"'{since}' cannot be understood: {_TIME}.")
+        raise InputError(f"'{since}' is {_TIME}.")
     changed = FieldComparison(Field("mtime", ("mtime",), 0), ">=", (value,))
     if parsed is None:
         return Where(f"mtime>={since}", changed)
@@ -108,7 +108,7 @@ class _Parser:
         self.take(_SPACE)
         if self.is_at_end():
             raise InputError(
-                "the filter is empty. Write a condition, such as kind=markdown, or leave it out."
+                "the filter is empty. Write a condition such as kind=markdown, or leave the filter out."
             )
         condition = self.any_of(0)
         if not self.is_at_end():
@@ -130,7 +130,7 @@ class _Parser:
     def condition(self, depth: int) -> Condition:
         start = self.at
         if depth > _DEEPEST:
-            raise wrong(self.text, start, f"more than {_DEEPEST} conditions within one another")
+            raise wrong(self.text, start, f"conditions nested more than {_DEEPEST} levels deep")
         if self.take_keyword("not"):
             return Not(self.condition(depth + 1))
         if self.take(_OPEN):
@@ -139,7 +139,7 @@ class _Parser:
             return condition
         self.conditions += 1
         if self.conditions > _MOST_CONDITIONS:
-            problem = f"more than {_MOST_CONDITIONS} conditions; many values fit into: FIELD in (A, B)"
+            problem = f"more than {_MOST_CONDITIONS} conditions; for many values of one field, write: FIELD in (A, B)"
             raise wrong(self.text, start, problem)
         if self.take_keyword("has"):
             return FieldComparison(self.field(), "has", ())
@@ -149,7 +149,7 @@ class _Parser:
         field = self.field()
         if self.take_keyword("in"):
             return self.one_of(field)
-        operator = self.require(_OPERATOR, f"one of = != < <= > >= : in, behind the field '{field.name}'")
+        operator = self.require(_OPERATOR, f"one of = != < <= > >= : in, after the field '{field.name}'")
         value = self.value(field, operator, f"a value behind '{operator}'")
         if operator == "!=":
             return Not(FieldComparison(field, "=", (value,)))
@@ -166,7 +166,9 @@ class _Parser:
     def field(self) -> Field:
         start = self.at
         if self.keyword():
-            raise self.unexpected("the name of a field (in quotes, if it really is called so)")
+            raise self.unexpected(
+                "a field name (quote it if it is one of these words: and, or, not, in, has)"
+            )
         parts = [self.part()]
         while self.take(_DOT):
             parts.append(self.part())
@@ -193,7 +195,7 @@ class _Parser:
             if field.column == "mtime":
                 value = _time(value)
             if self.text[self.at : self.at + 1] in ("'", '"') and not self.text[self.at - 1].isspace():
-                raise wrong(self.text, self.at, "a quote within a value; put the whole value in quotes")
+                raise wrong(self.text, self.at, "a quote inside a value; put the whole value in quotes")
         problem = _problem(field, operator, value)
         if problem:
             raise wrong(self.text, at, problem)
@@ -207,7 +209,7 @@ class _Parser:
         start = self.at
         text = self.take(_QUOTED)
         if not text:
-            raise wrong(self.text, start, "this quote is opened and never closed")
+            raise wrong(self.text, start, "unclosed quote")
         return text[1:-1].replace(mark * 2, mark)
 
     def keyword(self) -> str:
@@ -267,17 +269,15 @@ def _time(value: Value) -> Value:
 def _problem(field: Field, operator: str, value: Value) -> str:
     """Return the reason why a comparison can never match; "" if it can."""
     if field.column == "name" and operator == ":" and "/" in value.text:
-        return "a file's name has no '/'; write path: for folders"
+        return "a file name contains no '/'; use path: for folders"
     if field.column in ("path", "name") and operator == ":":
         pattern = parsed_glob(value.text)
         if pattern is None or pattern.negated:
-            return (
-                "this matches no path; write it as in .gitignore, such as docs/**, and 'not' for the rest"
-            )
+            return "invalid pattern; write it as in .gitignore, for example docs/**, and use 'not' to exclude"
     if field.column == "kind" and operator in ("=", "!=") and value.text.casefold() not in KINDS:
-        return f"there is no kind '{value.text}'; there are {', '.join(KINDS)}"
+        return f"unknown kind '{value.text}'; choose from {', '.join(KINDS)}"
     if field.column in ("page", "size") and operator != ":" and value.number is None:
-        return "pages and sizes in bytes are numbers, such as page>=3 or size>10000"
+        return "not a number; write for example page>=3 or size>10000 (bytes)"
     if field.column == "mtime" and (value.date is None or operator == ":"):
         return _TIME
     return ""

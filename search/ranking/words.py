@@ -104,7 +104,7 @@ def candidates(
         InputError: n < 1, or a word to leave out is not a discriminative term.
     """
     if n < 1:
-        raise InputError(f"n is {n}, but at least 1 passage must be asked for.")
+        raise InputError(f"n is {n}; the minimum is 1.")
     fusion, words = Fusion(snapshot, query, ranking, among), _words(snapshot, query, ranking, among)
     terms, without = _named(words)
     matches = snapshot.matches(words.counted)  # whatever is left out

@@ -156,7 +156,7 @@ class Attention:
 
     def _require(self, name: str, number: int, most: int) -> None:
         if not 1 <= number <= most:
-            raise InputError(f"'{self.model}' has no {name} {number}. Give one from 1 to {most}.")
+            raise InputError(f"'{self.model}' has no {name} {number}. Choose from 1 to {most}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -360,7 +360,7 @@ def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
     """
     names = dict.fromkeys(chain(*map(attrgetter("__annotations__"), kinds)))
     if unknown := options.keys() - names.keys():
-        raise TypeError(f"there is no option '{min(unknown)}'; there are {', '.join(names)}")
+        raise TypeError(f"unknown option '{min(unknown)}'. Choose from: {', '.join(names)}")
     return list(map(partial(part_of, options), kinds))
 
 
@@ -381,13 +381,13 @@ def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
 
 def _require_valid(name: str, value: Any, type_: Any, option: Option) -> None:
     if get_origin(type_) is Literal and value not in get_args(type_):
-        raise InputError(f"there is no {name} '{value}'. Choose one of: {', '.join(get_args(type_))}.")
+        raise InputError(f"unknown {name} '{value}'. Choose one of: {', '.join(get_args(type_))}.")
     if isinstance(value, float) and math.isnan(value):
         raise InputError(f"{name} is not a number.")
     if option.le is not None and value > option.le:
-        raise InputError(f"{name} is {value}; it must be at most {option.le:g}.")
+        raise InputError(f"{name} is {value}; the maximum is {option.le:g}.")
     if option.ge is not None and value < option.ge:
-        raise InputError(f"{name} is {value}; it must be at least {option.ge:g}.")
+        raise InputError(f"{name} is {value}; the minimum is {option.ge:g}.")
 
 
 @dataclass(frozen=True)
@@ -424,10 +424,10 @@ class Ranking:
         own = complete(options, RerankOptions)
         mode, weight, without = own["mode"], own["weight"], own["without"]
         if weight is not None and mode != "hybrid":
-            raise InputError(f"a weight belongs to the mode 'hybrid', not to '{mode}'.")
+            raise InputError(f"weight applies only to mode 'hybrid', not to '{mode}'.")
         if without and mode == "dense":
             raise InputError(
-                "no word counts in the mode 'dense', so none can be left out. Choose another mode."
+                "mode 'dense' uses no keywords, so there is none to ignore. Choose another mode."
             )
         fixed = {"dense": 1.0, "lexical": 0.0}
         own["weight"] = fixed.get(mode, WEIGHT if weight is None else float(weight))

@@ -106,7 +106,7 @@ class AppState:
                 try:
                     indexes[name] = self._prepared(self._open(own[name]))
                 except SearchError as error:
-                    notes.append(f"an index is left out: {error}")
+                    notes.append(f"skipped one index: {error}")
             self.indexes, self.notes = indexes, tuple(notes)
 
     def _prepared(self, index: Index) -> Index:

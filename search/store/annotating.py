@@ -123,8 +123,8 @@ def annotating(
         replaced = before if before and not _same(before, json.loads(made_json), fields) else None
         if replaced and not replace:
             raise InputError(
-                f"the index '{index.name}' has annotations '{replaced.name}' that were made otherwise "
-                f"({replaced.progress}). Put the new ones in their place with --replace."
+                f"the index '{index.name}' has annotations '{replaced.name}' from another model "
+                f"or settings ({replaced.progress}). To replace them, add: --replace"
             )
         if before is None or replaced:
             with writer.transaction():
@@ -172,11 +172,11 @@ def _check_fields(annotator: str, fields: Sequence[str], annotators: Mapping[str
     for name in (annotator, *fields):
         if not name.strip() or not name.isprintable():
             raise InputError(
-                f"{name!r} cannot be the name of annotations or a field. Give one such as: ner"
+                f"{name!r} is not a valid name of annotations or a field. Use a name such as: ner"
             )
     others = (other.fields for other in annotators.values() if other.name != annotator)
     taken = {"metadata", *BUILT_IN_FIELDS, *map(folded, chain(*others))}
     for field in fields:
         if (key := folded(field)) in taken or key.startswith("metadata."):
-            raise InputError(f"there is a field '{field}' already. Give another --name.")
+            raise InputError(f"the field '{field}' already exists. Give another --name.")
         taken.add(key)

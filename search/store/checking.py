@@ -59,7 +59,7 @@ def database(connection: Connection, index: Path) -> Iterator[str]:
     for table in ("passages", "embeddings"):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         if count != expected:
-            yield f"table {table} has {count:,} rows, and should have {expected:,}"
+            yield f"table {table} has {count:,} rows instead of {expected:,}"
 
 
 def postings(connection: Connection, index: Path) -> Iterator[str]:
@@ -71,7 +71,7 @@ def postings(connection: Connection, index: Path) -> Iterator[str]:
             yield segment.words
             return
     if sum(map(len, blocks)) - len(tombstones(connection)) != one_meta(connection, "passages"):
-        yield "they are not of all passages"
+        yield "they do not cover all passages"
 
 
 def vectors(connection: Connection, index: Path) -> Iterator[str]:

@@ -69,7 +69,7 @@ class CodeScale:
         """The scale that fits some embeddings, (n, d), and their codes, (n, d)."""
         if not np.isfinite(vectors).all():
             raise IndexDamaged(
-                "an embedding of the index holds what is no number. To fix this, run: seewhy check --repair"
+                "an embedding in the index is NaN or infinite. To fix this, run: seewhy check --repair"
             )
         peak = max(1, math.ceil(float(np.abs(vectors).max(initial=0.0)) * _PEAK))
         step, error = peak / _PEAK / MOST, 0.0

@@ -39,9 +39,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
         IndexDamaged: the file is not a database.
     """
     if not database.is_file():
-        raise IndexNotFound(
-            f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER"
-        )
+        raise IndexNotFound(f"no index in '{database.parent}'. Create one with: seewhy index FOLDER")
     require_no_link(database)
     connection = _connect(database, "ro")
     try:
@@ -112,7 +110,8 @@ def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
 def unfilled(database: Path) -> IndexNotFound:
     """The error for an index that was begun and never filled."""
     return IndexNotFound(
-        f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
+        f"indexing into '{database.parent}' was interrupted before anything was stored. Resume "
+        "with: seewhy index FOLDER"
     )
 
 
@@ -138,11 +137,12 @@ def require_format(meta: dict[str, Any], database: Path) -> None:
     again = f"seewhy index {folders} --index {quoted(database.parent)} --rebuild"
     if isinstance(version, int) and version < SCHEMA_VERSION:
         raise IndexOutdated(
-            f"the index in '{database.parent}' has format {version}, of an earlier seewhy. Rebuild it with: {again}"
+            f"the index in '{database.parent}' has format {version}, from an earlier version of "
+            f"seewhy. Rebuild it with: {again}"
         )
     raise IndexDamaged(
-        f"the index in '{database.parent}' has format {version!s:.20}; this seewhy reads {SCHEMA_VERSION}. "
-        f"Update seewhy, or rebuild the index with: {again}"
+        f"the index in '{database.parent}' has format {version!s:.20}, but this version of seewhy "
+        f"reads {SCHEMA_VERSION}. Update seewhy, or rebuild the index with: {again}"
     )
 
 
@@ -222,12 +222,12 @@ def _damaged(database: Path, error: Exception) -> SearchError:
     kind = getattr(error, "sqlite_errorname", "")  # not in Python 3.10
     if "full" in str(error) or "readonly" in str(error) or kind in _NOT_WRITTEN:
         return IndexDamaged(
-            f"'{database}' cannot be written ({error}). The index is as it was after the last batch. "
-            "Make room, or get the right to write there, and run again."
+            f"cannot write '{database}' ({error}). Finished batches are kept. Free some space or "
+            "get write access, then run the command again."
         )
     if database.exists() and not os.access(database, os.R_OK):
         return AccessDenied(database, database.parent, os.strerror(errno.EACCES))
-    return IndexDamaged(f"'{database}' cannot be read ({error}). To see what is wrong, run: seewhy check")
+    return IndexDamaged(f"cannot read '{database}' ({error}). To see what is wrong, run: seewhy check")
 
 
 # The columns are described in indexes/README.md.

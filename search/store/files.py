@@ -55,7 +55,8 @@ def require_no_link(path: Path) -> None:
     """
     if path.is_symlink():
         raise IndexDamaged(
-            f"'{path}' is a link, which seewhy did not make. Nothing was changed. Remove the link, and run again."
+            f"'{path}' is a symbolic link that seewhy did not create. Nothing was changed. Remove "
+            "the link, then run the command again."
         )
 
 
@@ -86,7 +87,7 @@ def content_of(path: Path, size: int) -> bytes | mmap.mmap:
 def damaged(path: Path) -> IndexDamaged:
     """Error for a damaged or missing file of a segment."""
     return IndexDamaged(
-        f"the file '{VECTORS}/{path.name}' of the index is damaged or missing. To fix this, run: seewhy check --repair"
+        f"the index file '{VECTORS}/{path.name}' is damaged or missing. To fix this, run: seewhy check --repair"
     )
 
 
@@ -193,7 +194,7 @@ def writer_lock(index: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise IndexLocked(
-            f"{_holder(index)} is writing to the index in '{index}'. Try again when it is done."
+            f"{_holder(index)} is writing to the index in '{index}'. Try again when it has finished."
         ) from None
     except OSError as error:
         raise denied(error, index) from None

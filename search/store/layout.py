@@ -88,13 +88,13 @@ def check_place(index: Path) -> None:
         return
     if not index.is_dir():
         raise InputError(
-            f"the index cannot be kept in '{index}': that is a file. Name another place with --index."
+            f"cannot store an index in '{index}', which is a file. Choose another place with --index."
         )
     others = sorted(path.name for path in index.iterdir() if path.name not in OWN_NAMES)
     if others:
         raise InputError(
-            f"the index cannot be kept in '{index}': the folder holds other things ({', '.join(others[:3])}). "
-            "Name an empty or new folder with --index."
+            f"cannot store an index in '{index}': the folder contains other files "
+            f"({', '.join(others[:3])}). Choose an empty or new folder with --index."
         )
 
 
@@ -112,8 +112,8 @@ def is_address(name: object) -> bool:
 def only_read(address: str) -> InputError:
     """Error for a command that an index on a server does not support."""
     return InputError(
-        f"{address} is on a server, for which there is no such command. "
-        "Index the folder on this machine, too: seewhy index FOLDER --index NAME"
+        f"{address} is on a server; this command needs an index on this machine. Create one with: "
+        "seewhy index FOLDER --index NAME"
     )
 
 
@@ -129,9 +129,7 @@ def named_place(named: str) -> Path:
     if is_index(path) or os.sep in named or "/" in named or path.is_absolute() or named in (".", ".."):
         return path.resolve()
     if not re.fullmatch(r"[\w.+-]+", named):
-        raise InputError(
-            f"'{named}' cannot be the name of an index: use letters, digits, '-', '_' and '.'."
-        )
+        raise InputError(f"'{named}' is not a valid index name. Use letters, digits, '-', '_' and '.'.")
     return home() / "indexes" / named
 
 
@@ -147,9 +145,10 @@ def existing_place(named: str) -> Path:
         return place
     if is_index(place):
         raise IndexNotFound(
-            f"the file {DATABASE} in '{named}' is of no index that can be read. If it is one, delete it yourself."
+            f"the file {DATABASE} in '{named}' is not a readable index. If it is a damaged index, "
+            "delete the folder yourself."
         )
-    no = "is a folder and no index" if place.is_dir() else "there is no such index"
+    no = "is a folder, not an index" if place.is_dir() else "no such index"
     raise IndexNotFound(f"'{named}': {no}. {_choices()}")
 
 
@@ -180,7 +179,7 @@ def find_place(name: str | Path | None = None) -> Path:
     except IndexNotFound as error:
         if not default:
             raise
-        raise IndexNotFound(f"the variable SEEWHY_INDEX names '{default}': {error}") from None
+        raise IndexNotFound(f"the environment variable SEEWHY_INDEX is '{default}': {error}") from None
 
 
 def variable() -> str:
@@ -203,9 +202,9 @@ def _named_index(name: str | Path) -> Path:
             if is_index(place):
                 return place
         raise IndexNotFound(
-            f"the folder '{name}' has no index yet. Make one with: seewhy index {quoted(name)}"
+            f"the folder '{name}' has no index yet. Create one with: seewhy index {quoted(name)}"
         )
-    raise IndexNotFound(f"there is no index '{name}'. {_choices()}")
+    raise IndexNotFound(f"no index '{name}'. {_choices()}")
 
 
 def _is_path(name: str) -> bool:
@@ -233,9 +232,7 @@ def _implied() -> Path:
     if len(indexes) == 1:
         return indexes[0]
     raise IndexNotFound(
-        "which index? " + _choices()
-        if indexes
-        else "there is no index yet. Make one with: seewhy index FOLDER"
+        "which index? " + _choices() if indexes else "no index yet. Create one with: seewhy index FOLDER"
     )
 
 
@@ -264,5 +261,5 @@ def _known_places(folders: Folders) -> Iterator[Path]:
 def _choices() -> str:
     names = [f"{index.name} ({folders_of(index) or 'unreadable'})" for index in all_indexes()]
     if not names:
-        return "No index has been made yet. Make one with: seewhy index FOLDER"
-    return f"Choose with --index one of: {', '.join(names)}."
+        return "No index yet. Create one with: seewhy index FOLDER"
+    return f"Choose one with --index: {', '.join(names)}."

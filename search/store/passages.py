@@ -112,7 +112,7 @@ class Rows:
             name = os.fsdecode(path)
             if _OUTSIDE.search(name):
                 raise IndexDamaged(
-                    f"passage {row[0]} names '{name}', which is outside of the indexed folder."
+                    f"the file '{name}' of passage {row[0]} is outside the indexed folder."
                 )
             by_id[row[0]] = StoredPassage(
                 **dict(zip(_COLUMNS, row, strict=False)),
@@ -135,7 +135,7 @@ class Rows:
         stored = self.stored([id_])
         if id_ not in stored:
             raise IdMissing(
-                f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
+                f"no passage {id_} in the index. Passages get new IDs when their document changes; query again."
             )
         return stored[id_]
 
@@ -258,7 +258,7 @@ def document_of(id_: int, stored: Iterable[StoredPassage]) -> StoredDocument:
     passages = tuple(sorted(stored, key=lambda passage: (passage.start, passage.end, passage.passage_id)))
     if not passages:
         raise IdMissing(
-            f"the index has no document {id_}. Documents get new numbers when they change; query again."
+            f"no document {id_} in the index. A document gets a new ID when it changes; query again."
         )
     first = passages[0]
     return StoredDocument(

@@ -61,7 +61,7 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
     # If no meaning exists, the last ones come without record and line.
     place = (stored or existing or inside[-1:] or places[-1:])[0]
     if place in existing and not stored and place.location.is_dir() and not place.location.is_symlink():
-        raise InputError(f"'{typed}' is a folder. Name a file in it.")
+        raise InputError(f"'{typed}' is a folder. Give a file in it.")
     if not stored:
         return place
     return Place(place.name, place.record, place.line, place.location, _passages(place, rows))
@@ -94,6 +94,6 @@ def _passages(place: Place, rows: PassagesOf) -> tuple[int, ...]:
     ids = tuple(id_ for id_, first, last in rows(place) if first <= place.line <= last)
     if not ids:
         raise InputError(
-            f"no passage of '{place.document}' is at line {place.line}. Leave the line out for its best passage."
+            f"no passage of '{place.document}' covers line {place.line}. Leave the line out to get its best passage."
         )
     return ids

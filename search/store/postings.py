@@ -114,7 +114,7 @@ class PostingsBlock:
             end = -1
         if end != len(view) or self._header.magic != _MAGIC:
             raise IndexDamaged(
-                "postings of the index are damaged. To fix this, run: seewhy check --repair"
+                "the postings of the index are damaged. To fix this, run: seewhy check --repair"
             )
         self._arrays = {
             name: np.frombuffer(view[start:stop], dtype=f"<u{width}")
@@ -237,7 +237,7 @@ def _joined(each: Sequence[Postings], passages: Sequence[int]) -> Postings:
 def _composed(ids: NDArray[np.int64], lengths: NDArray[Any], postings: Postings) -> bytes:
     """Build the block of passages from their ids, lengths and postings."""
     if len(ids) > MOST or (ids[1:] <= ids[:-1]).any():
-        raise ValueError(f"a block has at most {MOST:,} passages, with increasing ids")
+        raise ValueError(f"a block takes at most {MOST:,} passages, in order of increasing ID")
     first_id = int(ids[0]) if len(ids) else 0
     stems = _lines(postings.stems)
     counts, rows, frequencies = map(_smallest, postings[1:])

@@ -45,7 +45,8 @@ class Folders:
         if isinstance(named, Folders):
             if not named.root.is_dir():
                 raise InputError(
-                    f"{named.described} {'are' if named.names else 'is'} gone. Was it moved: seewhy move INDEX FOLDER"
+                    f"{named.described} {'are' if named.names else 'is'} gone. If you moved it, "
+                    "run: seewhy move INDEX FOLDER"
                 )
             return named
         for folder in [named] if isinstance(named, str | os.PathLike) else named:
@@ -56,13 +57,14 @@ class Folders:
         for outer, inner in pairwise(paths):
             if inner.is_relative_to(outer):
                 raise InputError(
-                    f"'{inner}' lies in '{outer}', or is the same. Name the outer one, once."
+                    f"'{inner}' is inside '{outer}', or is the same folder. Give only '{outer}'."
                 )
         try:
             root = Path(os.path.commonpath(paths))
         except ValueError:  # Windows
             raise InputError(
-                f"{as_text(paths)} lie on different drives. Make an index of each, and ask both with two --index."
+                f"{as_text(paths)} are on different drives. Create an index for each, then query "
+                "both with two --index."
             ) from None
         return cls(root, tuple(path.relative_to(root).as_posix() for path in paths))
 
@@ -109,12 +111,9 @@ def _require_folder(typed: str | Path) -> None:
     path = Path(typed).expanduser()
     if path.is_dir():
         return
-    problem = (
-        "is a file, not a folder. Name the folder it is in"
-        if path.is_file()
-        else "does not exist. Check the spelling"
-    )
-    raise InputError(f"the folder '{typed}' {problem}.")
+    if path.is_file():
+        raise InputError(f"'{typed}' is a file. Give the folder that contains it.")
+    raise InputError(f"no folder '{typed}'. Check the spelling.")
 
 
 @dataclass(frozen=True)

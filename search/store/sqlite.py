@@ -188,8 +188,8 @@ class Store:
                     self._codes[segment.file] = segment.open_codes(self.path, dimension)
                 except IndexDamaged:
                     self.problem = (
-                        f"the file '{segment.faiss}' is damaged or missing, so queries are slower, and as exact. "
-                        "To fix this, run: seewhy check --repair"
+                        f"the file '{segment.faiss}' is damaged or missing, so queries are slower "
+                        "but still exact. To fix this, run: seewhy check --repair"
                     )
                     return None
             return self._codes[segment.file]

@@ -32,7 +32,9 @@ _HUMPED = re.compile(r"(?<![^\W_])(?:[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]
 _FAR = re.compile(r"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2000-\u20cf\u2100-\u2bff]")
 _LETTERS = re.compile(r"[^\W_]+")
 _MOST_WORDS = 50_000  # words whose stems are kept
-_NO_FTS5 = "this Python's SQLite was built without FTS5. Use a Python from python.org, conda-forge or your system."
+_NO_FTS5 = (
+    "the SQLite of this Python has no FTS5. Use a Python from python.org, conda-forge or your system."
+)
 _QUOTED = re.compile(r'"([^"]+)"')
 
 

@@ -93,7 +93,7 @@ def cosines_of(
         done += len(ids)
     if done != len(passages):
         raise IndexDamaged(
-            f"{len(passages) - done} embeddings of the index are missing. To fix this, run: seewhy check --repair"
+            f"{len(passages) - done} embeddings are missing from the index. To fix this, run: seewhy check --repair"
         )
     return cosines
 

@@ -211,7 +211,7 @@ _SHAPES: dict[Objective, tuple[str, ...]] = {
     "graded": ("sentence1", "sentence2"),
 }
 _STS_TOP = 5.0  # the STS benchmark's scores run from 0 to 5
-_COLUMNS = "Known are: query and passage (and negative), or sentence1, sentence2 and score."
+_COLUMNS = "Use the columns query and passage (and negative), or sentence1, sentence2 and score."
 
 # A window's "encoding", its "input_ids", and the targets by name.
 Feature = dict[str, Any]
@@ -231,11 +231,11 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if self.freeze not in (None, "all") and not (type(self.freeze) is int and self.freeze >= 0):
-            raise InputError(f"freeze is {self.freeze!r}, but takes a number of layers, or all.")
+            raise InputError(f"freeze is {self.freeze!r}; give a number of layers, or all.")
         if self.epochs < 1 or self.batch_size < 1:
-            raise InputError("epochs and batch size must be at least 1.")
+            raise InputError("the minimum is 1 for epochs and batch size.")
         if self.precision not in ("fp32", "bf16"):
-            raise InputError(f"the precision '{self.precision}' is not known. Choose fp32 or bf16.")
+            raise InputError(f"unknown precision '{self.precision}'. Choose fp32 or bf16.")
 
 
 class Read(NamedTuple):
@@ -317,19 +317,18 @@ class Sentences(Kind):
 
     def read(self, path: Path, role: str) -> Read:
         if path.suffix.lower() not in TABLES:
-            raise InputError(f"'{path}' is in no format that can be trained on. {_COLUMNS}")
+            raise InputError(f"'{path}' is not a table (.csv, .tsv or .jsonl). {_COLUMNS}")
         rows = read_rows(path)
         if not rows:
             raise InputError(f"{path} holds no example. {_COLUMNS}")
         columns = rows[0].values.keys()
         shape = next((shape for shape, names in _SHAPES.items() if columns >= {*names}), None)
         if shape is None:
-            raise malformed(
-                path, 1, f"no examples can be made of the columns {', '.join(columns)}. {_COLUMNS}"
-            )
+            raise malformed(path, 1, f"cannot train on the columns {', '.join(columns)}. {_COLUMNS}")
         if role == "dev" and shape != self.objective:
             raise InputError(
-                f"the examples are {self.objective}, those of '{path}' {shape}. Give two alike."
+                f"the training examples are {self.objective}, but '{path}' contains {shape}. Use "
+                "the same columns in both."
             )
         self.objective = shape
         self.loss = "CosineSimilarityLoss" if shape == "graded" else "MultipleNegativesRankingLoss"
@@ -372,10 +371,12 @@ def _scaled(path: Path, scores: list[float]) -> tuple[list[float], str]:
     """Return the scores scaled to 0 to 1, and a note about their range."""
     low, high = min(scores), max(scores)
     if low < 0 or high > _STS_TOP:
-        raise InputError(f"the scores of {path} run from {low:g} to {high:g}. Scale them to 0 to 1.")
+        raise InputError(f"the scores of {path} range from {low:g} to {high:g}. Scale them to 0 to 1.")
     if high <= 1:
-        return scores, f"scores of {path.name} run from {low:g} to {high:g}"
-    return [score / _STS_TOP for score in scores], f"scores of {path.name} are read as 0 to {_STS_TOP:g}"
+        return scores, f"scores of {path.name} range from {low:g} to {high:g}"
+    return [
+        score / _STS_TOP for score in scores
+    ], f"scores of {path.name} are read on a scale of 0 to {_STS_TOP:g}"
 
 
 def _feature(encoding: tokenizers.Encoding, **targets: int | list[int]) -> Feature:
@@ -390,7 +391,7 @@ class Texts(Kind):
     def read(self, path: Path, role: str) -> Read:
         examples = read_examples(path)
         if any(example.text is None for example in examples):
-            raise InputError(f"'{path}' names documents of an index. Give a column 'text'.")
+            raise InputError(f"'{path}' gives paths instead of texts. Add a column 'text'.")
         items, notes = gathered(examples, None)
         return Read(items, len(examples) - len(items), tuple(notes))
 
@@ -403,7 +404,7 @@ class Texts(Kind):
     def classes(self, rows: Sequence[Item]) -> tuple[str, ...]:
         names = tuple(sorted({row.label for row in rows}))
         if len(names) < 2:
-            raise InputError(f"at least two labels are needed; there is '{''.join(names)}'.")
+            raise InputError(f"at least two labels are needed, but there is only '{''.join(names)}'.")
         return names
 
     def features(self, head: Head, rows: Sequence[Item]) -> Iterator[Feature]:
@@ -414,7 +415,7 @@ class Texts(Kind):
     def measure(self, rows: Sequence[Item], others: Sequence[Item], seed: int) -> Measure:
         classes = self.classes(others)
         if strange := sorted({row.label for row in rows} - set(classes)):
-            raise InputError(f"nothing to learn from has the label '{strange[0]}'. Give examples of it.")
+            raise InputError(f"no training example has the label '{strange[0]}'. Add some.")
         return labels(rows, classes, seed)
 
 
@@ -432,7 +433,7 @@ class Entities(Kind):
     def classes(self, rows: Sequence[Sentence]) -> tuple[str, ...]:
         names = {label for row in rows for label in row.labels} - {NO_ENTITY}
         if not names:
-            raise InputError("no word to learn from has a label but O. Give sentences with entities.")
+            raise InputError("every word has the label O. Add sentences with entities.")
         return (NO_ENTITY, *sorted(names))
 
     def features(self, head: Head, rows: Sequence[Sentence]) -> Iterator[Feature]:
@@ -468,7 +469,7 @@ class AnswerTraining(Kind):
             first, start = next(zip(question.answers, question.starts, strict=True), ("", 0))
             if start < 0 or not text.startswith(first, start):
                 raise InputError(
-                    f"{path}: question '{question.id}': '{first:.40}' is not at answer_start."
+                    f"{path}: question '{question.id}': '{first:.40}' is not found at answer_start."
                 )
         return Read(rows)
 

@@ -238,7 +238,7 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
         if len(train) and len(test) >= _FEWEST:
             return [rows[i] for i in train], [rows[i] for i in test]
     of = f" with the label '{few}'" if few else ""
-    raise InputError(f"a tenth of the examples{of} cannot be held out: give more.")
+    raise InputError(f"too few examples{of} to hold out a tenth. Add more.")
 
 
 def _require_free(out: Path) -> None:
@@ -247,11 +247,11 @@ def _require_free(out: Path) -> None:
         InputError: the output path is taken, or its parent folder is missing.
     """
     if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
-        raise InputError(
-            f"there is something at '{out}', and nothing is overwritten. Name another folder."
-        )
+        raise InputError(f"'{out}' already exists. Give another folder.")
     if not out.parent.is_dir():
-        raise InputError(f"'{out}' cannot be made: there is no folder '{out.parent}'. Make it first.")
+        raise InputError(
+            f"cannot create '{out}': the folder '{out.parent}' does not exist. Create it first."
+        )
 
 
 def _plan(
@@ -275,10 +275,12 @@ def _open_work(work: Path, plan: str, resume: bool) -> None:
         file.write_text(plan, encoding="utf-8")
     elif not resume:
         raise InputError(
-            f"an unfinished training lies in {quoted(work)}. Go on with --resume, or delete it."
+            f"unfinished training in {quoted(work)}. Continue it with --resume, or delete that folder."
         )
     elif work.is_symlink() or not file.is_file() or file.read_text(encoding="utf-8") != plan:
-        raise InputError(f"the training in {quoted(work)} is another one. Delete it.")
+        raise InputError(
+            f"{quoted(work)} contains a training with other settings or examples. Delete that folder."
+        )
 
 
 def _checkpoint(work: Path) -> Path | None:
@@ -299,16 +301,14 @@ def _finish(work: Path, out: Path) -> None:
         (work / "result").replace(out)
     except OSError:
         raise InputError(
-            f"the training is done, but '{out}' is taken. It lies in {quoted(work / 'result')}."
+            f"training is done, but '{out}' already exists. The model is in {quoted(work / 'result')}."
         ) from None
     shutil.rmtree(work, ignore_errors=True)
 
 
 def _require_numbers(values: Sequence[float]) -> None:
     if not all(map(math.isfinite, values)):
-        raise ModelError(
-            "there is nothing to compare: all held-out rows are alike. Take other --dev examples."
-        )
+        raise ModelError("all held-out examples have the same score or label. Use other --dev examples.")
 
 
 def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
@@ -318,7 +318,7 @@ def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
         sorted({text for row in parts.train for text in row.texts}) if isinstance(kind, Sentences) else []
     )
     if cut := too_long(base, texts):
-        notes.append(f"{cut:,} of {len(texts):,} texts were cut at {base.max_tokens} tokens")
+        notes.append(f"{cut:,} of {len(texts):,} texts were truncated to {base.max_tokens} tokens")
     return notes
 
 
@@ -326,13 +326,15 @@ def _remarks(report: TrainingReport) -> list[str]:
     """Notes about the figures."""
     best = next(point for point in report.scores[1:] if point.step == report.kept)
     remarks = [
-        f"step {report.kept:,} of {report.steps:,} was kept: {report.primary} {best.value:.4f} on "
-        f"{report.counts['chosen_by']:,} examples held out for that choice"
+        f"kept step {report.kept:,} of {report.steps:,}: {report.primary} {best.value:.4f} on "
+        f"{report.counts['chosen_by']:,} held-out examples"
     ]
     if not report.improved:
-        remarks.append("the figures are not better than before: keep that model, or train otherwise")
+        remarks.append(
+            "the metrics did not improve. Keep the original model, or train with other settings or examples"
+        )
     if report.resumed:
-        remarks.append(f"the time is that from step {report.resumed:,} on")
+        remarks.append(f"the time counts from step {report.resumed:,} on")
     return remarks
 
 

@@ -104,7 +104,7 @@ def _freeze(base: Any, layers: int | str | None) -> None:
         )
         parameter.requires_grad_(not (layers == "all" or first))
     if layers != "all" and int(layers) > len(numbers):
-        raise InputError(f"{layers} layers cannot be frozen: the model has {len(numbers)}. Freeze fewer.")
+        raise InputError(f"cannot freeze {layers} layers: the model has {len(numbers)}.")
 
 
 def fit(
@@ -155,9 +155,7 @@ def fit(
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if trainer.state.best_model_checkpoint is None:
-        raise ModelError(
-            "no checkpoint could be measured: what came out is no number. Take a lower --lr."
-        )
+        raise ModelError("all metrics are NaN or infinite. Use a lower --lr.")
     # A wrapped model would still compute in bf16.
     trainer.accelerator.unwrap_model(module, keep_fp32_wrapper=False)
     model.eval() if module is model else module.eval()

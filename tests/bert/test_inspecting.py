@@ -103,7 +103,7 @@ def test_a_token_by_its_place_its_entry_or_its_word(tiny_model: Path, families: 
         (1, 1, "lock", r"no token 'lock'. .* 0 \[CLS\] 1 the 2 key 3 ##s 4 \[SEP\]"),
         (1, 1, -1, "no token '-1'"),
         (1, 1, 5, "no token '5'"),
-        (4, 1, 0, "no layer 4. Give one from 1 to 3"),
+        (4, 1, 0, "no layer 4. Choose from 1 to 3"),
         (0, 1, 0, "no layer 0"),
         (1, 5, 0, "no head 5"),
     ):
@@ -121,7 +121,7 @@ def test_one_head_and_the_mean_by_hand(tiny_model: Path) -> None:
     np.testing.assert_allclose(found.matrix(1), [[0.6, 0.4], [0.2, 0.8]], atol=1e-7)
     np.testing.assert_allclose(found.matrix(2, 2), [[0.5, 0.5], [0.8, 0.2]], atol=1e-7)
     for layer, head in ((0, None), (3, None), (1, 0), (1, 3)):
-        with pytest.raises(InputError, match="Give one from 1 to 2"):
+        with pytest.raises(InputError, match="Choose from 1 to 2"):
             found.matrix(layer, head)
 
 
@@ -165,7 +165,7 @@ def test_the_real_model(real: search.Encoder) -> None:
 def test_a_pooler_without_weights_and_a_head_are_left_out(tmp_path: Path) -> None:
     name = str(save_tiny_bert(tmp_path / "m", pooler=False))
     found = inspect("key", model=name)
-    assert (found.pooler, found.no_pooler) == (None, "the model's file holds no weights for it")
+    assert (found.pooler, found.no_pooler) == (None, "the checkpoint contains no pooler weights")
     assert not [tensor for tensor in parameters(name) if tensor.startswith("pooler")]
     name = str(save_tiny_head(tmp_path / "h", "fill"))
     assert not [tensor for tensor in parameters(name) if tensor.startswith(("cls", "pooler"))]
@@ -234,13 +234,13 @@ def test_a_snake_and_a_language(real: search.Encoder) -> None:
 @pytest.mark.parametrize(
     ("word", "texts", "against", "said"),
     [
-        ("lock", ["the key", "the lock"], [], "'lock' does not stand in 'the key'"),
-        ("key", ["the keys", "a key"], [], "does not stand in 'the keys'"),
+        ("lock", ["the key", "the lock"], [], "'lock' does not occur in 'the key'"),
+        ("key", ["the keys", "a key"], [], "does not occur in 'the keys'"),
         ("key", ["a key"], [], "nothing to compare"),
         ("key", [], ["lock"], "nothing to compare"),
-        (" ", ["a key", "b"], [], "does not stand in"),
-        ("key", ["a key"], ["\x07"], "has no tokens for"),
-        (["key", "lock"], ["a", "b", "c"], [], "words: 2, texts: 3. Give"),
+        (" ", ["a key", "b"], [], "does not occur in"),
+        ("key", ["a key"], ["\x07"], "makes no tokens of"),
+        (["key", "lock"], ["a", "b", "c"], [], "2 words for 3 texts. Give"),
         ("key", "a key", [], "lists of strings"),
     ],
 )

@@ -95,8 +95,8 @@ def test_texts_that_are_there_twice(pairs: list[tuple[str, str]], tiny_model: Pa
     ).training
     assert found.report.examples == 89
     assert found.notes[:2] == (
-        "3 examples repeat a text; each text counts once",
-        "1 texts have several labels and were left out",
+        "3 duplicate examples; each text counts once",
+        "1 texts with contradictory labels left out",
     )
 
 
@@ -110,7 +110,7 @@ def test_what_cannot_be_trained_on(pairs: list[tuple[str, str]], tiny_model: Pat
         train([])
     with pytest.raises(
         InputError,
-        match="'rare' stands in 2 texts or documents, but 5 are needed. Use fewer --folds",
+        match="'rare' occurs in 2 texts or documents, but 5 are needed. Use fewer --folds",
     ):
         train([*pairs, ("one rare", "rare"), ("two rare", "rare")])
     with pytest.raises(InputError, match="example 2 has no label"):
@@ -120,13 +120,13 @@ def test_what_cannot_be_trained_on(pairs: list[tuple[str, str]], tiny_model: Pat
     with pytest.raises(InputError, match="pooling 'median' is not known"):
         train(pairs, pooling="median")
     for wrong in ({"folds": 1}, {"seed": -1}):
-        with pytest.raises(InputError, match="there must be at least 2 folds"):
+        with pytest.raises(InputError, match="the minimum is 2 for folds"):
             train(pairs, **wrong)
 
 
 def test_long_texts_are_cut_and_that_is_said(pairs: list[tuple[str, str]], tiny_model: Path) -> None:
     found = train_labels([*pairs, ("water " * 100, "water")], model=str(tiny_model), folds=2)
-    assert "1 texts were cut at 64 tokens" in found.training.notes
+    assert "1 texts were truncated to 64 tokens" in found.training.notes
 
 
 @pytest.fixture

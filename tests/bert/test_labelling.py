@@ -87,7 +87,7 @@ def test_what_cannot_label(tmp_path: Path) -> None:
     save_tiny_head(tmp_path / "number", "label", labels=("LABEL_0",))
     with_config(folder, problem_type="multi_label_classification")
     for other in (tmp_path / "number", folder):
-        with pytest.raises(ModelError, match="does not give a text one of several classes"):
+        with pytest.raises(ModelError, match="does not assign one of several classes"):
             label(["a"], model=str(other))
 
 
@@ -127,7 +127,7 @@ def test_a_logit_is_the_sum_of_its_addends(tiny_model: Path, pooling: str) -> No
 
 def test_what_has_no_addends(tiny: search.Encoder, tiny_model: Path, tmp_path: Path) -> None:
     cls = search.Encoder(str(tiny_model), pooling="cls")
-    with pytest.raises(InputError, match="with pooling 'cls' a logit is no sum over tokens"):
+    with pytest.raises(InputError, match="with pooling 'cls', a logit is not a sum over tokens"):
         explain_label("the key", head_for(cls), encoder=cls)
     with pytest.raises(InputError, match="the text is empty"):
         explain_label(" ", head_for(tiny), encoder=tiny)
@@ -142,5 +142,5 @@ def test_a_model_that_has_changed_since(tmp_path: Path) -> None:
     head = head_for(search.Encoder(str(save_tiny_bert(tmp_path, seed=5))))
     save_tiny_bert(tmp_path, seed=6)
     for work in (lambda: label(["the key"], head=head), lambda: explain_label("the key", head)):
-        with pytest.raises(FingerprintMismatch, match=r"weights: .* the model that is found now"):
+        with pytest.raises(FingerprintMismatch, match=r"weights: .* the installed model has"):
             work()

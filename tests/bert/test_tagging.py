@@ -224,14 +224,14 @@ def test_what_is_refused(tagger: Path, tiny_model: Path, tmp_path: Path) -> None
     for text, options, problem in (
         (" ", {"model": str(tagger)}, "the text is empty"),
         ("a\ud800", {"model": str(tagger)}, "no valid text"),
-        ("a", {"model": None}, "--model, such as dslim/bert-base-NER"),
+        ("a", {"model": None}, "--model, for example dslim/bert-base-NER"),
         (
             "a",
             {"model": str(tagger), "task": "pos"},
             "no classes for --task pos, but O, B-PER.*Use --task ner",
         ),
         ("a", {"model": str(pos)}, "no classes for --task ner, but NOUN, VERB.*Use --task pos"),
-        ("a", {"model": str(tagger), "task": "xyz"}, "no task 'xyz'"),
+        ("a", {"model": str(tagger), "task": "xyz"}, "unknown task 'xyz'"),
     ):
         with pytest.raises(InputError, match=problem):
             search.bert.tag(text, **options)  # type: ignore[arg-type]

@@ -86,8 +86,8 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ("args", "code", "message"),
     [
         (["index", "no-such-folder"], 1, "the folder 'no-such-folder' does not exist"),
-        (["index", "BINARIES"], 1, "(left out: 2 binary)"),
-        (["query", "key", "--index", "nope"], 1, "there is no index 'nope'. Choose with --index one of: notes"),
+        (["index", "BINARIES"], 1, "(skipped: 2 binary)"),
+        (["query", "key", "--index", "nope"], 1, "no index 'nope'. Choose one with --index: notes"),
         (["index", "NOTES", "--index", "new", "--model", "no-such-model", "--offline"], 1, "no model 'no-such-model'"),
         (["query", "key", "-k", "0"], 2, "'-k': Input should be greater than or equal to 1. Help: seewhy query -"),
         (["query", "key", "--mode", "best"], 2, "'best' is not one of 'hybrid', 'dense', 'lexical'."),

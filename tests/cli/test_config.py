@@ -79,8 +79,8 @@ def test_to_other_commands_they_are_something_else(
         ("k = true", "has k = True, but it must be a whole number"),
         ("mode = 'best'", "has mode = 'best', but it must be one of hybrid, dense, lexical"),
         ("update = 'yes'", "has update = 'yes', but it must be true or false"),
-        ("k = ", "is no TOML"),
-        ("a." * 200 + "b = 1", "is no TOML: a key of too many parts"),
+        ("k = ", "is not valid TOML"),
+        ("a." * 200 + "b = 1", "is not valid TOML: a key with too many dots"),
     ],
 )
 def test_what_is_wrong_is_named_with_the_file_and_the_way_out(

@@ -20,7 +20,7 @@ def test_one_setting(run: Run, beir: Path, tiny_model: Path) -> None:
     assert " ".join(lines[1:3]).startswith("3 queries, 5 judgements; 5 documents, 5 passages; ")
     assert any(line.split()[:2] == ["metric", "mean"] for line in lines)
     assert sum(" to 0." in line or " to 1." in line for line in lines) == 7
-    assert "note: 1 queries have no judgement; left out: q3" in out
+    assert "note: queries without judgements, left out: 1 (q3)" in out
     assert max(map(len, lines[3:])) <= 80  # above is the model's folder
     assert "against" not in out
 
@@ -70,7 +70,7 @@ def test_sentences(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     code, out, err = run("eval", path, "--model", tiny_model)
     assert (code, err) == (0, "")
     assert "3 pairs of sentences" in out
-    assert "with only 3 pairs the intervals are rough" in out
+    assert "with only 3 pairs, the confidence intervals are rough" in out
     assert "spearman" in out
     assert "ms" not in out
     found = json.loads(run("eval", path, "--model", tiny_model, "--json")[1])
@@ -97,14 +97,14 @@ def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
     ("args", "code", "message"),
     [
         (["--mode", "nonsense"], 1, "nonsense"),
-        (["--mode", "dense,wieght=1"], 1, "'wieght=1' in the setting 'dense,wieght=1' is no keyword"),
+        (["--mode", "dense,wieght=1"], 1, "invalid option 'wieght=1' in the setting 'dense,wieght=1'"),
         (
             ["--split", "dev"],
             1,
-            "has no judgements 'qrels/dev.tsv'; there are: test.",
+            "has no judgements 'qrels/dev.tsv'. Available splits: test.",
         ),
         (["-k", "0"], 2, "--top-k"),
-        (["--whole-documents", "--mode", "dense"], 1, "leave out settings and index"),
+        (["--whole-documents", "--mode", "dense"], 1, "Leave settings and index out"),
     ],
 )
 def test_failures(

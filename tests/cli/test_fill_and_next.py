@@ -62,7 +62,7 @@ def test_next(run: Run, follower: str) -> None:
     [
         (["fill", "the [MASK]"], 2, "Missing option '--model'"),
         (["next", "a", "b"], 2, "Missing option '--model'"),
-        (["fill", "the key", "--model", "FILL"], 1, "has no mask. Type [MASK]"),
+        (["fill", "the key", "--model", "FILL"], 1, "has no mask. Write [MASK]"),
         (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
         (["fill", "the [MASK]", "--model", "FILL", "--label", "keyed"], 1, "but 2: key ##ed"),
         (["fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),

@@ -204,10 +204,10 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
         (["key", "--equal-rows", "--word", "key"], 2, "--word and --equal-rows exclude each other"),
         (["key", "--token", "key"], 2, "--head needs --layer"),
         (["key", "--head", "1"], 2, "--head needs --layer"),
-        (["key", "--layer", "9"], 1, "has no layer 9. Give one from 1 to 3"),
-        (["key", "--layer", "1", "--head", "5"], 1, "has no head 5. Give one from 1 to 4"),
+        (["key", "--layer", "9"], 1, "has no layer 9. Choose from 1 to 3"),
+        (["key", "--layer", "1", "--head", "5"], 1, "has no head 5. Choose from 1 to 4"),
         (["key", "--attention", "--word", "key"], 2, "--word and --attention exclude each other"),
-        (["key", "--word", "cat"], 1, "'cat' does not stand in 'key'"),
+        (["key", "--word", "cat"], 1, "'cat' does not occur in 'key'"),
         (["key", "--word", "key"], 1, "there is nothing to compare"),
         (["key " * 80], 1, "has 82 tokens, and"),
         (["key", "--model", "/no/such/folder"], 1, "/no/such/folder"),
@@ -228,7 +228,7 @@ def test_models_that_cannot_be_taken_apart(run: Run, tmp_path: Path) -> None:
     for args in (["key"], ["--parameters"], ["key", "--layer", "1"]):
         code, out, err = run(*args, model=folder)
         assert (code, out) == (1, "")
-        assert "is a model of type 'gpt2'" in err and "bert, camembert, distilbert" in err
+        assert "is of type 'gpt2'" in err and "bert, camembert, distilbert" in err
 
 
 def test_nothing_from_a_text_reaches_the_terminal_raw(run: Run) -> None:

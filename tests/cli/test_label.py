@@ -64,7 +64,7 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     assert f"label with it: seewhy lab label apply --head {tmp_path / 'head'}" in err
     assert load_linear_head(tmp_path / "head").name == "topic"
     code, out, err = run(*args, "--out", tmp_path / "head")
-    assert (code, out) == (1, "") and "holds a head. Name another folder" in err
+    assert (code, out) == (1, "") and "already contains a head. Give another folder" in err
     code, out, err = run(*args, "--json", "--pooling", "cls")
     found = json.loads(out)
     assert (code, found["head"], found["source"]) == (0, None, "topics.csv")
@@ -146,7 +146,7 @@ def test_what_cannot_be_done(
 ) -> None:
     index = search.Index.build(notes, model=str(other_model))
     code, _, err = run("lab", "label", "apply", "--head", head, "-i", index.path)
-    assert code == 1 and err.startswith("seewhy: the head 'topic' cannot read embeddings of another kind")
+    assert code == 1 and err.startswith("seewhy: the head 'topic' does not fit these embeddings")
     assert run("lab", "label", "apply", "--head", head.parent, "-i", index.path)[0] == 1
     code, _, err = run("lab", "label", "apply", "--head", other_model, "--text", "a")
     assert code == 1 and "there is no head.safetensors in" in err

@@ -98,8 +98,8 @@ def test_other_poolings(run: Run) -> None:
         (["a", "--against", "no-such-file"], 1, "'no-such-file' cannot be read"),
         (["a", "--against", "GAP"], 1, "is empty. Give one sentence a line"),
         (["a", "--against", "EMPTY"], 1, "cannot be read as text: empty"),
-        (["a", "b", "--tokens", "--layer", "4"], 1, "layer 4 does not exist: the model has layers 0 to 3"),
-        (["a", "b", "--tokens", "--layer", "first"], 1, "there is no layer 'first'"),
+        (["a", "b", "--tokens", "--layer", "4"], 1, "no layer 4. Choose from 0 to 3"),
+        (["a", "b", "--tokens", "--layer", "first"], 1, "no layer 'first'"),
         (["a", "b", "--html", "no/folder/x.html"], 1, "cannot be written: No such file"),
         (["a", "b", "--html", "FOLDER"], 1, "cannot be written: Is a directory"),
         (["a " * 200, "b"], 1, "text number 1 has 202 tokens and the model reads 64. Shorten it"),
@@ -175,6 +175,6 @@ def test_a_model_that_is_none_of_sentences_is_said_to_be(run: Run, tmp_path: Pat
     plain = save_tiny_bert(tmp_path / "plain", pooling=None)
     for options in (TEXTS, [*TEXTS[:2], "--tokens"]):
         _, _, err = run(*options, "--model", plain)
-        assert "note: " in err and "is no sentence model" in err and "pooled by mean, as a guess" in err
+        assert "note: " in err and "is not a sentence embedding model, so mean pooling is a guess" in err
     assert run(*TEXTS, "--model", plain, "-q")[2] == ""
     assert "no sentence model" not in run(*TEXTS, "--model", plain, "--pooling", "cls")[2]

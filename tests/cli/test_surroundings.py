@@ -56,7 +56,7 @@ def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
     ):  # fmt: skip
         code, out, err = run(*command)
         assert (code, out) == (1, ""), command
-        assert "holds bytes that are no valid text. Take them out." in err
+        assert "contains bytes that are not valid text. Remove them." in err
         assert err.count("\n") == 1
 
 

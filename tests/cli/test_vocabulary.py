@@ -34,9 +34,9 @@ def test_ids_entries_and_texts(run: Run, tiny_model: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["--ids", "1,9999"], 1, "has no id 9999. Its ids are 0 to"),
+        (["--ids", "1,9999"], 1, "has no ID 9999. IDs range from 0 to"),
         (["--ids", "key"], 2, "Invalid value for '--ids'"),
-        (["--token", "keyed"], 1, "has no entry 'keyed'. A text spells it with 2: key ##ed."),
+        (["--token", "keyed"], 1, "has no entry 'keyed'. The tokenizer splits it into 2: key ##ed."),
         (["the key", "--ids", "1"], 2, "TEXT and --ids exclude each other"),
         ([""], 1, "the text is empty"),
     ],

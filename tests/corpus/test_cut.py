@@ -309,7 +309,7 @@ def test_a_full_passage_takes_the_mark_that_is_left_over() -> None:
 
 
 def test_a_model_that_reads_too_little() -> None:
-    with pytest.raises(InputError, match="max_tokens=9 leaves 7 tokens"):
+    with pytest.raises(InputError, match="max_tokens=9 leaves only 7 tokens"):
         Cutter(TOKENIZERS["word_piece"], max_tokens=9)
 
 
@@ -318,7 +318,7 @@ def test_a_character_that_cannot_be_cut_is_an_error_and_no_loss() -> None:
     tokenizer.normalizer = normalizers.NFKC()  # makes 18 letters of U+FDFA, each of them two bytes
     cutter = Cutter(tokenizer, max_tokens=9)
     with pytest.raises(
-        ReadError, match=r"a: indivisible \(line 2: one character is \d+ tokens; the model reads 9"
+        ReadError, match=r"a: indivisible \(line 2: one character takes \d+ tokens, but the model reads 9"
     ):
         cutter.cut(plain("fine\nﷺ"))
 

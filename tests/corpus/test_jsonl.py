@@ -42,7 +42,7 @@ def test_one_bad_line_costs_one_record() -> None:
     ]
     assert [item.detail for item in found if isinstance(item, Skipped)] == [
         "line 2: no JSON: Expecting value: line 1 column 10 (char 9)",
-        "line 3: neither an object nor a string, but list",
+        "line 3: expected an object or a string, got list",
         "line 4: nothing under 'text'",
         "line 5: nothing under 'text'",
     ]
@@ -60,7 +60,7 @@ def test_other_keys_lists_and_numbers() -> None:
 
 
 def test_a_key_that_is_not_there() -> None:
-    with pytest.raises(ReadError, match=r"text_field 'nope' is not one of 'a', 'b'"):
+    with pytest.raises(ReadError, match=r"text_field 'nope' is not a column. Choose from: 'a', 'b'"):
         records('{"a": "x"}\n{"b": "y"}\n', text_field="nope")
     late = '{"a": "x"}\n' * 150 + '{"b": "y"}\n'
     assert isinstance(records(late, text_field="b")[-1], Document)

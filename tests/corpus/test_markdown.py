@@ -113,7 +113,7 @@ ODD = {
     "no time": "---\na: !!timestamp never\n---\n",
     "a number that cannot be written": f"---\na: 0x{'f' * 5000}\n---\n",
     "the same in TOML": f"+++\na = 0x{'f' * 5000}\n+++\n",
-    "a key of too many parts": f"+++\n{'a.' * 2000}a = 1\n+++\n",
+    "a key with too many dots": f"+++\n{'a.' * 2000}a = 1\n+++\n",
     "deep lists": f"---\na: {'[' * 2000}\n---\n",
     "a long one": "---\n" + "a: b\n" * 25_000 + "---\n",
 }

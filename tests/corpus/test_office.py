@@ -190,7 +190,7 @@ def test_a_chapter_that_cannot_be_read_is_left_out_and_named(tmp_path: Any) -> N
     book, left_out = items(tmp_path, "a.epub", raw)
     assert book.text.startswith("The Door")
     assert (left_out.path, left_out.reason) == ("a.epub", "damaged")
-    assert left_out.detail == "1 of 4 chapters, the first is 'OEBPS/no.xhtml'"
+    assert left_out.detail == "could not read 1 of 4 chapters; the first is 'OEBPS/no.xhtml'"
 
 
 def slide(presentation: Any) -> None:

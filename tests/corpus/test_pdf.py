@@ -106,11 +106,11 @@ def test_what_is_filled_in_is_read(document: Read) -> None:
 
 def test_scans(tmp_path: Path, failure: Callable[[str, bytes], ReadError]) -> None:
     error = failure("a.pdf", pdf([[], []], pictures=[0, 1]))
-    assert (error.reason, error.detail[:6]) == ("no text", "a scan")
+    assert (error.reason, error.detail[:7]) == ("no text", "scanned")
     found = items(tmp_path, "a.pdf", pdf([["Text."], [], []], pictures=[1]))
     assert found[1:] == [
         Skipped(
-            "a.pdf", "no text", "damaged, or pictures, which need OCR: 1 of 3 pages, the first is page 2"
+            "a.pdf", "no text", "damaged pages or images without OCR: 1 of 3 pages, the first is page 2"
         )
     ]
 

@@ -127,8 +127,8 @@ def test_of_a_million_records_left_out_the_first_are_named(
         "text",
         "a.jsonl",
     ]
-    assert getattr(found[-1], "detail", "") == "12 more records are empty or damaged"
-    with pytest.raises(ReadError, match="none of its 9 records holds text"):
+    assert getattr(found[-1], "detail", "") == "12 more empty or damaged records"
+    with pytest.raises(ReadError, match="none of the 9 records contains text"):
         items(tmp_path, "a.jsonl", "[]\n" * 9)
 
 

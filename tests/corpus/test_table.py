@@ -69,7 +69,7 @@ def test_the_title_column_is_found_or_named() -> None:
 @pytest.mark.parametrize("option", ["text_field", "title_field"])
 def test_a_column_that_is_not_there(option: str) -> None:
     with pytest.raises(
-        ReadError, match=rf"no such column \({option} 'nope' is not one of 'id', 'text'\)"
+        ReadError, match=rf"no such column \({option} 'nope' is not a column. Choose from: 'id', 'text'\)"
     ):
         rows("id,text\n1,x\n", **{option: "nope"})
 
@@ -119,10 +119,10 @@ def test_odd_headers_and_widths() -> None:
 def test_a_file_without_any_text(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n1,\n2,\n", encoding="utf-8")
     found: list[Document | Skipped] = []
-    with pytest.raises(ReadError, match=r"a\.csv: no text \(none of its 2 records holds text\)"):
+    with pytest.raises(ReadError, match=r"a\.csv: no text \(none of the 2 records contains text\)"):
         found.extend(read(source_file(tmp_path / "a.csv")))
     (tmp_path / "b.csv").write_text("id,text\n", encoding="utf-8")
-    with pytest.raises(ReadError, match=r"none of its 0 records"):
+    with pytest.raises(ReadError, match=r"none of the 0 records"):
         list(read(source_file(tmp_path / "b.csv")))
 
 

@@ -149,7 +149,7 @@ def test_a_sound_entry_stays_whatever_openvino_says(
     assert encoder.engine.name == ("openvino" if failures == 1 else "torch")
     assert (
         failures == 1
-        or "No such file or directory. To try again, run: seewhy lab models" in encoder.remarks[0]
+        or "No such file or directory. To retry, run: seewhy lab models" in encoder.remarks[0]
     )
     left[0] = 0
     assert sound(whole).engine.name == "openvino"
@@ -170,7 +170,7 @@ def test_a_full_disk_is_not_remembered(
         encoder.encode(TEXTS)
     assert encoder.engine.name == "torch"
     assert "iostream error" in encoder.remarks[0]
-    assert "Let SEEWHY_CACHE name another folder" in encoder.remarks[0]
+    assert "Set SEEWHY_CACHE to another folder" in encoder.remarks[0]
     assert Encoder(model).engine.name == "openvino"
     assert [path.suffix for path in (own_cache / "models").iterdir() if path.is_file()] == [".lock"]
 
@@ -181,7 +181,7 @@ def test_a_cache_that_cannot_be_written(
     own_cache.write_text("a file", encoding="utf-8")
     encoder = sound(whole)
     (remark,) = encoder.remarks
-    assert remark.startswith("PyTorch encodes instead of OpenVINO: its converted form cannot be kept in ")
+    assert remark.startswith("PyTorch encodes instead of OpenVINO: cannot store the converted model in ")
     assert "SEEWHY_CACHE" in remark
     with pytest.raises(ModelError, match="SEEWHY_CACHE"):
         Encoder(whole[1].model, engine="openvino").encode(TEXTS)
@@ -199,7 +199,7 @@ def test_without_the_model_itself_it_is_named(tmp_path: Path, own_cache: Path) -
     next(entry.glob("*.blob")).unlink()
     zeros("encoder.bin")(entry)
     folder.rename(tmp_path / "away")
-    with pytest.raises(ModelError, match=f"the converted model of '{folder}' cannot be used") as caught:
+    with pytest.raises(ModelError, match=f"cannot use the converted model '{folder}'") as caught:
         Encoder.of(made.fingerprint).encode(TEXTS)
     assert "safetensors" not in str(caught.value)
 
@@ -209,7 +209,7 @@ def test_seewhy_models_lists_and_removes_damaged_ones(run: Run, entry: Path) -> 
     code, out, err = run("lab", "models")
     assert (code, err) == (0, "")
     assert (
-        "Not used: encoder.bin is not what was written; it is made again when it is needed"
+        "Not used: encoder.bin was changed or damaged; it will be converted again when needed"
         in " ".join(out.split())
     )
     assert run("lab", "models", "--remove", entry.name)[0] == 0

@@ -19,7 +19,7 @@ def tries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def fails(known: Any, folder: Path) -> None:
         made.append(known.files.name)
-        raise ModelError(f"'{known.files.name}' cannot be converted for OpenVINO: no such operation")
+        raise ModelError(f"cannot convert '{known.files.name}' for OpenVINO: no such operation")
 
     monkeypatch.setattr("search.encoding.engines.convert", fails)
     return made
@@ -38,7 +38,7 @@ def test_it_is_tried_once_and_said(tries: list[str], model: str) -> None:
         assert "torch on cpu, fp32 (instead of OpenVINO: " in encoder.runs_on
         (note,) = encoder.notes
         assert note.startswith("PyTorch encodes instead of OpenVINO: ")
-        assert note.endswith(f"no such operation. To try again, run: seewhy lab models --remove {model}")
+        assert note.endswith(f"no such operation. To retry, run: seewhy lab models --remove {model}")
     assert len(tries) == 1
     for _ in range(2):  # who asks for it by name gets another attempt, and the reason
         with pytest.raises(ModelError, match="no such operation"):

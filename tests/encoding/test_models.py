@@ -29,7 +29,7 @@ def test_a_damaged_offline_package_is_refused(
         stream.seek(-1, 2)
         stream.write(b"\x01")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModelError, match="not those that were published"):
+    with pytest.raises(ModelError, match="differ from the published weights"):
         Encoder(offline=True)
 
 
@@ -43,7 +43,7 @@ def test_no_such_model(name: str) -> None:
 
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"holds no model: it has no config.json"):
+    with pytest.raises(ModelError, match=r"contains no model: config.json is missing"):
         Encoder(str(tmp_path))
 
 
@@ -77,7 +77,7 @@ def test_unsupported_module_and_pooling(tmp_path: Path) -> None:
     config.write_text(
         json.dumps({"embedding_dimension": 32, "pooling_mode": ["median"]}), encoding="utf-8"
     )
-    with pytest.raises(ModelError, match=r"cannot be loaded: Invalid pooling mode: 'median'"):
+    with pytest.raises(ModelError, match=r"cannot load .*: Invalid pooling mode: 'median'"):
         Encoder(str(folder))
     newer = {
         "embedding_dimension": 32,
@@ -144,7 +144,7 @@ def test_a_model_that_is_no_encoder_is_refused_by_name(tmp_path: Path) -> None:
     GPT2Model(GPT2Config(vocab_size=400, n_embd=32, n_layer=1, n_head=2, n_positions=64)).save_pretrained(
         folder
     )
-    with pytest.raises(ModelError, match="is a model of type 'gpt2', which is no BERT-like encoder"):
+    with pytest.raises(ModelError, match="is of type 'gpt2', not a BERT-like encoder"):
         Encoder(str(folder)).encode(["water"])
 
 
@@ -152,7 +152,7 @@ MODULES = {
     "no JSON": ("[", "modules.json cannot be read"),
     "code of its own": (
         '[{"type": "mine.Transformer", "path": ""}]',
-        "module 'Transformer', which is not supported",
+        "unsupported module 'Transformer'",
     ),
     "another class": (
         '[{"type": "sentence_transformers.models.WordEmbeddings", "path": ""}]',

@@ -107,7 +107,7 @@ def test_a_text_that_kills_two_workers_is_named(tiny: Encoder) -> None:
     pool = Workers(2, lambda: LocalWorker(tiny, lambda texts: "poison" in texts))
     well = pool.submit(["key", "door"])
     ill = pool.submit(["key", "door", "poison", "lock", "water"], "text {} of five".format)
-    with pytest.raises(ModelError, match="text 2 of five kills every worker .* --exclude"):
+    with pytest.raises(ModelError, match="every worker died on text 2 of five .* --exclude"):
         ill.result(20)
     np.testing.assert_array_equal(well.result(20), tiny.encode(["key", "door"]))
     pool.close()
@@ -135,7 +135,7 @@ def test_an_index_names_the_document_of_such_a_text(
 def test_no_worker_can_be_started(tiny: Encoder) -> None:
     pool = Workers(2, lambda: LocalWorker(tiny, lambda _: True))
     for _ in range(2):
-        with pytest.raises(ModelError, match="no worker can be started: out of memory.*__main__"):
+        with pytest.raises(ModelError, match="cannot start a worker: out of memory.*__main__"):
             pool.submit(["key"]).result(20)
     pool.close()
 

@@ -78,10 +78,10 @@ def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
     assert done["truncated_tokens"] == 0
     assert {group["reason"]: group["examples"] for group in done["skipped"]} == {
         "damaged": ["cut.docx (not a valid zip archive)"],
-        "document format": ["old.doc (not read; save it as .docx, .pptx or .xlsx)"],
+        "document format": ["old.doc (unsupported format; save it as .docx, .pptx or .xlsx)"],
         "empty": ["empty.xlsx"],
-        "encrypted": ["closed.pdf (it opens with a password only)"],
-        "no text": ["scan.pdf (a scan can be read once OCR has added the text)"],
+        "encrypted": ["closed.pdf (password-protected)"],
+        "no text": ["scan.pdf (scanned pages need OCR first)"],
     }
     hits = json.loads(seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20", "--json"))
     found = {

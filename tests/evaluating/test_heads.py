@@ -112,7 +112,7 @@ def test_answers(tmp_path: Path, run: Run) -> None:
                     right = any(one in (expected or [""]) for one in (gold or [""]))
                     assert told[question]["values"]["exact_match"] == right
         assert list(found["metrics"]) == ["exact_match", "f1"]
-    assert "the best span counts as the answer, however little it scores" in found["notes"]
+    assert "the best span counts as the answer, even with a low score" in found["notes"]
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_wrong_usage(run: Run, tmp_path: Path, args: list[str], code: int, messa
     ("content", "what"),
     [
         (b"\n \n", "holds no sentence"),
-        (b"a\tO\nb\n", "gold.conll:2: 'b' is no word with a label"),
-        (b"a\tO\n\tO\n", "gold.conll:2: 'O' is no word with a label"),
-        (b"a\tO\nb\tperson\n", "is no word with a label"),
+        (b"a\tO\nb\n", "gold.conll:2: 'b' is not a word with a label"),
+        (b"a\tO\n\tO\n", "gold.conll:2: 'O' is not a word with a label"),
+        (b"a\tO\nb\tperson\n", "is not a word with a label"),
         (b"a\tO\n\xff\tO\n", "cannot be read"),
     ],
 )

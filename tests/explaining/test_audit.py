@@ -154,7 +154,7 @@ def test_a_hit_whose_passage_has_left_the_index(index: search.Index, notes: Path
         with pytest.raises(InputError, match=f"no passage {hit.passage_id}"):
             index.explain(QUERY, gone)
     other = index.query(QUERY)[0]
-    with pytest.raises(InputError, match="is another passage in this index"):
+    with pytest.raises(InputError, match="of this index differs from the hit"):
         index.explain(QUERY, replace(other, text="another"))
 
 

@@ -31,7 +31,7 @@ def test_the_words_add_up_to_the_gap(notes: Path, tiny_model: Path, pooling: str
 
 def test_hits_of_different_rankings_are_not_contrasted(index: search.Index) -> None:
     (dense, *_), (hybrid, *_) = index.query(QUERY, mode="dense"), index.query(QUERY)
-    with pytest.raises(InputError, match="ranked in different ways"):
+    with pytest.raises(InputError, match="ranked with different options"):
         index.contrast(QUERY, dense, hybrid)
 
 
@@ -51,7 +51,7 @@ def test_what_cannot_be_contrasted(index: search.Index, notes: Path) -> None:
     (notes / "empty.md").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="'empty.md' is not in the index: empty"):
         index.contrast(QUERY, 1, "empty.md")
-    with pytest.raises(InputError, match="the index has no passage 99"):
+    with pytest.raises(InputError, match="no passage 99"):
         index.contrast(QUERY, 99, 1)
     with pytest.raises(InputError, match="'deep' is a folder"):
         index.contrast(QUERY, "deep", 1)

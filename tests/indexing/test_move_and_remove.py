@@ -43,7 +43,7 @@ def test_another_folder_is_refused(indexed: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     shutil.copy(indexed / "keys.md", other)
-    with pytest.raises(InputError, match="is another: 1 of 3 files are there"):
+    with pytest.raises(InputError, match="has only 1 of the 3 indexed files"):
         Index.open(indexed).move(other)
     assert Index.open(indexed).folders.root == indexed
 
@@ -54,7 +54,7 @@ def test_several_folders_move_together(tmp_path: Path, tiny_model: Path) -> None
         (tmp_path / "old" / name / "text.txt").write_text(f"the door {name}", encoding="utf-8")
     index = Index.build([tmp_path / "old" / "a", tmp_path / "old" / "b"], model=str(tiny_model))
     new = (tmp_path / "old").rename(tmp_path / "new")
-    with pytest.raises(InputError, match="each keeps its name"):
+    with pytest.raises(InputError, match="must keep their names"):
         index.move(new)
     with pytest.raises(InputError, match="are gone.*seewhy move INDEX FOLDER"):
         Index.open(index.path).update()
@@ -89,7 +89,7 @@ def test_a_folder_is_no_index(indexed: Path, run: Run) -> None:
     for named in (f"{indexed}/", indexed, "nope"):
         code, _, err = run("remove", named, "--yes")
         assert code == 1
-        assert "Choose with --index one of: notes" in err
+        assert "Choose one with --index: notes" in err
     assert everything(indexed) == before
 
 
@@ -103,7 +103,7 @@ def test_an_index_of_another_program_is_left_alone(
     monkeypatch.chdir(tmp_path)
     for named in ("app", str(foreign)):
         code, _, err = run("remove", named, "--yes")
-        assert code == 1 and "of no index that can be read" in err
+        assert code == 1 and "is not a readable index" in err
     assert everything(foreign) == {"index.db", "tmp", "tmp/index.db"}
 
 

@@ -88,10 +88,10 @@ def test_a_folder_that_is_gone_or_empty_loses_nothing(built: Index, two: tuple[P
         (notes / "keys.md").write_text(f"turn the key {times} times", encoding="utf-8")
         report = built.update()
         assert (report.changed, report.removed) == (1, 0)
-        assert f"'{papers}' is gone or has no text" in report.notes[0]
+        assert f"'{papers}' is gone or contains no text" in report.notes[0]
         assert "deep/papers/time.md" in documents(built)
         (sources,) = (finding for finding in built.check().findings if finding.check == "sources")
-        assert sources.examples == ("deep/papers (the whole folder is gone or has no text)",)
+        assert sources.examples == ("deep/papers (folder gone or without text)",)
         papers.mkdir(exist_ok=True)  # as of a drive that is not mounted
     papers.rmdir()
     papers.symlink_to(notes.parent / "between")
@@ -99,16 +99,14 @@ def test_a_folder_that_is_gone_or_empty_loses_nothing(built: Index, two: tuple[P
     assert "deep/papers/other.md" not in documents(built)
     papers.unlink()
     shutil.rmtree(notes)
-    with pytest.raises(
-        InputError, match="there is no text to index in .*notes'.*The index was left as it is"
-    ):
+    with pytest.raises(InputError, match="no text to index in .*notes'.*The index was not changed"):
         built.update()
 
 
 def test_what_cannot_be_one_index(built: Index, two: tuple[Path, Path], tmp_path: Path) -> None:
     notes, _ = two
     for wrong, said in (
-        ([notes, tmp_path], f"'{notes}' lies in '{tmp_path}'"),
+        ([notes, tmp_path], f"'{notes}' is inside '{tmp_path}'"),
         ([notes, notes], "or is the same"),
         ([notes, tmp_path / "nope"], "nope' does not exist"),
     ):

@@ -98,11 +98,11 @@ def test_options_of_the_first_run_are_remembered(notes: Path, tiny_model: Path) 
 def test_nothing_to_index(tmp_path: Path, tiny_model: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
-    with pytest.raises(InputError, match="left out: nothing"):
+    with pytest.raises(InputError, match="skipped: nothing"):
         build(folder, tiny_model, index=str(tmp_path / "index"))
     (folder / "a.png").write_bytes(b"\x89PNG")
     (folder / "b.txt").write_bytes(b"\x00\x01\x02" * 50)
-    with pytest.raises(InputError, match=r"\(left out: 2 binary\)"):
+    with pytest.raises(InputError, match=r"\(skipped: 2 binary\)"):
         build(folder, tiny_model, index=str(tmp_path / "index"))
     assert not (tmp_path / "index").exists()
     with pytest.raises(InputError, match="is a file, not a folder"):
@@ -113,7 +113,7 @@ def test_an_index_is_never_made_among_other_things(notes: Path, tiny_model: Path
     (tmp_path / "full" / "tmp").mkdir(parents=True)
     (tmp_path / "full" / "thesis.doc").write_text("precious", encoding="utf-8")
     (tmp_path / "full" / "tmp" / "precious").write_text("too", encoding="utf-8")
-    with pytest.raises(InputError, match=r"holds other things \(thesis.doc\)"):
+    with pytest.raises(InputError, match=r"contains other files \(thesis.doc\)"):
         build(notes, tiny_model, index=str(tmp_path / "full"))
     assert (tmp_path / "full" / "tmp" / "precious").read_text(encoding="utf-8") == "too"
 
@@ -132,7 +132,7 @@ def test_an_index_of_another_folder_is_not_taken_over(
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("a word", encoding="utf-8")
-    with pytest.raises(InputError, match="is of the folder"):
+    with pytest.raises(InputError, match="belongs to the folder"):
         build(other, tiny_model, index="mine")
 
 

@@ -83,7 +83,7 @@ def test_counted_words_are_those_of_the_candidates(index: search.Index) -> None:
         found = index.candidates(query, 1, **asked)
         assert index.counted_words(query, **asked) == (found.terms, found.without)
     assert index.counted_words(search.Question.of("door", ("zebra open", 0.5))) == (("door", "open"), ())
-    with pytest.raises(InputError, match="'zebra' is no word"):
+    with pytest.raises(InputError, match="'zebra' is not a keyword"):
         index.counted_words(query, without=["zebra"])
 
 
@@ -91,8 +91,8 @@ def test_counted_words_are_those_of_the_candidates(index: search.Index) -> None:
     ("options", "message"),
     [
         ({"n": 0}, "n is 0"),
-        ({"without": ["zebra"]}, "'zebra' is no word"),
-        ({"mode": "best"}, "no mode 'best'"),
+        ({"without": ["zebra"]}, "'zebra' is not a keyword"),
+        ({"mode": "best"}, "unknown mode 'best'"),
     ],
 )
 def test_what_cannot_be_asked(index: search.Index, options: dict[str, Any], message: str) -> None:

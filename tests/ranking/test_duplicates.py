@@ -17,7 +17,7 @@ def test_blocks_of_pairs_give_what_one_block_gives(index: Index, monkeypatch: py
 
 @pytest.mark.parametrize("threshold", [0.0, 1.1, float("nan")])
 def test_thresholds_that_are_none(index: Index, threshold: float) -> None:
-    with pytest.raises(InputError, match="above 0, and 1 at most"):
+    with pytest.raises(InputError, match="above 0 and at most 1"):
         index.duplicates(threshold)
 
 

@@ -81,11 +81,11 @@ def test_lexical_finds_only_what_has_a_word(index: search.Index) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "best"}, "no mode 'best'. Choose one of: hybrid, dense, lexical"),
-        ({"mode": None}, "no mode 'None'"),
-        ({"weight": 1.5}, "weight is 1.5; it must be at most 1"),
+        ({"mode": "best"}, "unknown mode 'best'. Choose one of: hybrid, dense, lexical"),
+        ({"mode": None}, "unknown mode 'None'"),
+        ({"weight": 1.5}, "weight is 1.5; the maximum is 1"),
         ({"weight": float("nan")}, "weight is not a number"),
-        ({"mode": "dense", "weight": 0.5}, "belongs to the mode 'hybrid'"),
+        ({"mode": "dense", "weight": 0.5}, "applies only to mode 'hybrid'"),
     ],
 )
 def test_rankings_that_there_are_not(

@@ -136,7 +136,7 @@ def test_a_rebuild_drops_them(index: Index, notes: Path) -> None:
 def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
     annotate(index.path, most=2)
     for made_with, fields in (({"model": "two"}, FIELDS), (MADE, ["person"])):
-        with pytest.raises(InputError, match=r"'ner' that were made otherwise .*--replace\.$"):
+        with pytest.raises(InputError, match=r"'ner' from another model or settings .*--replace$"):
             annotate(index.path, made_with=made_with, fields=fields)
     assert annotators_of(index.path)[0].annotated == 2
     with annotating(index.path, "ner", {"model": "two"}, ["person"], replace=True) as run:
@@ -148,11 +148,11 @@ def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
 @pytest.mark.parametrize(
     ("name", "fields", "problem"),
     [
-        ("other", ["Person"], "a field 'Person' already. Give another --name"),
+        ("other", ["Person"], "the field 'Person' already exists. Give another --name"),
         ("other", ["metadata"], "a field 'metadata' already"),
         ("other", ["a", "A"], "a field 'A' already"),
-        ("", ["a"], "cannot be the name of annotations"),
-        ("a\x1b", ["a"], "cannot be the name of annotations"),
+        ("", ["a"], "is not a valid name of annotations"),
+        ("a\x1b", ["a"], "is not a valid name of annotations"),
     ],
 )
 def test_names_that_are_taken(index: Index, name: str, fields: list[str], problem: str) -> None:

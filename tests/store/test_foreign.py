@@ -59,7 +59,7 @@ def test_no_model_is_looked_for_because_an_index_names_it(
             lambda: Index.build(notes, index=str(foreign), rebuild=True),
         ):
             with pytest.raises(
-                ModelError, match=f"names the model '{name}', which you have not used here.*--model"
+                ModelError, match=f"uses the model '{name}', which you have never used here.*--model"
             ):
                 command()
         assert opened.check().ok
@@ -84,7 +84,7 @@ def test_an_index_of_ones_own_names_its_model(index: Path, own_cache: Path, tmp_
     shutil.copytree(index, tmp_path / "elsewhere")
     own_cache.rename(tmp_path / "emptied")
     with pytest.raises(
-        ModelError, match="names the model 'somebody/model', which you have not used here"
+        ModelError, match="uses the model 'somebody/model', which you have never used here"
     ):
         Index.open(link).query("the key")
 

@@ -45,7 +45,7 @@ def test_records_and_lines(store: Store, notes: Path) -> None:
     assert len(place_of(store, "keys.md").passages) == 2
     assert len(set(lines)) == 2
     assert place_of(store, "keys.md:9-10").passages == lines[1]
-    with pytest.raises(InputError, match="no passage of 'keys.md' is at line 99"):
+    with pytest.raises(InputError, match="no passage of 'keys.md' covers line 99"):
         place_of(store, "keys.md:99")
 
 

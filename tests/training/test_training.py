@@ -159,8 +159,8 @@ def test_a_stopped_run_goes_on_to_the_same_weights(
     half = work / f"checkpoint-{whole.steps}"
     half.mkdir()
     for message, more in (
-        ("Go on with --resume, or delete it", {}),
-        ("is another one. Delete it", {"resume": True, "lr": 0.5}),
+        ("Continue it with --resume, or delete", {}),
+        ("other settings or examples. Delete", {"resume": True, "lr": 0.5}),
     ):
         with pytest.raises(InputError, match=message):
             trained(what, tmp_path, base, **more)
@@ -186,14 +186,14 @@ def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> Non
         (tmp_path / "out").mkdir(exist_ok=True)
         (tmp_path / "out" / "a.txt").write_text("another's", encoding="utf-8")
 
-    with pytest.raises(InputError, match=r"the training is done.*It lies in .*result"):
+    with pytest.raises(InputError, match=r"training is done.*The model is in .*result"):
         bert.train(graded, tmp_path / "out", progress=occupy, **given)
     assert (tmp_path / ".out.training" / "result" / "model.safetensors").is_file()
     theirs = tmp_path / ".new.training"
     theirs.mkdir()
     (theirs / "diary.txt").write_text("kept", encoding="utf-8")
     for place, resume, message in (
-        ("out", False, "there is something at .*, and nothing is overwritten"),
+        ("out", False, "already exists. Give another"),
         ("no/where", False, "there is no folder"),
         ("new", False, "or delete it"),
         ("new", True, "is another one"),
@@ -209,7 +209,10 @@ def test_pairs_and_triplets(tiny_model: Path, tmp_path: Path, capfd: pytest.Capt
     assert (found.objective, found.loss) == ("pairs", "MultipleNegativesRankingLoss")
     assert capfd.readouterr() == ("", "")
     assert found.before == found.after and found.difference["ndcg@10"].mean == 0 and not found.improved
-    assert "the figures are not better than before: keep that model, or train otherwise" in found.notes
+    assert (
+        "the metrics did not improve. Keep the original model, or train with other settings or examples"
+        in found.notes
+    )
     rows = [
         {"query": f"key {i}", "passage": f"door {i}", "negative": f"water {i % 9}", "id": i}
         for i in range(20)
@@ -293,10 +296,10 @@ def test_questions_without_an_answer_and_bf16(tiny_model: Path, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"freeze": 4}, "4 layers cannot be frozen: the model has 3. Freeze fewer"),
-        ({"freeze": "some"}, "freeze is 'some', but takes a number of layers, or all"),
-        ({"epochs": -1}, "epochs and batch size must be at least 1"),
-        ({"precision": "fp8"}, "the precision 'fp8' is not known"),
+        ({"freeze": 4}, "cannot freeze 4 layers: the model has 3."),
+        ({"freeze": "some"}, "freeze is 'some'; give a number of layers, or all"),
+        ({"epochs": -1}, "the minimum is 1 for epochs and batch size"),
+        ({"precision": "fp8"}, "unknown precision 'fp8'"),
     ],
 )
 def test_settings_that_make_no_sense(
@@ -318,21 +321,21 @@ WRONG = {
 @pytest.mark.parametrize(
     ("what", "name", "content", "message"),
     [
-        ("encoder", "a.csv", "one,two\na,b\n", "a.csv:1: no examples can be made of the columns one, two"),
+        ("encoder", "a.csv", "one,two\na,b\n", "a.csv:1: cannot train on the columns one, two"),
         ("encoder", "a.csv", "query,passage\na,b\nc\n", "a.csv:3: more or fewer fields than the 2"),
         ("encoder", "a.csv", "sentence1,sentence2,score\na,b,nan\n", "a.csv:2: \"score\" is 'nan', which is no score"),
-        ("encoder", "a.csv", "sentence1,sentence2,score\na,b,-1\nc,d,1\n", "run from -1 to 1. Scale them to 0 to 1"),
-        ("encoder", "a.jsonl", '{"query": "a", "passage": 1}\n', 'a.jsonl:1: "passage" must be there and hold a text'),
-        ("encoder", "a.jsonl", "[]\n", "a.jsonl:1: a JSON object is needed"),
+        ("encoder", "a.csv", "sentence1,sentence2,score\na,b,-1\nc,d,1\n", "range from -1 to 1. Scale them to 0 to 1"),
+        ("encoder", "a.jsonl", '{"query": "a", "passage": 1}\n', 'a.jsonl:1: "passage" is missing or not a text'),
+        ("encoder", "a.jsonl", "[]\n", "a.jsonl:1: expected a JSON object"),
         ("encoder", "a.jsonl", "\n", "holds no example"),
-        ("encoder", "a.txt", "a\n", "in no format that can be trained on"),
-        ("encoder", "a.csv", "query,passage\na,b\nc,d\n", "a tenth of the examples cannot be held out"),
-        ("encoder", "a.csv", "query,passage\n" + "q,b\n" * 9, "cannot be held out: give more"),
-        ("classify", "a.csv", FEW + "b,rare\n", "a tenth of the examples with the label 'rare' cannot be held out"),
+        ("encoder", "a.txt", "a\n", "is not a table"),
+        ("encoder", "a.csv", "query,passage\na,b\nc,d\n", "too few examples to hold out a tenth"),
+        ("encoder", "a.csv", "query,passage\n" + "q,b\n" * 9, "to hold out a tenth. Add more"),
+        ("classify", "a.csv", FEW + "b,rare\n", "too few examples with the label 'rare' to hold out a tenth"),
         ("classify", "a.csv", FEW, "at least two labels"),
-        ("classify", "a.csv", "path,label\na.md,x\n", "names documents of an index"),
-        ("tag", "a.conll", "".join(f"a{i}\tO\n\n" for i in range(20)), "no word to learn from has a label but O"),
-        ("tag", "a.conll", "a\tperson\n", "a.conll:1: .* is no word with a label"),
+        ("classify", "a.csv", "path,label\na.md,x\n", "gives paths instead of texts"),
+        ("tag", "a.conll", "".join(f"a{i}\tO\n\n" for i in range(20)), "every word has the label O"),
+        ("tag", "a.conll", "a\tperson\n", "a.conll:1: .* is not a word with a label"),
         ("read", "a.json", json.dumps({"data": [{"title": "a", "paragraphs": [WRONG]}]}), "'q7': 'door' is not at"),
     ],
 )  # fmt: skip
@@ -349,7 +352,7 @@ def test_data_that_nothing_can_be_learned_from(
 def test_other_refusals(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"model": str(tiny_model)}
     (tmp_path / "dev.csv").write_text("text,label\nc,other\n", encoding="utf-8")
-    with pytest.raises(InputError, match="nothing to learn from has the label 'other'"):
+    with pytest.raises(InputError, match="no training example has the label 'other'"):
         bert.train_classifier(
             write_texts(tmp_path / "a.csv"), tmp_path / "out", dev=tmp_path / "dev.csv", **given
         )
@@ -360,7 +363,7 @@ def test_other_refusals(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.Mo
     folder = save_tiny_bert(tmp_path / "m")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}), encoding="utf-8")
-    with pytest.raises(ModelError, match="a model of type 'gpt2', which is no BERT-like encoder"):
+    with pytest.raises(ModelError, match="of type 'gpt2', not a BERT-like encoder"):
         bert.train(tmp_path / "a.tsv", tmp_path / "out", model=str(folder))
     assert not (tmp_path / ".out.training").exists()
     monkeypatch.setattr(

@@ -97,7 +97,7 @@ def _comparable(served: AppState, name: str | None) -> Indexes:
         try:
             fingerprint = index.fingerprint
         except SearchError as error:
-            notes.append(f"the index '{name}' is left out: {first_line(error)}")
+            notes.append(f"skipped index '{name}': {first_line(error)}")
             continue
         first = first or fingerprint
         if not fingerprint.differences(replace(first, passages=fingerprint.passages)):

@@ -52,12 +52,14 @@ class Address:
         """
         if "@" in text:
             raise InputError(
-                f"an address holds no password, as it is shown and kept. Set the variable {TOKEN} to user:password."
+                "the address must not contain a password, because it is displayed and stored. "
+                f"Set the environment variable {TOKEN} to user:password."
             )
         match = _ADDRESS.fullmatch(text)
         if match is None:
             raise InputError(
-                f"'{text}' is no address of an index. Write milvus://HOST:19530/NAME, NAME in letters, digits and '_'."
+                f"'{text}' is not a valid address. Write milvus://HOST:19530/NAME; NAME takes "
+                "letters, digits and '_'."
             )
         scheme, host, port, name = match.groups()
         uri = f"{SCHEMES[scheme]}://{host}:{port or 19530}"
@@ -162,7 +164,7 @@ class Client:
                     raise self._in_words(message, gone) from error
             time.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, _LONGEST_PAUSE)
-        raise self._in_words("it loads a collection again and again", False)
+        raise self._in_words("it keeps unloading the collection", False)
 
     def _connected(self) -> MilvusClient:
         with self._lock:
@@ -183,13 +185,15 @@ class Client:
     def _in_words(self, message: str, gone: bool) -> SearchError:
         server = f"the Milvus server at {self.address.uri}"
         if gone:
-            return StoreUnavailable(f"{server} does not answer. Start it, or name another.")
+            return StoreUnavailable(f"{server} does not respond. Start it, or give another address.")
         if _DENIED.search(message):
-            return SearchError(f"{server} lets nobody in with this token. Set the variable {TOKEN}.")
+            return SearchError(
+                f"{server} denied access. Set the environment variable {TOKEN} to a valid user:password."
+            )
         if _LOST.search(message):
             return IndexDamaged(
-                f"{self.address} is not on the server any more. "
-                f"Stream it again with: seewhy index FOLDER --store {self.address} --rebuild"
+                f"{self.address} is no longer on the server. Upload it again with: seewhy index "
+                f"FOLDER --store {self.address} --rebuild"
             )
         return SearchError(f"{server} says: {message.strip().partition(chr(10))[0]}")
 

@@ -74,7 +74,7 @@ class Server:
     def new(cls, address: Address, kind: str) -> Server:
         """Create one for collections of a new stamp."""
         if kind not in KINDS:
-            raise InputError(f"there is no kind of index '{kind}'. Choose one of: {', '.join(KINDS)}.")
+            raise InputError(f"unknown kind of Milvus index '{kind}'. Choose one of: {', '.join(KINDS)}.")
         return cls(str(address), kind, f"{address.name}_{secrets.token_hex(4)}")
 
 

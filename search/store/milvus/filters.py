@@ -124,7 +124,7 @@ def _comparison(where: Where, leaf: FieldComparison) -> str:
     column, operator, value = leaf.field.column, leaf.operator, (*leaf.values, None)[0]
     field = _key(leaf.field.name) if column == "metadata" else column
     if column == "mtime":
-        raise _refused(where, leaf, "it does not know when files changed")
+        raise _refused(where, leaf, "it stores no modification times")
     if operator == "has" or value is None:
         return _any_of([_mark(field, "has")])
     if operator == ":":
@@ -132,7 +132,7 @@ def _comparison(where: Where, leaf: FieldComparison) -> str:
     if operator == "=":
         return _any_of(mark for value in leaf.values for mark in _equal(field, value))
     if value.number is None and value.date is None:
-        raise _refused(where, leaf, "it orders numbers and dates alone")
+        raise _refused(where, leaf, "it compares only numbers and dates")
     return _or(_ordered(field, operator, value))
 
 
@@ -162,7 +162,7 @@ def _pattern(where: Where, leaf: FieldComparison, glob: str) -> str:
         return _any_of([_mark(column, "in", folder[1])])
     if column in ("path", "name") and ending:
         return _any_of([_mark(column, "ends", ending[1])])
-    raise _refused(where, leaf, "patterns are path:FOLDER/**, path:*.EXT and name:*.EXT")
+    raise _refused(where, leaf, "use path:FOLDER/**, path:*.EXT or name:*.EXT")
 
 
 def _stored(key: str, operator: str, literal: str) -> str:
@@ -181,7 +181,7 @@ def _or(parts: Iterable[str]) -> str:
 def _refused(where: Where, leaf: FieldComparison, why: str) -> InputError:
     typed = leaf.field.name + leaf.operator + "".join(value.text for value in leaf.values[:1])
     return wrong(
-        where.text, leaf.field.at, f"'{typed}' cannot be asked of an index on a Milvus server: {why}."
+        where.text, leaf.field.at, f"an index on a Milvus server does not support '{typed}': {why}."
     )
 
 

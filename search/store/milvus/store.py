@@ -54,7 +54,9 @@ class MilvusStore(Store):
 
     local = False
     problems = (
-        "this list is approximate: a server chose the passages that were looked at. See with: seewhy status",
+        (
+            "this list is approximate: the server compared only some passages. For details, run: seewhy status"
+        ),
     )
 
     def __init__(self, address: Address, place: Path | None = None) -> None:
@@ -88,8 +90,8 @@ class MilvusStore(Store):
         """
         if (collection := self.client.target(self.address.name)) is None:
             raise IndexNotFound(
-                f"there is no index {self.address}, or its first run is not done. "
-                f"Go on with: seewhy index FOLDER --store {self.address}"
+                f"no index at {self.address}, or its first run has not finished. Create or resume "
+                f"it with: seewhy index FOLDER --store {self.address}"
             )
         return collection
 
@@ -215,7 +217,7 @@ class MilvusSnapshot(Snapshot):
             self._about, before, self._store.latest_facts = facts, self._store.latest_facts, _facts(facts)
             if before and before.fingerprint != self._store.latest_facts.fingerprint:
                 raise ChangedMeanwhile(
-                    f"{self._store.address} was rebuilt with other settings. Ask again."
+                    f"{self._store.address} was rebuilt with other settings. Run the query again."
                 )
 
     # Passages and documents
@@ -266,7 +268,7 @@ class MilvusSnapshot(Snapshot):
         for id_ in passages:
             if id_ not in rows:
                 raise IdMissing(
-                    f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
+                    f"no passage {id_} in the index. Passages get new IDs when their document changes; query again."
                 )
         return [rows[id_] for id_ in passages]
 
@@ -297,7 +299,7 @@ class MilvusSnapshot(Snapshot):
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise InputError(
-            f"{self._store.address} is on a server and cannot list all it holds. Ask an index on this machine."
+            f"{self._store.address} is on a server, which cannot list all its passages. Use an index on this machine."
         )
 
     ids = embedding_blocks = _refuse  # type: ignore[assignment]

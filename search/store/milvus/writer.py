@@ -56,7 +56,7 @@ class MilvusWriter(Writer):
         target = self._client.target(self._client.address.name)
         if server.answers and target != server.collection:
             raise InputError(
-                f"{server.address} is another index now, or is gone. Add --rebuild to stream this one there."
+                f"{server.address} was deleted or replaced by another index. To upload this one there, add: --rebuild"
             )
         create(self._client, server, dimension)
         last = one_meta(connection, "last_passage")
