@@ -84,7 +84,7 @@ def test_as_the_pipeline_of_transformers_says(bytes_model: str, model: str) -> N
         ("the [MASK]", {"labels": ["☃"]}, "'☃' must be a single token"),
         ("the [MASK]", {"labels": [""]}, "one of the words is empty"),
         ("the [MASK]", {"labels": ["key", "lock"]}, "2 labels for 1 masks. Give"),
-        ("the [MASK]", {"labels": ["\udcff"]}, "one of the words holds bytes"),
+        ("the [MASK]", {"labels": ["\udcff"]}, "one of the words contains bytes"),
     ],
 )
 def test_what_cannot_be_filled_is_said(model: str, text: str, options: dict[str, Any], said: str) -> None:
@@ -158,7 +158,7 @@ def test_the_next_sentence_is_that_of_transformers(follower: str, label: int) ->
     ("texts", "said"),
     [
         (["one", " "], "text 2 is empty"),
-        (["\udcff", "one"], "text 1 holds bytes"),
+        (["\udcff", "one"], "text 1 contains bytes"),
         (["key " * 40, "key " * 40], "the two texts together have 83 tokens"),
     ],
 )

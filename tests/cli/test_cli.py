@@ -85,14 +85,14 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["index", "no-such-folder"], 1, "the folder 'no-such-folder' does not exist"),
+        (["index", "no-such-folder"], 1, "no folder 'no-such-folder'"),
         (["index", "BINARIES"], 1, "(skipped: 2 binary)"),
         (["query", "key", "--index", "nope"], 1, "no index 'nope'. Choose one with --index: notes"),
         (["index", "NOTES", "--index", "new", "--model", "no-such-model", "--offline"], 1, "no model 'no-such-model'"),
         (["query", "key", "-k", "0"], 2, "'-k': Input should be greater than or equal to 1. Help: seewhy query -"),
         (["query", "key", "--mode", "best"], 2, "'best' is not one of 'hybrid', 'dense', 'lexical'."),
         (["query", ""], 1, "the query is empty"),
-        (["query", "word " * 300], 1, "the query has 302 tokens and the model reads 64. Shorten it"),
+        (["query", "word " * 300], 1, "the query has 302 tokens, but the model reads at most 64. Shorten it"),
         (["query"], 2, "Missing argument 'TEXT'"),
         (["explain", "key", "99"], 1, "there is no rank 99"),
         (["explain", "key", "0"], 1, "there is no rank 0: the query has 5 hits"),

@@ -102,7 +102,7 @@ def test_other_poolings(run: Run) -> None:
         (["a", "b", "--tokens", "--layer", "first"], 1, "no layer 'first'"),
         (["a", "b", "--html", "no/folder/x.html"], 1, "cannot be written: No such file"),
         (["a", "b", "--html", "FOLDER"], 1, "cannot be written: Is a directory"),
-        (["a " * 200, "b"], 1, "text number 1 has 202 tokens and the model reads 64. Shorten it"),
+        (["a " * 200, "b"], 1, "text 1 has 202 tokens, but the model reads at most 64. Shorten it"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(
@@ -177,4 +177,4 @@ def test_a_model_that_is_none_of_sentences_is_said_to_be(run: Run, tmp_path: Pat
         _, _, err = run(*options, "--model", plain)
         assert "note: " in err and "is not a sentence embedding model, so mean pooling is a guess" in err
     assert run(*TEXTS, "--model", plain, "-q")[2] == ""
-    assert "no sentence model" not in run(*TEXTS, "--model", plain, "--pooling", "cls")[2]
+    assert "not a sentence embedding model" not in run(*TEXTS, "--model", plain, "--pooling", "cls")[2]

@@ -36,7 +36,7 @@ def test_graded_sentences(run: Run, tmp_path: Path) -> None:
     assert ["metric", "before", "after", "difference", "95", "%", "interval"] in lines
     assert (tmp_path / "out" / "model.safetensors").is_file()
     code, out, err = run("encoder", data, *QUICK)
-    assert (code, out) == (1, "") and "and nothing is overwritten" in err
+    assert (code, out) == (1, "") and "already exists" in err
 
 
 @trainable

@@ -1,4 +1,4 @@
-"""A converted model is made again if it is damaged, and only then; nothing outside the cache is touched."""
+"""A converted model is converted again if it is damaged, and only then; nothing outside the cache is touched."""
 
 import importlib
 import json
@@ -96,7 +96,7 @@ def test_a_damaged_entry_is_made_again(
 ) -> None:
     DAMAGES[name](entry)
     (model,) = listed(run)
-    assert "made again" in model["problem"]
+    assert "converted again" in model["problem"]
     assert sound(whole).remarks == ()  # what was compiled needs neither graph nor weights
     for blob in entry.glob("*.blob"):
         blob.unlink()

@@ -71,5 +71,5 @@ def test_a_folder_keeps_its_at(tmp_path: Path) -> None:
     files = Encoder(str(folder)).files
     assert (files.folder, files.revision) == (folder.resolve(), "")
     (tmp_path / "empty@home").mkdir()
-    with pytest.raises(ModelError, match="holds no model"):
+    with pytest.raises(ModelError, match="contains no model"):
         Encoder(str(tmp_path / "empty@home"))

@@ -50,7 +50,7 @@ def test_a_folder_without_a_model(tmp_path: Path) -> None:
 def test_pickle_weights_are_refused(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="pickle files only"):
+    with pytest.raises(ModelError, match="are pickle files"):
         Encoder(str(folder))
 
 

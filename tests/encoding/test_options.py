@@ -61,7 +61,7 @@ def test_layers_are_recorded_alike_however_they_are_named(tiny: Encoder) -> None
     with pytest.raises(FingerprintMismatch, match="layer: the index has '-1', you asked for '-2'"):
         tiny.fingerprint.require_equal(Encoder(tiny.model, layer=-2).fingerprint)
     for layer in (4, -5, "mean:5", "mean:0", "last", "sum:2", ""):
-        with pytest.raises(InputError, match=f"layer '{layer}' does not exist"):
+        with pytest.raises(InputError, match=f"no layer '{layer}'"):
             Encoder(tiny.model, layer=layer)
 
 

@@ -47,7 +47,7 @@ def test_too_long_a_text_is_an_error_and_cut_as_sentence_transformers_cuts_when_
 ) -> None:
     texts = ["short", "long words " * 300]
     with pytest.raises(
-        InputError, match=r"text number 2 has 602 tokens and the model reads 256.*truncate=True"
+        InputError, match=r"text 2 has 602 tokens, but the model reads at most 256.*truncate=True"
     ):
         real.encode(texts)
     np.testing.assert_allclose(
@@ -99,7 +99,7 @@ def test_plain_checkpoint_pools_by_the_mean_and_says_so(tmp_path: Path) -> None:
     plain = Encoder(str(folder))
     assert plain.pooling == "mean"
     assert len(plain.notes) == 1
-    assert "pooled by mean" in plain.notes[0]
+    assert "mean pooling is a guess" in plain.notes[0]
     save_modules(folder, "mean")
     assert Encoder(str(folder)).notes == ()
     np.testing.assert_array_equal(plain.encode(TEXTS), Encoder(str(folder)).encode(TEXTS))

@@ -148,7 +148,7 @@ def test_workers_with_other_arithmetic(tiny: Encoder) -> None:
         )
         if off == 1e-3:
             with pytest.raises(
-                ModelError, match="process .* other embeddings than this machine.* by 1.0e-03"
+                ModelError, match="process .* embeddings differ from this machine.* by 1.0e-03"
             ):
                 worker.encode([])
         else:

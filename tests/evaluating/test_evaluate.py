@@ -246,7 +246,7 @@ def test_splits(beir: Path, model: str) -> None:
     write_qrels(beir, [("q3", "d4", 1)], "dev")
     found = search.evaluate(beir, split="dev", settings=DENSE, model=model)
     assert (found.split, [query.id for query in found.queries]) == ("dev", ["q3"])
-    with pytest.raises(InputError, match="there are: dev, test"):
+    with pytest.raises(InputError, match="Available splits: dev, test"):
         search.evaluate(beir, split="train")
 
 
@@ -260,7 +260,7 @@ def test_splits(beir: Path, model: str) -> None:
         ("corpus.jsonl", '{"_id": "d9", "title": 5}', ':6: "title" is missing or not a text'),
         ("queries.jsonl", '{"_id": "q9", "text": 3}', ':5: "text" is missing or not a text'),
         ("qrels/test.tsv", "q1\td2", ":7: more or fewer fields than the 3"),
-        ("qrels/test.tsv", "q1\td2\tyes", ":7: \"score\" is 'yes', which is no score"),
+        ("qrels/test.tsv", "q1\td2\tyes", ":7: \"score\" is 'yes', not a number"),
         ("qrels/test.tsv", "q1\td2\t1.5", ":7: '1.5' is not a relevance grade"),
         ("qrels/test.tsv", "q1\td1\t1", ":7: 'd1' has two different grades"),
         ("qrels/test.tsv", "q8\td1\t1", "judges 'q8', which queries.jsonl has not"),
@@ -277,17 +277,17 @@ def test_malformed_beir_is_named_with_file_and_line(beir: Path, file: str, line:
 @pytest.mark.parametrize(
     ("name", "text", "what"),
     [
-        ("a.csv", "question,path\na,b\n", "a.csv:1: the first line must name the columns query, path"),
+        ("a.csv", "question,path\na,b\n", "a.csv:1: column path is missing. The first line must name the columns query, path"),
         ("a.csv", "query,path\na\n", "a.csv:2: more or fewer fields than the 2"),
         ("a.csv", "query,path\na,\n", 'a.csv:2: "path" is empty'),
         ("a.csv", 'query,path\n"a"b,c\n', "a.csv:2: no table"),
-        ("a.csv", "query,path\n", "holds no judgement"),
+        ("a.csv", "query,path\n", "contains no judgements"),
         ("a.csv", "query,path\n\udcff,b\n", "is not UTF-8"),
         ("a.csv", "sentence1,sentence2\n", "must name the columns sentence1, sentence2, score"),
         (
             "a.tsv",
             "sentence1\tsentence2\tscore\na\tb\tnan\n",
-            "a.tsv:2: \"score\" is 'nan', which is no score",
+            "a.tsv:2: \"score\" is 'nan', not a number",
         ),
         ("a.tsv", "sentence1\tsentence2\tscore\na\tb\t1\n", "pairs with different scores; it has"),
         ("a.json", "[]", "is not in SQuAD's format"),

@@ -133,7 +133,7 @@ def test_wrong_usage(run: Run, tmp_path: Path, args: list[str], code: int, messa
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"\n \n", "holds no sentence"),
+        (b"\n \n", "contains no sentences"),
         (b"a\tO\nb\n", "gold.conll:2: 'b' is not a word with a label"),
         (b"a\tO\n\tO\n", "gold.conll:2: 'O' is not a word with a label"),
         (b"a\tO\nb\tperson\n", "is not a word with a label"),

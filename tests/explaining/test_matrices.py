@@ -101,7 +101,7 @@ def test_layers_have_numbers_and_names() -> None:
     for wrong in (1.5, True, "first", [0]):
         with pytest.raises(InputError, match=r"no layer (1\.5|True|'first'|\[0\])\. Choose from"):
             similarity_layer(wrong, 6)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="layer 7 does not exist"):
+    with pytest.raises(InputError, match="no layer 7"):
         similarity_layer(7, 6)
 
 

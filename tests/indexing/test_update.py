@@ -105,7 +105,7 @@ def test_nothing_to_index(tmp_path: Path, tiny_model: Path) -> None:
     with pytest.raises(InputError, match=r"\(skipped: 2 binary\)"):
         build(folder, tiny_model, index=str(tmp_path / "index"))
     assert not (tmp_path / "index").exists()
-    with pytest.raises(InputError, match="is a file, not a folder"):
+    with pytest.raises(InputError, match="is a file. Give the folder"):
         build(folder / "a.png", tiny_model)
 
 

@@ -56,9 +56,9 @@ def test_pairs_are_a_question_and_one_text_is_itself(index: Index) -> None:
 
 
 def test_questions_that_cannot_be_asked(index: Index) -> None:
-    with pytest.raises(InputError, match="a text of the query is empty"):
+    with pytest.raises(InputError, match="one text of the query is empty"):
         Question.of("find", " ")
-    with pytest.raises(InputError, match="no text of the query has a weight above 0"):
+    with pytest.raises(InputError, match="no text of the query has a positive weight"):
         Question.of(("find", -1), like=[1])
     with pytest.raises(InputError, match="not a finite number"):
         Question.of(("find", float("inf")))
@@ -68,7 +68,7 @@ def test_questions_that_cannot_be_asked(index: Index) -> None:
         index.query(Question.of("find", like=[999]))
     with pytest.raises(InputError, match="cancel out"):
         index.query(Question.of("find", ("find", -1)))
-    with pytest.raises(InputError, match="count by meaning"):
+    with pytest.raises(InputError, match="need embeddings"):
         index.query(Question.of("find", like=[1]), mode="lexical")
     with pytest.raises(InputError, match="cannot be reranked"):
         index.query(Question.of("find", "door"), rerank="late")

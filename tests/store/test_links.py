@@ -126,7 +126,7 @@ def test_whoever_writes_learns_which_name_is_a_link(own: tuple[Path, Path], plac
     notes, index = own
     link(index / place, index.with_name("outside"))
     for name in ("index", "rebuild", "remove"):
-        with pytest.raises(IndexDamaged, match=rf"{place}' is a link"):
+        with pytest.raises(IndexDamaged, match=rf"{place}' is a symbolic link"):
             writers(notes, index)[name]()
 
 

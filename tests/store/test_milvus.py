@@ -352,7 +352,7 @@ def test_the_commands(run: Run, notes: Path, tiny_model: Path, milvus: str) -> N
     assert code == 0
     assert not json.loads(run("query", "key", "--json")[1])[0]["approximate"]
     assert json.loads(run("query", "key", "--json", "-i", milvus)[1]) == there
-    assert "is on this machine" in run("index", notes, "--store", milvus)[2]
+    assert "is stored on this machine" in run("index", notes, "--store", milvus)[2]
     assert run("remove", milvus, "--yes")[0] == 0
     assert "no index" in run("query", "key", "-i", milvus)[2]
 

@@ -194,7 +194,7 @@ def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> Non
     (theirs / "diary.txt").write_text("kept", encoding="utf-8")
     for place, resume, message in (
         ("out", False, "already exists. Give another"),
-        ("no/where", False, "there is no folder"),
+        ("no/where", False, "does not exist. Create it first"),
         ("new", False, "or delete it"),
         ("new", True, "is another one"),
     ):
@@ -225,7 +225,7 @@ def test_pairs_and_triplets(tiny_model: Path, tmp_path: Path, capfd: pytest.Capt
     found = bert.train(data, tmp_path / "triplets", dev=dev, **given)
     assert (found.objective, found.counts["duplicates"]) == ("triplets", 1)
     assert "not used of a.jsonl: id" in " ".join(found.notes)
-    with pytest.raises(InputError, match="Give two alike"):
+    with pytest.raises(InputError, match="Use the same columns"):
         bert.train(write_graded(tmp_path / "g.tsv"), tmp_path / "out", dev=dev, **given)
 
 
@@ -323,7 +323,7 @@ WRONG = {
     [
         ("encoder", "a.csv", "one,two\na,b\n", "a.csv:1: cannot train on the columns one, two"),
         ("encoder", "a.csv", "query,passage\na,b\nc\n", "a.csv:3: more or fewer fields than the 2"),
-        ("encoder", "a.csv", "sentence1,sentence2,score\na,b,nan\n", "a.csv:2: \"score\" is 'nan', which is no score"),
+        ("encoder", "a.csv", "sentence1,sentence2,score\na,b,nan\n", "a.csv:2: \"score\" is 'nan', not a number"),
         ("encoder", "a.csv", "sentence1,sentence2,score\na,b,-1\nc,d,1\n", "range from -1 to 1. Scale them to 0 to 1"),
         ("encoder", "a.jsonl", '{"query": "a", "passage": 1}\n', 'a.jsonl:1: "passage" is missing or not a text'),
         ("encoder", "a.jsonl", "[]\n", "a.jsonl:1: expected a JSON object"),
