@@ -260,7 +260,7 @@ def label(
     """
     texts = strings(texts)
     for number, text in enumerate(texts, 1):
-        check_text(text, f"text number {number}")
+        check_text(text, f"text {number}")
     if (model is None) == (head is None):
         raise InputError("give either a model or a head.")
     if head is not None:

@@ -277,7 +277,11 @@ def test_malformed_beir_is_named_with_file_and_line(beir: Path, file: str, line:
 @pytest.mark.parametrize(
     ("name", "text", "what"),
     [
-        ("a.csv", "question,path\na,b\n", "a.csv:1: column path is missing. The first line must name the columns query, path"),
+        (
+            "a.csv",
+            "question,path\na,b\n",
+            "a.csv:1: column query is missing. The first line must name the columns query, path",
+        ),
         ("a.csv", "query,path\na\n", "a.csv:2: more or fewer fields than the 2"),
         ("a.csv", "query,path\na,\n", 'a.csv:2: "path" is empty'),
         ("a.csv", 'query,path\n"a"b,c\n', "a.csv:2: no table"),
