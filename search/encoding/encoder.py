@@ -118,6 +118,7 @@ class Encoder:
         folder is not read.
 
         Args:
+            fingerprint: of existing embeddings.
             model, pooling, precision: must be the same as in the fingerprint; None skips the check.
             trusted: the user gave the name of the model; see `named_model`.
             many: many texts will be encoded, so that loading PyTorch pays if there is a GPU.
