@@ -280,8 +280,7 @@ def evened(
     """Return spans that cover the same text, with as few short spans as possible.
 
     A short span is joined to the next one, the last span to the one before it, if both fit together. Otherwise both are
-    cut
-    again near their middle. If that does not fit either, they stay unchanged.
+    cut again near their middle. If that does not fit either, they stay unchanged.
 
     Args:
         cuts: consecutive spans of `text`, possibly overlapping.

@@ -4,8 +4,7 @@ Boilerplate becomes passages of its own, so that a ranking can show such a text 
 (`search.store.passages`). It has to be known before the first file is cut, so it is detected in the raw text of the
 files, without a parser. A paragraph is a run of lines with letters or digits. Where no blank line separates boilerplate
 from other text, runs of lines are compared: the shortest runs of at least 24 words that start, or end, at each line.
-Two
-texts count as equal if they differ only in case, punctuation, whitespace or a year.
+Two texts count as equal if they differ only in case, punctuation, whitespace or a year.
 """
 
 from __future__ import annotations

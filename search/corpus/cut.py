@@ -123,13 +123,10 @@ class Cutter:
         """Return the passages of a document, in order.
 
         Every character of its sections except whitespace and markup is in a passage; without overlap, in exactly one.
-        No
-        passage begins or ends with whitespace. The encoded text is `context + "\n" + shown`, or `shown` if there is no
-        context;
-        `n_tokens` counts its tokens, special tokens included, and is at most `max_tokens`. Neighbouring sections that
-        fit into
-        one passage are joined. When a section is cut, a piece shorter than a third of `passage_tokens` is joined to its
-        neighbour, or both are cut again in the middle.
+        No passage begins or ends with whitespace. The encoded text is `context + "\n" + shown`, or `shown` if there is
+        no context; `n_tokens` counts its tokens, special tokens included, and is at most `max_tokens`. Neighbouring
+        sections that fit into one passage are joined. When a section is cut, a piece shorter than a third of
+        `passage_tokens` is joined to its neighbour, or both are cut again in the middle.
 
         Raises:
             ReadError: "indivisible" if a single character has more tokens than the model reads.
@@ -237,8 +234,7 @@ class Cutter:
         """Yield a piece with its number of tokens; a piece that does not fit is halved until its parts do, in order.
 
         A tokenizer may make more tokens of context and text together than of each alone, or more than the splitter
-        expected.
-        This is rare, so the place of the cut does not matter much.
+        expected. This is rare, so the place of the cut does not matter much.
         """
         todo = [piece]
         while todo:
@@ -325,10 +321,8 @@ class TokenCounter:
     """Counts the tokens of texts. Safe to share between threads.
 
     If the tokenizer never merges across whitespace (WordPiece does not), a text has as many tokens as its words, so
-    each
-    distinct word is tokenised once; this takes a tenth of the time. Byte-pair and unigram tokenizers include the space
-    in
-    their tokens, so every text is tokenised whole.
+    each distinct word is tokenised once; this takes a tenth of the time. Byte-pair and unigram tokenizers include the
+    space in their tokens, so every text is tokenised whole.
 
     Args:
         tokenizer: a copy is used, without truncation and padding.

@@ -1,8 +1,7 @@
 """HTML reader: the visible text in paragraphs, with the source line of each piece.
 
 Navigation, headers, footers, asides and lists of links are set apart from the main text. Where they are the same on
-many
-pages, a ranking can show them once.
+many pages, a ranking can show them once.
 """
 
 from __future__ import annotations

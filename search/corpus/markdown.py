@@ -156,8 +156,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     """Return the values of the YAML (---) or TOML (+++) front matter, and the offset where it ends.
 
     Returns ({}, 0) if there is none, if it is invalid, or if it contains no keys (a thematic break, for example); the
-    block
-    is then part of the text.
+    block is then part of the text.
     """
     match = _FRONT_MATTER.match(text)
     if match is None or match.end() > _LONGEST_FRONT_MATTER:

@@ -1,8 +1,7 @@
 """Markup: the spans of a text that a rendered page does not show.
 
 Texts are encoded and counted without markup, and nothing replaces it. So that removing a mark never joins two words,
-the
-last character of a mark between two words is kept.
+the last character of a mark between two words is kept.
 
 Inline marks are found by one regular expression per format, whose groups are the marks. It knows the common marks;
 others stay in the text.

@@ -123,8 +123,7 @@ def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
     """Read an Excel file: one page and section per sheet, one line per row, tabs between cells.
 
     A cell has the value it showed when the file was saved; a formula has its result. Hidden sheets, rows and columns
-    are
-    included; charts, drawings and comments are not.
+    are included; charts, drawings and comments are not.
     """
     from openpyxl import load_workbook
 

@@ -55,9 +55,8 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     """Read a PDF file. Its bookmarks become headings, placed at the matching words of their pages.
 
     Text is in the order in which the file draws it; the values of form fields come at the end of the page. A `Skipped`
-    names
-    pages that are damaged or images without text. A PDF that opens without a password is read, whatever permissions it
-    sets.
+    names pages that are damaged or images without text. A PDF that opens without a password is read, whatever
+    permissions it sets.
 
     Raises:
         ReadError: "damaged", "encrypted", "no text" or "too large".
@@ -297,8 +296,7 @@ def undivided(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return all lines, with hyphenated words joined as they are written elsewhere in the document.
 
     A hyphen at the end of a line is part of the word ("well-known") or only divides it ("vocab-ulary"). It is kept if
-    the
-    document has the hyphenated word elsewhere, or has both halves as words but not the joined word.
+    the document has the hyphenated word elsewhere, or has both halves as words but not the joined word.
     """
     texts = [_DIVIDED_WORD.sub(" ", line.text) for page in pages for line in page]
     words = {word.casefold() for text in texts for word in _WORD.findall(text)}

@@ -94,8 +94,7 @@ def documents(
         file: source of the contents; its name decides how they are parsed.
         contents: from `load`.
         text_field: CSV column or JSONL key that is searched. By default a well-known name ("text", "body", "abstract",
-            ...),
-            else the one with the most characters.
+            ...), else the one with the most characters.
         title_field: likewise for the title.
 
     Yields:
@@ -105,8 +104,7 @@ def documents(
 
     Raises:
         ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or "no such column"; for PDF, Office
-            files
-            and EPUB, the errors of `Reader.parse`. Raised during iteration; "no text" after the last record.
+            files and EPUB, the errors of `Reader.parse`. Raised during iteration; "no text" after the last record.
     """
     path, kind = file.path, kind_of(file.path)
     if kind in DOCUMENT_KINDS:

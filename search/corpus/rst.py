@@ -44,8 +44,7 @@ def document(path: str, text: str) -> Document:
     """Read a reStructuredText file.
 
     The header (see `fields_at`) is outside all sections. The title is the header's Title, with the PEP number if it has
-    one
-    ("PEP 8: ..."), else the first heading, else the file name without suffix.
+    one ("PEP 8: ..."), else the first heading, else the file name without suffix.
     """
     starts = [*line_starts(text), len(text)]
     source = unix_lines(text).split("\n")
@@ -135,8 +134,7 @@ def fields_at(lines: Sequence[str], first: int) -> tuple[dict[str, str], int]:
     """Parse the header fields from line number `first` (from 0) on; return them and the number of the next line.
 
     A field continues in the indented lines below it, which are joined with spaces. A repeated field keeps all values,
-    one
-    per line. The header ends at a blank line or the end of the file; otherwise it is prose, and the result is ({},
+    one per line. The header ends at a blank line or the end of the file; otherwise it is prose, and the result is ({},
     first).
 
     Example:

@@ -74,8 +74,7 @@ class SourceFile:
 
     Attributes:
         path: relative to the walked folder, with forward slashes. Bytes that are invalid in the file system's encoding
-            are
-            kept as surrogates (PEP 383).
+            are kept as surrogates (PEP 383).
         location: path to open; `absolute` is the same as a Path, created on demand because most files did not change.
         size: bytes, during the walk.
         mtime_ns: time of the last change, in nanoseconds since 1970.
@@ -133,8 +132,7 @@ def regular_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 
     Raises:
         OSError: `errno` is ELOOP for a symbolic link, EINVAL for anything else that is not a regular file, EFBIG for a
-            file
-            that is too large, or any error of the system.
+            file that is too large, or any error of the system.
     """
     with open(path, "rb", opener=_opened) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):

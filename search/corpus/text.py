@@ -150,8 +150,7 @@ def decode(path: str, raw: bytes) -> str:
 
     Raises:
         ReadError: "secret" for a private key, "empty" for whitespace only, "binary" for data that is not text,
-            "undecodable"
-            for text in an unknown encoding.
+            "undecodable" for text in an unknown encoding.
     """
     if _PRIVATE_KEY.match(raw):
         raise ReadError(path, Reason.SECRET, "contains a private key")

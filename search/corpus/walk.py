@@ -32,9 +32,8 @@ def walk(
     """Yield every file below `root`, or the reason why it is left out.
 
     The order is the same on every run and system: names sorted by their bytes, files and folders mixed, a folder's
-    contents
-    in place of its name. Symbolic links are not followed, except `root` itself. A folder that is not entered yields one
-    `Skipped` with `is_folder`.
+    contents in place of its name. Symbolic links are not followed, except `root` itself. A folder that is not entered
+    yields one `Skipped` with `is_folder`.
 
     Args:
         root: the folder.

@@ -54,8 +54,8 @@ class Encoder:
         engine: "auto", "openvino" or "torch"; see `search.encoding.engine`. All give the same embeddings, up to
             rounding.
         precision: "fp32", "bf16" or "fp16". The last two differ slightly and are faster on a GPU, bf16 also on a
-            processor
-            that supports it; fp16 needs the engine "torch". Pooling and later steps are always computed in float32.
+            processor that supports it; fp16 needs the engine "torch". Pooling and later steps are always computed in
+            float32.
         device: PyTorch's device: "cpu", "cuda", "mps"; None takes a GPU if there is one.
         batch_tokens: maximum number of tokens in a batch, padding included; None takes what suits the engine.
 
@@ -114,8 +114,7 @@ class Encoder:
         """Return the encoder that made embeddings with this fingerprint.
 
         If its model was converted on this machine, it is loaded from the cache by the hash of its weights, and the
-        model's own
-        folder is not read.
+        model's own folder is not read.
 
         Args:
             fingerprint: of existing embeddings.
@@ -304,8 +303,7 @@ class Encoder:
 
         Raises:
             TextTooLong: a text has more than `max_tokens` tokens. Nothing is truncated, because dropped tokens could
-                not be
-                explained.
+                not be explained.
         """
         texts = strings(texts)
         contexts = [""] * len(texts) if contexts is None else strings(contexts)
@@ -391,8 +389,7 @@ def named_model(fingerprint: Fingerprint, trusted: bool) -> str:
     """Return the name under which to look for the model of a fingerprint.
 
     An index from somebody else may name any model or folder. So a model is only loaded or downloaded if the user gave
-    its
-    name, or already used a model with the same hashes on this machine.
+    its name, or already used a model with the same hashes on this machine.
 
     Args:
         trusted: the user made the index of the fingerprint.

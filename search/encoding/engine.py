@@ -101,8 +101,7 @@ def claim_process() -> None:
     """Record that this process uses a model; ModelError if its parent used one before forking.
 
     Threads do not survive a fork, so an engine would wait for them forever. Call this before taking any lock that a
-    thread
-    of the parent may have held during the fork.
+    thread of the parent may have held during the fork.
     """
     global _loaded_by
     if _loaded_by not in (None, os.getpid()):

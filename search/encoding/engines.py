@@ -37,8 +37,7 @@ def open_engine(
 
     Raises:
         ModelError: the model cannot be loaded by this engine or in this precision, or this process was forked after a
-            model
-            had been loaded.
+            model had been loaded.
     """
     claim_process()
     if engine == "torch" or precision not in OF_OPENVINO or (device or "cpu") != "cpu":

@@ -2,8 +2,7 @@
 
 Search order: a folder of that name; for the default model, the package installed by the extra `offline` (if the hash of
 its weights is the published one); the Hugging Face cache; the Hugging Face hub, unless `offline`. `NAME@REVISION` pins
-a
-branch, a tag or a commit; the hub's cache keeps each commit in its own folder, `snapshots/<commit>`. Only safetensors
+a branch, a tag or a commit; the hub's cache keeps each commit in its own folder, `snapshots/<commit>`. Only safetensors
 weights are accepted, and code that comes with a model never runs. sentence-transformers and transformers interpret the
 files; see `search.encoding.loading`.
 """
@@ -46,11 +45,9 @@ class ModelFiles:
         source: "folder", "offline package" or "hub".
         config: content of config.json.
         modules: folders of the sentence-transformers modules after the transformer, relative to `folder`, in order; ()
-            if
-            there is no modules.json.
+            if there is no modules.json.
         config_sha256: hash of the settings that affect the computation: config.json and the modules, except pooling,
-            which
-            the fingerprint contains.
+            which the fingerprint contains.
         revision: commit of a model from the hub, "" for others.
     """
 
@@ -75,14 +72,12 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
 
     Args:
         name: a folder, a name on the Hugging Face hub, or a sentence-transformers model's short name; @REVISION after a
-            name
-            pins a branch, a tag or a commit.
+            name pins a branch, a tag or a commit.
         offline: use files on this machine only.
 
     Raises:
         ModelError: no such model, unreadable configuration, weights that are not safetensors, or an unsupported module;
-            the
-            message says which and what to do.
+            the message says which and what to do.
     """
     folder, source = _locate(name, offline)
     config = read_json(folder / "config.json", name)

@@ -1,9 +1,8 @@
 """OpenVINO engine: converts a transformers model, and computes hidden states with the converted model.
 
 A model is converted once per machine; this loads PyTorch and OpenVINO, and compares their results. Running the
-converted
-model needs neither PyTorch nor transformers. The precision is always set explicitly: by default OpenVINO uses bfloat16
-on processors that support it, and scores would depend on the machine.
+converted model needs neither PyTorch nor transformers. The precision is always set explicitly: by default OpenVINO uses
+bfloat16 on processors that support it, and scores would depend on the machine.
 """
 
 from __future__ import annotations

@@ -120,8 +120,7 @@ def addends(
     """Return a vector per token; pooled, they give the embedding before scaling. None if that is impossible.
 
     Dense modules without activation, and the truncation to `dimension`, are linear, so they can be applied to each
-    token
-    vector instead of the pooled vector.
+    token vector instead of the pooled vector.
 
     Args:
         vectors: (n, d) hidden states of one text's tokens.

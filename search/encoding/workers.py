@@ -182,8 +182,7 @@ def _ray_workers(address: str, encoder: Encoder, engine: str) -> Iterator[Worker
 
     Args:
         address: "ray" is the cluster this program is connected to, else that of RAY_ADDRESS, else a new one on this
-            machine;
-            or "ray://HOST:PORT" of a Ray Client server.
+            machine; or "ray://HOST:PORT" of a Ray Client server.
     """
     if importlib.util.find_spec("ray") is None:
         raise OptionalDependency("ray", "ray", f"--workers {address}")
