@@ -263,16 +263,25 @@ def save_modules(folder: Path, pooling: str) -> None:
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
-@pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a tiny BERT that pools by the mean."""
-    return save_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
+def saved_once(folder: Path, **how: Any) -> Path:
+    """A tiny BERT that one process of a run saves, and so one alone loads PyTorch for it and converts it."""
+    with FileLock(f"{folder}.lock"):
+        if not folder.is_dir():
+            new = folder.with_name(f"{folder.name}.new")
+            save_tiny_bert(new, **how).rename(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
-def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_model(shared_folder: Path) -> Path:
+    """Folder of a tiny BERT that pools by the mean; for reading and copying."""
+    return saved_once(shared_folder / "tiny")
+
+
+@pytest.fixture(scope="session")
+def other_model(shared_folder: Path) -> Path:
     """The same architecture with other weights."""
-    return save_tiny_bert(tmp_path_factory.mktemp("models") / "other", seed=1)
+    return saved_once(shared_folder / "other", seed=1)
 
 
 @pytest.fixture(scope="session")

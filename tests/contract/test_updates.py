@@ -78,12 +78,12 @@ def edited(rng: random.Random, folder: Path, step: int) -> None:
             )
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_updates_give_what_a_clean_build_gives(build: Any, notes: Path, seed: int) -> None:
     rng = random.Random(seed)
     index = build()
-    for step in range(8):
-        for _ in range(rng.randint(1, 3)):
+    for step in range(6):
+        for _ in range(rng.randint(1, 4)):
             edited(rng, notes, step)
         if step % 2:
             build()
@@ -317,7 +317,7 @@ def test_a_killed_run_leaves_the_index_before_or_after(
     (notes / "f2.rst").unlink()
     after = Answers(build("clean"), ASKED)
     took = float(child(notes, tmp_path / "timed", tiny_model, "none", 0).stdout)
-    ends = [("kill", rng.random() * took) for _ in range(3)] + [("step", step) for step in (0, 1, 3)]
+    ends = [("kill", rng.random() * took), ("step", 0), ("step", 1), ("step", 3)]
     for how, amount in ends:
         done = child(notes, place, tiny_model, how, amount)
         assert done.returncode in (0, -9), done.stderr

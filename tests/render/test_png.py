@@ -85,12 +85,16 @@ def test_a_large_explanation_shows_what_added_most_and_says_what_is_left_out(wri
     assert "Left out, as they added least: 6 tokens of the query, 160 of the passage." in whole
 
 
-@pytest.mark.parametrize("n", [2, 151])
-def test_sentences(n: int, written: list[str]) -> None:
+@pytest.mark.parametrize("n", [2, 31])
+def test_sentences(n: int, written: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture has at most so many inches and labels; as many as are allowed take seconds to draw."""
+    assert (picture._MOST_INCHES, picture._LABELS_UP_TO) == (40, 150)
+    monkeypatch.setattr(picture, "_MOST_INCHES", 6.5)
+    monkeypatch.setattr(picture, "_LABELS_UP_TO", 30)
     width, height = size(picture.sentences(sentences(n)))
-    assert max(width, height) < 10_000
+    assert max(width, height) < 7.5 * 160
     assert (written.count("1.00") > 2) == (n == 2)
-    assert any(text.startswith("sentence 1") for text in written) == (n < 151)
+    assert any(text.startswith("sentence 1") for text in written) == (n < 31)
 
 
 @pytest.mark.parametrize("text", [LONG, EVIL])

@@ -37,12 +37,11 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_bert(tmp_path_factory.mktemp("models") / "milvus", seed=31)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def write_texts(place: Path) -> Path:
     """Files with metadata in some folders."""
     chance = random.Random(1)
     for number in range(FILES):
-        path = tmp_path / "texts" / chance.choice(["", "docs", "docs/deep", "other"])
+        path = place / "texts" / chance.choice(["", "docs", "docs/deep", "other"])
         path.mkdir(parents=True, exist_ok=True)
         text = "\n\n".join(
             f"## {chance.choice(WORDS)}\n\n{' '.join(chance.choices(WORDS, k=30))}." for _ in range(3)
@@ -55,15 +54,31 @@ def folder(tmp_path: Path) -> Path:
         file = path / f"{chance.choice(WORDS)}{number}{kind}"
         file.write_text((meta if kind == ".md" else "") + text + "\n", encoding="utf-8")
         os.utime(file, (1_700_000_000 + 86_400 * number,) * 2)
-    return tmp_path / "texts"
+    return place / "texts"
 
 
 @pytest.fixture
-def both(folder: Path, tiny_model: Path, milvus: str) -> tuple[Index, Index]:
+def folder(tmp_path: Path) -> Path:
+    """Files of the test's own."""
+    return write_texts(tmp_path)
+
+
+def built(folder: Path, model: Path, address: str) -> tuple[Index, Index]:
     """The index in the folder, and a reader of the one on the server."""
-    near = Index.build(folder, index="near", model=str(tiny_model))
-    Index.build(folder, index="far", model=str(tiny_model), store=milvus)
-    return near, Index.open(milvus)
+    near = Index.build(folder, index="near", model=str(model))
+    Index.build(folder, index="far", model=str(model), store=address)
+    return near, Index.open(address)
+
+
+@pytest.fixture(scope="module")
+def both(
+    tmp_path_factory: pytest.TempPathFactory, tiny_model: Path, milvus_server: MilvusServer
+) -> tuple[Index, Index]:
+    """Both, for reading: they are made once for all tests."""
+    place = tmp_path_factory.mktemp("both")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEWHY_HOME", str(place / "home"))
+        return built(write_texts(place), tiny_model, f"{milvus_server.uri}/both")
 
 
 @pytest.fixture
@@ -230,9 +245,9 @@ def test_an_update_writes_what_changed_and_asks_as_much_whatever_the_size(
 
 
 def test_a_rebuild_answers_when_it_is_whole(
-    both: tuple[Index, Index], folder: Path, other_model: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tiny_model: Path, milvus: str, other_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    near, far = both
+    near, far = built(folder, tiny_model, milvus)
     before = places(far.query("rotate the key"))
     put, looks = pymilvus.MilvusClient.upsert, Counter[str]()
 
