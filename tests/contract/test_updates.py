@@ -205,6 +205,7 @@ def test_readers_see_one_generation(tmp_path: Path, tiny_model: Path) -> None:
                     seen.update(states)
                     if not states:
                         wrong.append(got.passages)
+                    stop.wait(0.01)
 
     readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:

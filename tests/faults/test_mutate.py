@@ -16,29 +16,29 @@ SEED = 4
 
 
 def test_flipped_bits_of_segments(place: Path) -> None:
-    outcome = flipped_segments(place, seed=SEED, files=12)
+    outcome = flipped_segments(place, seed=SEED, files=8)
     outcome.require_clean()
-    assert outcome.runs == 12
+    assert outcome.runs == 8
     assert outcome.figures["right"] and outcome.figures["refused: hybrid, lexical"]
 
 
 def test_damaged_input_files(place: Path) -> None:
-    outcome = damaged_inputs(place, seed=SEED, files=100)
+    outcome = damaged_inputs(place, seed=SEED, files=60)
     outcome.require_clean()
-    assert outcome.runs == 100
+    assert outcome.runs == 60
     assert outcome.figures["read"] and outcome.figures["skipped"]
 
 
 def test_damaged_converted_models(place: Path) -> None:
-    outcome = damaged_models(place, seed=SEED, files=8)
+    outcome = damaged_models(place, seed=SEED, files=5)
     outcome.require_clean()
-    assert outcome.runs == 8
+    assert outcome.runs == 5
     assert outcome.figures["made again"]
 
 
 def test_damaged_packages(place: Path) -> None:
     if not packages():
         pytest.skip("the extra 'documents' is not installed")
-    outcome = damaged_packages(place, seed=SEED, files=12)
+    outcome = damaged_packages(place, seed=SEED, files=8)
     outcome.require_clean()
-    assert outcome.runs == 12
+    assert outcome.runs == 8

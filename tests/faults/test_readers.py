@@ -13,7 +13,7 @@ SEED = 4
 
 
 def test_readers_against_a_writer(place: Path) -> None:
-    outcome = against_a_writer(place, seed=SEED, readers=2, seconds=2)
+    outcome = against_a_writer(place, seed=SEED, readers=2, seconds=1, pause=0.01)
     outcome.require_clean()
     assert outcome.runs > 1
     assert outcome.figures["queries"]
