@@ -1,5 +1,5 @@
 # make install   set up the command in .venv
-# make demo   set up, index the handbook, ask it two questions, explain a hit
+# make demo   set up, index corpora/household, ask two questions, explain a hit
 # make test   set up with the test extras; linters, types, tests
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
 # make size   how many modules and lines of code there are
@@ -7,37 +7,36 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO := --index indexes/handbook
+DEMO := --index indexes/household
 
 .PHONY: install demo test conformance wheel lint size clean
 
 install: $(VENV)/installed
 	@echo
-	@echo 'Index a folder of yours:  $(BIN)/seewhy index FOLDER'
-	@echo 'Then ask it:              $(BIN)/seewhy query in your own words'
+	@echo 'Index a folder:      $(BIN)/seewhy index FOLDER'
+	@echo 'Ask it a question:   $(BIN)/seewhy query in your own words'
 
 demo: $(VENV)/installed
 	@echo
-	@echo 'seewhy finds passages in a folder of text by what they mean, and shows why each was found:'
-	@echo 'every score is a sum, and you see its addends. Here it reads its own handbook, which is about'
-	@echo 'BERT and semantic search, and answers two questions from it.'
+	@echo 'seewhy answers questions from a folder of text and shows why each passage was found.'
+	@echo 'This folder has 40 files of an invented family: lease, mail, notes, manuals, recipes.'
 	@echo
-	@echo '$$ seewhy index corpora/handbook $(DEMO)'
-	@$(BIN)/seewhy index corpora/handbook $(DEMO) --offline
+	@echo '$$ seewhy index corpora/household $(DEMO)'
+	@$(BIN)/seewhy index corpora/household $(DEMO) --offline
 	@echo
-	@echo '$$ seewhy query "why is the raw CLS vector a poor sentence embedding" -k 3 $(DEMO)'
-	@$(BIN)/seewhy query "why is the raw CLS vector a poor sentence embedding" -k 3 $(DEMO) --offline -q
+	@echo '$$ seewhy query "when do we get the deposit back" -k 3 $(DEMO)'
+	@$(BIN)/seewhy query "when do we get the deposit back" -k 3 $(DEMO) --offline -q
 	@echo
-	@echo '$$ seewhy query "how does the search find the same thing said in other words" -k 3 $(DEMO)'
-	@$(BIN)/seewhy query "how does the search find the same thing said in other words" -k 3 $(DEMO) --offline -q
+	@echo '$$ seewhy query "does the landlord have to pay for the boiler" -k 3 $(DEMO)'
+	@$(BIN)/seewhy query "does the landlord have to pay for the boiler" -k 3 $(DEMO) --offline -q
 	@echo
-	@echo 'Each hit is path:line. Why did the first answer get that score?'
+	@echo 'Each hit begins with path:lines. Why did the first one get its score?'
 	@echo
-	@echo '$$ seewhy explain "why is the raw CLS vector a poor sentence embedding" 1 $(DEMO)'
-	@$(BIN)/seewhy explain "why is the raw CLS vector a poor sentence embedding" 1 $(DEMO) --offline
+	@echo '$$ seewhy explain "does the landlord have to pay for the boiler" 1 $(DEMO)'
+	@$(BIN)/seewhy explain "does the landlord have to pay for the boiler" 1 $(DEMO) --offline
 	@echo
-	@echo 'Ask it more:                    $(BIN)/seewhy query $(DEMO) in your own words'
-	@echo 'Now index a folder of your own: $(BIN)/seewhy index FOLDER'
+	@echo 'Ask more:                     $(BIN)/seewhy query $(DEMO) in your own words'
+	@echo 'Index a folder of your own:   $(BIN)/seewhy index FOLDER'
 
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -68,8 +67,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,entities,tui,server,mcp,milvus,ray,langchain,llama-index,haystack,mteb,dev]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,tui,server,mcp,milvus,ray,langchain,llama-index,haystack,mteb,dev]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) indexes/handbook
+	rm -rf $(VENV) indexes/household

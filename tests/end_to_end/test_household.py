@@ -31,3 +31,6 @@ def test_the_document_that_answers_is_among_the_first_three(tmp_path: Path) -> N
         if any(HOUSEHOLD / path == Path(hit.path) for hit in index.query(question, k=3))
     ]
     assert len(answered) >= 11  # 12 when this was written
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    [hit] = index.query("when do we get the deposit back", k=1)
+    assert f"{hit.score:.3f}  corpora/household/home/lease.md:{hit.line_start}-{hit.line_end}" in readme
