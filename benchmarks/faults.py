@@ -5,7 +5,7 @@
 Groups: kill, full, io, readers, flips, mutate, cache.
 
 The harnesses of tests/faults/, which the suite runs small. With --full as large as the
-figures in indexes/README.md say, which takes an hour. Exits with 1 when anything was found.
+figures in benchmarks/README.md say, which takes an hour. Exits with 1 when anything was found.
 """
 
 from __future__ import annotations
