@@ -1,9 +1,9 @@
 """Train and evaluate a linear head on frozen embeddings of labelled examples: `train_labels`.
 
-An example is a text, or names a document of an index, whose passages are the examples. The head is scikit-learn's
-`LogisticRegressionCV` (multinomial, L2), which chooses its regularisation C by the log loss of examples that were held
-out. Its figures come from `cross_val_predict`: each part of the examples is judged by a head
-that was trained, and whose C was chosen, on the others. Passages of one document are never parted.
+An example is a text, or a document of an index, each of whose passages becomes an example. The head is scikit-learn's
+`LogisticRegressionCV` (multinomial, L2), which chooses the regularisation C by the log loss of held-out examples. The
+metrics come from `cross_val_predict`: each fold is predicted by a head that was trained, and whose C was chosen, on the
+other folds. Passages of one document are always in the same fold.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class TrainedHead:
-    """A head, trained on all examples, and how good such heads are on examples that they have not seen."""
+    """A head trained on all examples, and its cross-validated metrics."""
 
     head: LinearHead
     training: LabelTraining
@@ -73,23 +73,23 @@ def train_labels(
 ) -> TrainedHead:
     """Train a linear head on the frozen embeddings of labelled examples.
 
-    A text that is there twice counts once, one with two labels is left out, one that is too long for the model is cut;
-    the notes say so.
+    Duplicate texts count once, texts with contradictory labels are left out, and texts that are too long for the model
+    are truncated; notes report all of this.
 
     Args:
         examples: with a text, or a path of `index`; or pairs of text and label.
-        index: whose encoder is used, and whose documents are named; a folder, path or name as for `Index.open`.
-        model: the encoder without an index; None takes the default model.
-        pooling: of the embeddings; None takes the index's or the model's own.
-        name: of the attribute that is labelled, such as "sentiment".
-        folds, seed: of the cross-validation.
-        source: where the examples come from, to be remembered.
+        index: the index that provides the encoder and the documents; a folder, path or name as for `Index.open`.
+        model: the encoder if there is no index; None takes the default model.
+        pooling: of the embeddings; None takes that of the index or model.
+        name: of the labelled attribute, such as "sentiment".
+        folds, seed: of the cross-validation; at least 2, at least 0.
+        source: file of the examples, stored with the head.
         offline, engine: as for `Encoder`.
         progress: called while texts are encoded.
 
     Raises:
-        InputError: fewer than two classes, a class with fewer examples than folds, an example without text or label,
-            or an index and another model.
+        InputError: fewer than two classes, a class with fewer examples than folds, an example without text or label, or
+            both an index and a model.
     """
     if index is not None and model is not None:
         raise InputError("give either a model or an index: an index has its own model.")
@@ -132,7 +132,7 @@ def train_labels(
 def _fitted(
     items: Sequence[Item], encoder: Encoder, x: NDArray[np.float64], folds: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], LabelReport]:
-    """Weights and intercepts of a head trained on all items, and how good such heads are."""
+    """Return weights and intercepts of a head trained on all items, and its cross-validated metrics."""
     from sklearn import config_context
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
@@ -176,7 +176,7 @@ def _fitted(
 def class_report(
     classes: Sequence[str], truth: NDArray[np.int64], probabilities: NDArray[np.float64]
 ) -> ClassReport:
-    """Figures by class of (n, c) probabilities, as scikit-learn has them."""
+    """Return scikit-learn's metrics of (n, c) probabilities, by class."""
     from sklearn.metrics import classification_report, confusion_matrix
 
     predicted, numbers = probabilities.argmax(axis=1), range(len(classes))
@@ -198,11 +198,10 @@ def class_report(
 
 
 def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item], list[str]]:
-    """Return the examples as items of distinct content, and notes on those left out.
+    """Return the examples as items without duplicates, and notes on those left out.
 
     Raises:
-        InputError: an example without text or label, or one that names a path where no index is given, or that the
-            index does not hold.
+        InputError: an example has no text or label, or names a path that is not in the index (or there is no index).
     """
     by_key: dict[bytes, list[Item]] = {}
     with nullcontext() if index is None else Store(index).reading() as snapshot:
@@ -220,7 +219,7 @@ def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item
 
 
 def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item]:
-    """The text of an example, or the passages of the document that it names."""
+    """Return the text of an example, or the passages of its document."""
     if not (label := example.label.strip()):
         raise InputError(f"{where} has no label. Add one, or delete the example.")
     if example.text is not None:
@@ -238,7 +237,7 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
 
 
 def _check_classes(items: Sequence[Item], least: int) -> None:
-    """Raise InputError for fewer than two classes, or one with fewer groups of examples than the folds need."""
+    """Raise InputError for fewer than two classes, or a class with fewer groups than folds."""
     groups: dict[str, set[str]] = {}
     for item in items:
         groups.setdefault(item.label, set()).add(item.group)

@@ -1,8 +1,8 @@
-"""Entities and labels of the passages of an index, predicted by task heads and stored as annotations for filters.
+"""Predict entities and labels for the passages of an index, and store them as annotations for filters.
 
-A checkpoint reads the passages' own text, without their headings; a linear head the embeddings that the index holds,
-with NumPy alone. A run reads only passages without annotations, so it is short after an update, and resumes
-after an interruption.
+A checkpoint reads the passages' text without their headings. A linear head uses the stored embeddings, with NumPy
+alone. A run processes only passages without annotations, so it is short after an update and resumes after an
+interruption.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def tag_index(
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> TagReport:
-    """Tag the passages of an index that have no annotations of this making yet; see `Index.tag`."""
+    """Tag the passages of an index that have no annotations with these settings yet; see `Index.tag`."""
     # Of no index, or an older one, say so before a model is loaded.
     annotators_of(index)
     tagger = load_tagger(model, task, offline)
@@ -71,7 +71,7 @@ def tag_index(
 
 
 def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, ...]:
-    """Mention counts of the annotations of a name, by field, most mentions first."""
+    """Return the mention counts of an annotator by field, most frequent first."""
     values: dict[str, Counter[str]] = {field: Counter() for field in fields}
     with Store(index).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
@@ -90,7 +90,7 @@ def _put(
     stage: str,
     progress: Callable[[Progress], None] | None,
 ) -> int:
-    """Store annotations, and count them."""
+    """Store annotations and count them."""
     done = 0
     for batch in batches:
         run.put(batch)
@@ -113,7 +113,7 @@ def _tagged(tagger: Tagger, run: Annotating, task: TagTask) -> Iterator[list[Ann
 
 
 def _texts(spans: Sequence[Mention]) -> dict[str, Any]:
-    """field -> distinct texts, in order of first occurrence."""
+    """Return field -> distinct texts, in order of first occurrence."""
     texts: dict[str, dict[str, str]] = {}
     for span in spans:
         value = _value(span.text)
@@ -122,7 +122,7 @@ def _texts(spans: Sequence[Mention]) -> dict[str, Any]:
 
 
 def _value(text: str) -> str:
-    """Entity text as filters compare it: on one line."""
+    """Return the text of an entity on one line, for filters."""
     return " ".join(text.split())
 
 
@@ -152,20 +152,20 @@ def label_index(
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> LabelledIndex:
-    """Label every passage of an index that has no label yet, and keep the labels in the index.
+    """Label every passage of an index that has no label yet, and store the labels in the index.
 
-    Filters find them as `name` (the label) and `name`_score (its probability).
+    Filters use the field `name` for the label and `name`_score for its probability.
 
     Args:
         index: a folder, path or name, as for `Index.open`.
-        model: a checkpoint that was trained to classify texts.
-        head: instead, a head that was trained with `train_labels`, or its folder.
-        name: of the field; None takes the head's name, "label" for a checkpoint.
-        replace: drop labels of that name that another model or head has given, all of them.
+        model: a checkpoint for text classification.
+        head: instead of `model`, a head trained with `train_labels`, or its folder.
+        name: of the field; None takes the head's name, or "label" for a checkpoint.
+        replace: replace all labels of that name by another model or head.
 
     Raises:
-        FingerprintMismatch: the head was trained on other embeddings than the index holds.
-        InputError: labels of that name were given by another model or head; or the name is taken.
+        FingerprintMismatch: the head was trained on other embeddings than those of the index.
+        InputError: another model or head has stored labels of that name, or the name is taken.
         IndexLocked: another process is writing to the index.
         ModelError: as for `label`.
     """
@@ -237,7 +237,7 @@ def _by_checkpoint(model: str, offline: bool) -> _Labeller:
 
 
 def _counts(place: Path, name: str, labeller: _Labeller) -> dict[str, int]:
-    """label -> passages that have it."""
+    """Return label -> number of passages that have it."""
     counts: Counter[str] = Counter()
     with Store(place).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):

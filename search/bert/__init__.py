@@ -1,32 +1,33 @@
-"""A look inside BERT: each step of a model on a text, shown and checked.
+"""A look inside BERT: every step of a model on a text.
 
     inspect(text)             tokens, the embedding layer's parts, hidden states, attention of every head, pooler, sizes
     work_through(text, layer, head, token)  one head step by step: products, softmax, weighted sum
-    in_contexts(word, texts)  words' vectors in several contexts, layer by layer; equal_rows(a, b): of two texts
+    in_contexts(word, texts)  a word's vectors in several contexts, layer by layer
+    equal_rows(a, b)          cosines of two texts position by position
     parameters(), modules()   the tensors of a model by name; its modules as a tree
-    vocabulary()              its entries; decode(ids), ids_of(tokens)
+    vocabulary()              size and kinds of its entries; decode(ids), ids_of(tokens)
     tokenize(text)            tokens and words of a text
     fill(text)                the most likely words at masked places
+    next_sentence(a, b)       probability that b follows a
     answer(question, text)    the spans of a text that answer a question
     tag(text)                 the class of each word: entities, parts of speech
-    train(data, out)          fine-tune the encoder; train_classifier, train_tagger, train_reader: a task head on it
-    next_sentence(a, b)       whether a text follows another
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index): of its passages
-    train_labels(examples)    a linear head on frozen embeddings, judged; explain_label(text, head): its addends
+    train(data, out)          fine-tune the encoder; train_classifier, train_tagger, train_reader: a task head on it
+    train_labels(examples)    a linear head on frozen embeddings, with metrics; explain_label(text, head): its addends
 
 tokenizing.py  tokenize, vocabulary, decode, ids_of
-checkpoint.py  the model, as transformers and PyTorch compute it, also with a task head
+checkpoint.py  the model in transformers and PyTorch, also with a task head
 inspecting.py  inspect, work_through, in_contexts, equal_rows, parameters, modules
-pretraining.py fill; next_sentence
+pretraining.py fill, next_sentence
 answering.py   answer
-labelling.py   label, by a checkpoint or a trained linear head; explain_label
+labelling.py   label, explain_label
 tagging.py     tag; meaning of the class names
 
 ../training/    train, train_classifier, train_tagger, train_reader
 ../annotating/  train_labels, label_index
 
-Works with checkpoints of the families in `FAMILIES`, of any size; others are refused by name. None of this is
-part of a score: how a score is made up is told by `search.explain`.
+Works with checkpoints of the families in `FAMILIES`, of any size; other models raise ModelError. None of this is part
+of a score: `search.explain` explains scores.
 """
 
 from importlib import import_module

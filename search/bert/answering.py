@@ -1,16 +1,14 @@
-"""Extractive question answering: a question and passages -> the spans that answer it.
+"""Extractive question answering: find the spans of passages that answer a question.
 
-The passages come from the query layer with their scores; the reader, a checkpoint with a head for answer spans, reads
-the question with each of them, long ones in windows, and all spans are ranked together:
+The passages come from a query, with their scores. The reader, a checkpoint with a head for answer spans, reads the
+question with each passage, long ones in windows, and all spans are ranked together:
 
     margin = start logit + end logit - null score of the same window
     score  = 1 / (1 + exp(-margin)), the probability of the span against "no answer"
 
-The head gives each token a number for "the answer begins here" and one for "it ends here"; a span's logits are those of
-its first and its last token (Devlin et al. 2019, section 4.2).
-
-The null score is the sum of the two logits of [CLS], to which SQuAD 2.0 (Rajpurkar et al. 2018) lets a model point
-where a passage holds no answer.
+The head gives each token a start logit and an end logit; a span uses the start logit of its first token and the end
+logit of its last (Devlin et al. 2019, section 4.2). The null score is the sum of the two logits of [CLS], which stand
+for "no answer" since SQuAD 2.0 (Rajpurkar et al. 2018).
 """
 
 from __future__ import annotations
@@ -48,13 +46,13 @@ def answer(
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Answers:
-    """The spans of a text that answer a question, best first.
+    """Return the spans of a text that answer a question, best first.
 
     Args:
-        text: of any length; a text that is longer than the model reads is read in windows.
+        text: of any length; long texts are read in windows.
         model: a checkpoint with a head for answer spans, such as deepset/roberta-base-squad2.
-        answers: maximum number of answers, at least 1; none shares a character with another.
-        offline: never call out to the hub.
+        answers: maximum number of answers, at least 1; they do not overlap.
+        offline: never download from the hub.
         progress: called after every passage.
 
     Raises:
@@ -80,14 +78,14 @@ def answer_from(
     place: LinesOf,
     progress: Callable[[Progress], None] | None = None,
 ) -> Answers:
-    """The spans of passages that answer a question, all ranked together; see `search.Index.ask`.
+    """Return the spans of passages that answer a question, all ranked together; see `search.Index.ask`.
 
     Args:
         answers: maximum number of answers.
         place: returns the lines and the page of a span of a hit's document, or of a text if the hit is None.
 
     Raises:
-        InputError: the question is empty or too long, or no answers are wanted.
+        InputError: the question is empty or too long, or `answers` is below 1.
         ModelError: the model's logits are not finite.
     """
     check_text(question, "the question")
@@ -129,9 +127,10 @@ def answer_from(
 
 
 def required(model: str | None) -> str:
-    """
+    """Return `model`.
+
     Raises:
-        InputError: no model was named.
+        InputError: it is None or empty.
     """
     if not model:
         raise InputError(f"no model given. Give one that was trained to answer questions: {READERS}.")
@@ -144,7 +143,7 @@ def _of_window(
     logits: dict[str, NDArray[np.float32]],
     model: str,
 ) -> Iterator[Answer]:
-    """Yield the best span of a window, and each other that reaches the null score and overlaps no better span."""
+    """Yield the best span of a window, and every other span that reaches the null score and overlaps no better one."""
     start, end = logits["start_logits"].astype(np.float64), logits["end_logits"].astype(np.float64)
     if not np.isfinite([start, end]).all():
         raise ModelError(f"the logits of '{model}' are NaN or infinite. Its weights may be damaged.")
@@ -185,13 +184,13 @@ def _best_spans(
     allowed: NDArray[np.bool_],
     least: float,
 ) -> Iterator[tuple[int, int]]:
-    """Yield first and last token of the best span, and of each that scores `least` and overlaps no better span.
+    """Yield first and last token of the best span, and of each that scores at least `least` and overlaps no better one.
 
-    Exact: every span is scored. Equal scores: the shorter first, then the earlier.
+    Exact: every span is scored. Of equal scores, shorter spans come first, then earlier ones.
 
     Args:
         start, end: (t,) logits.
-        allowed: (t,) where a span may begin and end.
+        allowed: (t,) positions where a span may start and end.
     """
     tokens = len(start)
     # Row r: spans of r + 1 tokens, by their first.
@@ -212,8 +211,8 @@ def _best_spans(
 def _distinct(spans: Sequence[Answer]) -> list[Answer]:
     """Return the answers by descending score, ties by margin, without repetitions of a better answer.
 
-    An answer repeats another if they share characters (read in another window or an overlapping passage), or if it is
-    the same text elsewhere, ignoring case and white space.
+    An answer is a repetition if it overlaps a better one (in another window or an overlapping passage), or has the same
+    text, ignoring case and whitespace.
     """
     kept: dict[str, Answer] = {}  # by text
     for new in sorted(spans, key=lambda new: (-new.score, -new.margin, new.document, new.start, new.end)):

@@ -1,18 +1,17 @@
-"""Models run by transformers and PyTorch: with all internals accessible, or with a task head.
+"""Models run with transformers and PyTorch: with all internals accessible, or with a task head.
 
-A `Checkpoint` exposes its internals. It always runs on the CPU in float32: it reads one text at a time, and the
-numbers must be exact. Attention is computed the plain way ("eager"), as faster implementations never form the
-weights.
+A `Checkpoint` exposes its internals. It runs on the CPU in float32, because it reads one text at a time and the numbers
+must be exact. Attention uses the "eager" implementation, because faster ones never compute the weights.
 
 A `Head` is loaded by transformers' own class for its task:
 
     fill    masked words       AutoModelForMaskedLM
     next    next sentence      AutoModelForNextSentencePrediction
     answer  answer spans       AutoModelForQuestionAnswering
-    tag     one class a token  AutoModelForTokenClassification
-    label   one class a text   AutoModelForSequenceClassification
+    tag     class of a token   AutoModelForTokenClassification
+    label   class of a text    AutoModelForSequenceClassification
 
-A checkpoint whose file holds no weights for the head is refused: transformers would make them up.
+A checkpoint without weights for the head is refused: transformers would use random ones.
 """
 
 from __future__ import annotations
@@ -65,19 +64,19 @@ class Checkpoint:
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of one input, special ones included."""
+        """Maximum number of tokens of an input, special tokens included."""
         return token_limit(self.files, self.model)
 
     def tokens(self, text: str, text2: str | None = None) -> Tokenization:
-        """The tokens of an input that fits the model.
+        """Tokenize a text or pair that fits the model.
 
         Raises:
-            InputError: it does not, or a text is empty or no valid Unicode.
+            InputError: it does not fit, or a text is empty or not valid Unicode.
         """
         return tokenized(self.tokenizer, text, text2, self.name, self.max_tokens)
 
     def run(self, tokenization: Tokenization) -> Any:
-        """Output of the model for one input, with hidden states and attention weights."""
+        """Run the model on one input; return its output with hidden states and attention weights."""
         import torch
 
         inputs = {
@@ -95,15 +94,15 @@ class Checkpoint:
 
     @property
     def segment_rows(self) -> int:
-        """Number of rows of the segment table; 0 without one."""
+        """Number of rows of the segment table; 0 if there is none."""
         return _segment_rows(self.model)
 
     def segments(self, tokenization: Tokenization) -> list[int]:
-        """Rows of the segment table; RoBERTa's has only one."""
+        """Return the rows of the segment table; RoBERTa's has only one."""
         return [min(token.segment, self.segment_rows - 1) for token in tokenization.tokens]
 
     def positions(self, tokenization: Tokenization) -> list[int]:
-        """Rows of the position table: from 0, or from the padding's id on in RoBERTa and its descendants."""
+        """Return the rows of the position table: from 0, or from the padding ID on in RoBERTa and its descendants."""
         if self.kind not in _PADDED_POSITIONS:
             return list(range(len(tokenization.tokens)))
         padding = int(self.model.embeddings.position_embeddings.padding_idx)
@@ -116,10 +115,10 @@ class Checkpoint:
 
 @kept_loaded
 def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpoint:
-    """The checkpoint of a model; the last three are kept.
+    """Load the checkpoint of a model; the last three are cached.
 
     Raises:
-        ModelError: it cannot be found or loaded, weights are missing, or it belongs to no known family.
+        ModelError: it cannot be found or loaded, weights are missing, or its family is not supported.
     """
     files = find_model(name, offline=offline)
     kind = str(files.config.get("model_type") or "")
@@ -142,7 +141,7 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
 
 
 def _segment_rows(model: Any) -> int:
-    """Number of segments that a transformers model distinguishes, 0 if it takes none."""
+    """Return the number of segments that a transformers model distinguishes; 0 if it takes none."""
     if "token_type_ids" not in inspect.signature(model.forward).parameters:
         return 0
     return int(getattr(model.config, "type_vocab_size", 2) or 1)
@@ -152,7 +151,7 @@ Task = Literal["fill", "next", "answer", "tag", "label"]
 
 
 class _Kind(NamedTuple):
-    """The name of a task, transformers' class for it, and a published checkpoint that was trained for it."""
+    """Name of a task, transformers' class for it, and a published checkpoint that was trained for it."""
 
     named: str
     loads: str
@@ -171,13 +170,13 @@ _AT_ONCE = 16  # inputs
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """A loaded checkpoint with its head; make one with `load_head`.
+    """A loaded checkpoint with its head; create one with `load_head`.
 
     Attributes:
         model: the transformers model, in eval mode.
-        labels: the names of its classes, by number, for "tag" and "label"; () for the others.
-        max_tokens: most tokens of one input, special ones included.
-        device: where it computes.
+        labels: class names by number, for "tag" and "label"; () for other tasks.
+        max_tokens: maximum number of tokens of an input, special tokens included.
+        device: device that it computes on.
     """
 
     task: Task
@@ -204,7 +203,7 @@ class Head:
         }
 
     def encoded(self, text: str, second: str | None = None) -> tokenizers.Encoding:
-        """The tokens of an input that fits the model; InputError for one that does not."""
+        """Tokenize an input that fits the model; InputError if it does not."""
         encoding = self.tokenizer.encode(text) if second is None else self.tokenizer.encode(text, second)
         check_length(encoding, self.name, self.max_tokens)
         return encoding
@@ -212,13 +211,13 @@ class Head:
     def windows(
         self, text: str, *, first: str | None = None, overlap: int = 64
     ) -> list[tokenizers.Encoding]:
-        """A text of any length as inputs that fit the model, each overlapping the one before.
+        """Split a text of any length into inputs that fit the model and overlap.
 
-        Offsets are those in `text`; together the windows hold every token of it.
+        Offsets refer to `text`; together the windows contain every token of it.
 
         Args:
-            first: text put before each window, such as a question; its tokens have the sequence id 0, the text's 1.
-            overlap: number of the text's tokens that two windows share; fewer if the model reads few tokens.
+            first: text put before each window, such as a question; its tokens have the sequence ID 0, the text's 1.
+            overlap: number of tokens that two windows share; fewer if the model's limit is small.
 
         Raises:
             InputError: `first` leaves no room for the text.
@@ -236,7 +235,7 @@ class Head:
         return [self.tokenizer.post_process(before, part) for part in parts]
 
     def run(self, inputs: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
-        """Output of the head for each input, in order, without padding.
+        """Yield the output of the head for each input, in order, without padding.
 
         Yields:
             "logits": (t, classes) for "tag", (t, vocabulary) for "fill", (classes,) for "label" and "next";
@@ -258,7 +257,7 @@ class Head:
                 yield {name: of[i, : len(item.ids)] if by_token else of[i] for name, of in logits.items()}
 
     def batch(self, inputs: Sequence[tokenizers.Encoding]) -> dict[str, NDArray[np.int64]]:
-        """Arguments of the model for some inputs, by name: (n, longest) each, padded."""
+        """Return the model's arguments for some inputs, by name: (n, longest) each, padded."""
         pad = int(self.files.config.get("pad_token_id") or 0)
         ids, types, mask = padded([Encoded(item.ids, item.type_ids) for item in inputs], pad)
         arguments = {"input_ids": ids, "attention_mask": mask}
@@ -269,11 +268,11 @@ class Head:
 
 @kept_loaded
 def load_head(task: Task, name: str, offline: bool = False) -> Head:
-    """The checkpoint of a name or a folder, with its head, on a GPU where there is one; the last three are kept.
+    """Load a checkpoint with its head, on a GPU if there is one; the last three are cached.
 
     Raises:
-        ModelError: it cannot be found or loaded, transformers has no such head for its kind of model, or its file
-            holds no weights for the head.
+        ModelError: it cannot be found or loaded, transformers has no such head for its kind of model, or the checkpoint
+            has no weights for the head.
     """
     files = find_model(name, offline=offline)
     device = best_device()
@@ -288,12 +287,12 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
 
 
 def from_anywhere(model: str) -> str:
-    """Model name or absolute folder, quoted for a command that may run in another folder."""
+    """Return a model name, or an absolute folder, quoted for a command that may run in another folder."""
     folder = Path(model).expanduser()
     return quoted(folder.resolve()) if (folder / "config.json").is_file() else quoted(model)
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, c) -> (n, c) probabilities; no overflow however large the logits are."""
+    """Return the softmax of each row, (n, c); large logits do not overflow."""
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))

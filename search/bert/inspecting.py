@@ -1,4 +1,4 @@
-"""A model taken apart while it reads a text: `inspect`, `work_through`, `in_contexts`, `equal_rows`; its tensors.
+"""Inspect a model on a text: `inspect`, `work_through`, `in_contexts`, `equal_rows`; its tensors.
 
 The embedding layer computes for each token
 
@@ -6,12 +6,13 @@ The embedding layer computes for each token
 
 (Devlin et al. 2018, "BERT", figure 2). DistilBERT and MPNet have no segments.
 
-In a head of width h each token has a query, a key and a value, three linear maps of the vector that the layer reads.
-A token with the query q reads token j with the weight
+In a head of width h each token has a query, a key and a value, three linear maps of the layer's input vector. A token
+with the query q reads token j with the weight
 
     softmax over j of ( q . k_j / sqrt(h) )
 
-and hands on the sum of the values v_j, each times its weight (Vaswani et al. 2017, "Attention Is All You Need", 3.2.1).
+and its output is the sum of the values v_j times their weights (Vaswani et al. 2017, "Attention Is All You Need",
+3.2.1).
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ _PROJECTIONS = {
 def inspect(
     text: str, text2: str | None = None, *, model: str = DEFAULT_MODEL, offline: bool = False
 ) -> Inspection:
-    """Tokens, the embedding layer taken apart, hidden states of every layer, attention, pooler, sizes of the model.
+    """Return tokens, embedding parts, hidden states, attention, pooler and sizes of a model.
 
     Attention takes layers x heads x n x n numbers of 4 bytes: 19 MB for 256 tokens and 6 layers of 12 heads.
 
     Args:
         text2: the second text of a pair, which BERT reads as [CLS] text [SEP] text2 [SEP].
-        model: a name or a folder of a checkpoint of one of `FAMILIES`. A checkpoint with a head (for masked words,
-            classes, spans) is inspected without it.
-        offline: never call out to the hub.
+        model: name or folder of a checkpoint of one of `FAMILIES`. A task head (for masked words, classes, spans) is
+            ignored.
+        offline: never download from the hub.
 
     Raises:
-        InputError: a text is empty, or there are more tokens than the model reads; nothing is ever cut.
-        ModelError: the model cannot be found, loaded or taken apart.
+        InputError: a text is empty, or there are more tokens than the model reads; nothing is truncated.
+        ModelError: the model cannot be found or loaded, or its family is not supported.
 
     Example:
         >>> result = inspect("Sinan loves a beautiful day")     # doctest: +SKIP
@@ -96,13 +97,13 @@ def inspect(
 def parameters(
     model: str = DEFAULT_MODEL, *, offline: bool = False
 ) -> Mapping[str, NDArray[np.floating[Any]]]:
-    """Every tensor of a model by name, in the order of the model; no copy is made.
+    """Return the tensors of a model by name, in the order of the model, without copying them.
 
     Args:
-        model: a name or a folder of a checkpoint of one of `FAMILIES`.
+        model: name or folder of a checkpoint of one of `FAMILIES`.
 
     Raises:
-        ModelError: the model cannot be found, loaded or taken apart.
+        ModelError: the model cannot be found or loaded, or its family is not supported.
 
     Example:
         >>> parameters()["embeddings.word_embeddings.weight"].shape          # doctest: +SKIP
@@ -113,7 +114,7 @@ def parameters(
 
 
 def modules(model: str = DEFAULT_MODEL, *, offline: bool = False) -> str:
-    """The tree of a model's modules, as PyTorch prints it; errors as of `parameters`."""
+    """Return the tree of a model's modules, as PyTorch prints it; errors as for `parameters`."""
     return str(load_checkpoint(model, offline).model)
 
 
@@ -127,18 +128,18 @@ def work_through(
     model: str = DEFAULT_MODEL,
     offline: bool = False,
 ) -> HeadAtWork:
-    """One head step by step for one token, beside the weights that the model itself computes.
+    """Compute one attention head step by step for one token, and compare with the model's own weights.
 
     Args:
         text2: the second text of a pair.
         layer, head: from 1.
-        token: position of the reading token, from 0; or a token ("##ing") or a word, whose first occurrence counts;
-            a word counts by its first token.
+        token: position of the token that attends, from 0; or a token ("##ing") or word: its first occurrence is used,
+            and the first token of a word.
 
     Raises:
-        InputError: there is no such layer, head or token; MPNet, which also adds a number for the distance of two
-            tokens; or as of `inspect`.
-        ModelError: as of `inspect`.
+        InputError: there is no such layer, head or token; the model is an MPNet, which also adds a term for the
+            distance of two tokens; or as for `inspect`.
+        ModelError: as for `inspect`.
     """
     view = inspect(text, text2, model=model, offline=offline)
     own = view.attention.matrix(layer, head)
@@ -181,20 +182,20 @@ def in_contexts(
     model: str = DEFAULT_MODEL,
     offline: bool = False,
 ) -> ContextualCosines:
-    """Cosines of a word's vectors in several texts, and with other words, at every layer.
+    """Compare a word's vectors in several texts, and with other words, at every layer.
 
-    In layer 0 a word's vector depends on the word and its position alone; each further layer mixes in its neighbours.
-    "python" beside "pet" moves towards "snake", beside "coding" towards "programming".
+    In layer 0 a word's vector depends only on the word and its position; each further layer mixes in its neighbours.
+    "python" near "pet" moves towards "snake", near "coding" towards "programming".
 
     Args:
-        word: a whole word, in any case; the first occurrence counts. Its vector is the mean of its
-            tokens' vectors. Or a word for each text: "python" in the first, "snake" in the second.
+        word: a whole word, ignoring case; its first occurrence is used. Its vector is the mean of its tokens' vectors.
+            Or one word per text: "python" in the first, "snake" in the second.
         texts: the contexts. A single one needs `against`.
-        against: words or phrases, each read by itself; the vector of a phrase is the mean of its tokens'.
+        against: words or phrases, each encoded on its own; the vector of a phrase is the mean of its tokens'.
 
     Raises:
         InputError: a text lacks its word, is empty or too long, or there is nothing to compare.
-        ModelError: as of `inspect`.
+        ModelError: as for `inspect`.
 
     Example:
         >>> result = in_contexts(["python", "snake"], ["my pet python", "a snake bit me"])   # doctest: +SKIP
@@ -234,10 +235,10 @@ def in_contexts(
 
 
 def equal_rows(text: str, text2: str, *, model: str = DEFAULT_MODEL, offline: bool = False) -> EqualRows:
-    """Two texts, each read by itself: how alike the vectors at the same position are, part by part.
+    """Return the cosines of two texts' vectors at equal positions, from the embedding tables to the last layer.
 
-    In the tables a row depends on the entry, the position or the segment alone, so [CLS] has equal rows in any two
-    texts. From layer 1 on it has not, as it has read the others. Errors as of `inspect`.
+    A row of a table depends only on the token, the position or the segment, so [CLS] has equal rows in any two texts.
+    From layer 1 on it differs, because it has read the other tokens. Errors as for `inspect`.
     """
     first, second = (inspect(side, model=model, offline=offline) for side in (text, text2))
     common = min(len(first.tokens), len(second.tokens))
@@ -254,7 +255,7 @@ def equal_rows(text: str, text2: str, *, model: str = DEFAULT_MODEL, offline: bo
 
 
 def _vectors(view: Inspection) -> dict[str, NDArray[np.float64]]:
-    """(n, width) vectors of a text's tokens by the name of their part: rows of the tables, then the layers."""
+    """Return the (n, width) vectors of a text's tokens by name: table rows, then layers."""
     tables = {name: rows for name, rows in view.embedding.parts.items() if name in _TABLES}
     return tables | {f"layer {i}": states.astype(np.float64) for i, states in enumerate(view.states)}
 
@@ -286,10 +287,10 @@ def _shape(checkpoint: Checkpoint) -> ModelShape:
 
 
 def _embedding(checkpoint: Checkpoint, text: Tokenization, output: NDArray[np.float32]) -> EmbeddingLayer:
-    """The parts, computed in float64 from the rows of the model's tables.
+    """Compute the parts of the embedding layer in float64, from the rows of the model's tables.
 
     Args:
-        output: (n, d) the model's own input of its first layer.
+        output: (n, d) the model's own input to its first layer.
     """
     import torch
 
@@ -310,7 +311,7 @@ def _embedding(checkpoint: Checkpoint, text: Tokenization, output: NDArray[np.fl
 
 
 def _linear(module: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
-    """A linear layer in float64: (n, inputs) -> (n, outputs)."""
+    """Apply a linear layer in float64: (n, inputs) -> (n, outputs)."""
     return rows.astype(np.float64) @ _array(module.weight).T + _array(module.bias)
 
 
@@ -320,14 +321,14 @@ def _array(tensor: Any) -> NDArray[np.float64]:
 
 
 def _projections(model: Any, layer: int) -> list[Any]:
-    """The linear maps to query, key and value of a layer."""
+    """Return the linear maps to query, key and value of a layer."""
     named = list(model.named_modules())
     kinds = [[module for name, module in named if name.endswith(ends)] for ends in _PROJECTIONS.values()]
     return [maps[layer - 1] for maps in kinds]
 
 
 def _place(view: Inspection, token: int | str) -> int:
-    """Position of a token that is named by its position, its entry or the word that it begins.
+    """Return the position of a token that is given by position, by its text, or by the word that it begins.
 
     Raises:
         InputError: there is none.
@@ -344,7 +345,7 @@ def _place(view: Inspection, token: int | str) -> int:
 
 
 def _span(word: str, text: str) -> tuple[int, int]:
-    """Span of the first occurrence of a whole word.
+    """Return the span of the first occurrence of a whole word.
 
     Raises:
         InputError: there is none.
@@ -358,10 +359,10 @@ def _span(word: str, text: str) -> tuple[int, int]:
 
 
 def _tokens_in(view: Inspection, start: int, end: int) -> list[int]:
-    """Positions of the tokens within a span of the text.
+    """Return the positions of the tokens within a span of the text.
 
     Raises:
-        InputError: the tokenizer makes none of it.
+        InputError: there are none.
     """
     positions = [
         i
@@ -375,7 +376,7 @@ def _tokens_in(view: Inspection, start: int, end: int) -> list[int]:
 
 
 def _mean(view: Inspection, positions: list[int]) -> NDArray[np.float64]:
-    """(layers + 1, d) the mean vector of some tokens in every layer."""
+    """Return (layers + 1, d) mean vectors of some tokens in every layer."""
     mean: NDArray[np.float64] = view.states[:, positions].mean(axis=1, dtype=np.float64)
     return mean
 

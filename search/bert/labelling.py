@@ -1,14 +1,14 @@
 """Labels of texts: by a checkpoint's own classes, or by a linear head over an encoder's embeddings.
 
-A checkpoint gives probabilities of its classes, which exclude each other, by softmax. A text that does not fit is read
-in windows that overlap; its logits are the mean of theirs, each counted by its tokens.
+A checkpoint gives the probabilities of its mutually exclusive classes, by softmax. A text that is too long is read in
+overlapping windows; its logits are the mean over the windows, weighted by their tokens.
 
-A linear head over frozen embeddings has a row of weights and an intercept for each class.
+A linear head over frozen embeddings has a row of weights and an intercept for each class:
 
     logits = W x + b,   probabilities = softmax(logits),   x an embedding of unit length
 
-It is kept as numbers, never as code: head.safetensors holds W and b, and as metadata the classes, the fingerprint of
-the encoder and how the head was trained. Applying it needs NumPy alone.
+It is stored as numbers, never as code: head.safetensors contains W and b; its metadata contain the classes, the
+fingerprint of the encoder and how the head was trained. Applying it needs NumPy alone.
 
 With mean pooling x is the sum of the token vectors over n |mean|, so a logit is a sum over tokens, too:
 
@@ -51,15 +51,15 @@ FILE, FORMAT = "head.safetensors", "seewhy linear head 2"
 
 @dataclass(frozen=True, eq=False)
 class LinearHead:
-    """A trained head; get one from `train_labels` or `load_linear_head`.
+    """A trained head, from `train_labels` or `load_linear_head`.
 
     Attributes:
-        name: the attribute that it labels, such as "sentiment".
+        name: the attribute that it predicts, such as "sentiment".
         classes: c names.
         coefficients: (c, d) float64.
         intercepts: (c,) float64.
-        fingerprint: of the encoder, without the settings that passages were cut with.
-        trained: how it was trained, and its figures, as JSON has them.
+        fingerprint: of the encoder, without passage settings.
+        trained: training data and settings, and metrics, JSON-compatible.
     """
 
     name: str
@@ -70,11 +70,11 @@ class LinearHead:
     trained: Mapping[str, Any]
 
     def logits(self, embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-        """(n, d) embeddings of unit length -> (n, c) logits."""
+        """Return the (n, c) logits of (n, d) embeddings of unit length."""
         return embeddings.astype(np.float64) @ self.coefficients.T + self.intercepts
 
     def probabilities(self, embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-        """(n, d) embeddings -> (n, c) probabilities; each row sums to 1."""
+        """Return the (n, c) probabilities of (n, d) embeddings; each row sums to 1."""
         return softmax(self.logits(embeddings))
 
     @cached_property
@@ -85,23 +85,24 @@ class LinearHead:
         return hashlib.sha256(made_of.encode("utf-8", "surrogatepass") + numbers).hexdigest()
 
     def require_fits(self, fingerprint: Fingerprint, source: str) -> None:
-        """
+        """Check that the head fits some embeddings.
+
         Args:
             fingerprint: of the embeddings to classify.
-            source: their source for the message, "the index".
+            what: their source for the message, such as "the index".
 
         Raises:
-            FingerprintMismatch: the head was trained on embeddings of another kind.
+            FingerprintMismatch: the head was trained on other embeddings.
         """
         differences = self.fingerprint.differences(replace(fingerprint, passages=""))
         if differences:
             raise _unfit(self.name, source, differences)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the head into a folder, which is made if it does not exist.
+        """Write the head into a folder, which is created if needed.
 
         Raises:
-            InputError: the folder holds a head, or the file cannot be written.
+            InputError: the folder already contains a head, or the file cannot be written.
         """
         from safetensors.numpy import save
 
@@ -125,16 +126,17 @@ class LinearHead:
 
 
 def check_no_head(folder: Path) -> None:
-    """
+    """Check that a folder contains no head, which would be overwritten.
+
     Raises:
-        InputError: the folder holds a head, which would be lost.
+        InputError: it contains one.
     """
     if (folder / FILE).exists():
         raise InputError(f"'{folder}' already contains a head. Give another folder, or delete that one.")
 
 
 def load_linear_head(folder: str | Path) -> LinearHead:
-    """The head in a folder.
+    """Load the head in a folder.
 
     Raises:
         InputError: there is none, another version of seewhy wrote it, or it is damaged.
@@ -165,11 +167,11 @@ def load_linear_head(folder: str | Path) -> LinearHead:
 
 
 def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto") -> Encoder:
-    """The encoder that a head was trained for.
+    """Return the encoder that a head was trained for.
 
     Raises:
         ModelError: it cannot be found.
-        FingerprintMismatch: the model of that name is another one by now.
+        FingerprintMismatch: the model of that name has changed.
     """
     try:
         return Encoder.of(head.fingerprint, offline=offline, engine=engine)
@@ -191,14 +193,14 @@ def explain_label(
     offline: bool = False,
     engine: str = "auto",
 ) -> LabelExplanation:
-    """Contribution of each token of a text to the logits of a head, for the poolings mean and mean_sqrt_len.
+    """Return the contribution of each token of a text to a head's logits, for mean and mean_sqrt_len pooling.
 
     Args:
         encoder: the encoder that the head was trained for, if it is loaded; None loads it.
 
     Raises:
-        InputError: an empty text or one that is too long; or a pooling that is no sum over tokens.
-        FingerprintMismatch: `encoder` makes other embeddings than the head was trained on.
+        InputError: the text is empty or too long, or the pooling is not a sum over tokens.
+        FingerprintMismatch: `encoder` gives other embeddings than those the head was trained on.
     """
     check_text(text)
     head = head if isinstance(head, LinearHead) else load_linear_head(head)
@@ -224,7 +226,7 @@ def explain_label(
 
 
 def _parts(tokens: TokenVectors, pooling: str) -> NDArray[np.float64]:
-    """(n, d) vectors, one a token, that sum to the embedding."""
+    """Return (n, d) vectors, one per token, that sum to the embedding."""
     if tokens.addends is None or pooling == "max":
         raise InputError(
             f"with pooling '{pooling}', a logit is not a sum over tokens. Train with mean pooling."
@@ -245,17 +247,17 @@ def label(
     engine: str = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> Labelling:
-    """The labels of texts.
+    """Predict the labels of texts.
 
     Args:
-        model: a checkpoint that was trained to classify texts, by name or folder; texts of any length.
-        head: instead, a head that was trained with `train_labels`, or its folder; its encoder is found by itself. A
-            text has to fit the encoder.
-        engine: of the encoder that a head needs.
+        model: a checkpoint for text classification, by name or folder; texts may have any length.
+        head: instead of `model`, a head trained with `train_labels`, or its folder. Its encoder is loaded, and every
+            text must fit the encoder.
+        engine: engine of a head's encoder.
 
     Raises:
-        InputError: an empty text, one that is too long for a head's encoder, no head in the folder, or not one of
-            `model` and `head`.
+        InputError: a text is empty, or too long for a head's encoder; the folder contains no head; or not exactly one
+            of `model` and `head` is given.
         ModelError: the checkpoint cannot be found or loaded, or has no head for classes of texts.
     """
     texts = strings(texts)
@@ -291,7 +293,7 @@ def _by_linear_head(
 def labelled(
     text: str, probabilities: NDArray[np.float64], classes: Sequence[str], windows: int = 1
 ) -> LabelledText:
-    """A text with its (c,) probabilities as a record."""
+    """Return a text with its (c,) probabilities as a record."""
     best = int(probabilities.argmax())
     scores = tuple(map(float, probabilities))
     return LabelledText(text, classes[best], scores[best], scores, windows)
@@ -301,7 +303,7 @@ class Classifier:
     """A checkpoint with a head for classes of texts.
 
     Raises:
-        ModelError: its head gives a number, or several labels at once.
+        ModelError: its head predicts a number, or several labels per text.
     """
 
     def __init__(self, head: Head) -> None:

@@ -1,12 +1,12 @@
-"""The two tasks that BERT was pre-trained for: fill masks, and tell whether a text follows another.
+"""The two tasks that BERT was pre-trained for: fill masks, and predict whether a text follows another.
 
-At a masked place the last hidden state goes through the masked-language head, whose logits, one for each entry of
-the vocabulary, a softmax makes into probabilities (Devlin et al. 2019, section 3.1, task 1).
+At a mask the last hidden state goes through the masked-language head, which gives a logit for each entry of the
+vocabulary; a softmax turns them into probabilities (Devlin et al. 2019, section 3.1, task 1).
 
-The head of the second task was trained on pairs of spans, half of them neighbours in a document and half from two
-documents (Devlin et al. 2019, section 3.1, task 2). To tell two documents apart it is enough to see that the topic
-changes, so the head says little about order within one (Lan et al. 2019, ALBERT); leaving the task out cost
-RoBERTa nothing (Liu et al. 2019).
+The head of the second task was trained on pairs of spans, half of them neighbours in a document, half from two
+documents (Devlin et al. 2019, section 3.1, task 2). A change of topic is enough to tell two documents apart, so the
+head says little about order within one (Lan et al. 2019, ALBERT); RoBERTa lost nothing without the task (Liu et al.
+2019).
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ def fill(
     labels: Sequence[str] = (),
     offline: bool = False,
 ) -> MaskPredictions:
-    """The most likely words at the masked places of a text.
+    """Return the most likely words for the masks of a text.
 
-    Several masks are masked all at once, and each is guessed by itself: the guesses need not fit together.
+    All masks are predicted at once and independently, so the words need not fit together.
 
     Args:
-        text: with [MASK], or the checkpoint's own mask token, wherever a word is missing.
-        model: name or folder of a checkpoint with a masked-language head, such as bert-base-uncased. A sentence
-            encoder has none.
+        text: with [MASK], or the checkpoint's own mask token, in place of each missing word.
+        model: name or folder of a checkpoint with a masked-language head, such as bert-base-uncased. Sentence encoders
+            have none.
         k: number of guesses.
-        labels: the right word of each mask, in their order; the loss is taken of them.
+        labels: the correct word of each mask, in order, to compute the loss.
 
     Raises:
-        InputError: there is no mask, not a label for each mask, a label is no single entry of the vocabulary, or
-            the text is empty, no valid Unicode or too long.
-        ModelError: the model cannot be found or loaded, has no such head or no mask token.
+        InputError: there is no mask, the number of labels differs from the number of masks, a label is not a single
+            token, or the text is empty, not valid Unicode or too long.
+        ModelError: the model cannot be found or loaded, or has no such head or no mask token.
     """
     check_text(text)
     head = load_head("fill", model, offline)
@@ -82,7 +82,7 @@ def fill(
 
 
 def _guesses(head: Head, logits: NDArray[np.float64], ids: Iterable[int]) -> tuple[Guess, ...]:
-    """Entries with their ranks and probabilities by the logits of one place, (vocabulary,)."""
+    """Return entries with their ranks and probabilities, from the (vocabulary,) logits of one mask."""
     likely = softmax(logits)
     return tuple(
         Guess(
@@ -98,7 +98,7 @@ def _guesses(head: Head, logits: NDArray[np.float64], ids: Iterable[int]) -> tup
 
 
 def _with_mask(head: Head) -> tuple[tokenizers.Tokenizer, str]:
-    """A tokenizer that reads the mask token as one token, and that token: "<mask>" in RoBERTa and its descendants.
+    """Return a tokenizer that keeps the mask token whole, and that token: "<mask>" for RoBERTa and its descendants.
 
     Raises:
         ModelError: the checkpoint has no mask token.
@@ -114,10 +114,10 @@ def _with_mask(head: Head) -> tuple[tokenizers.Tokenizer, str]:
 
 
 def _entry(head: Head, before: str, word: str) -> int:
-    """The id of the one entry that spells a word behind a text.
+    """Return the ID of the single token that spells a word after the text `before`.
 
     Raises:
-        InputError: it takes several entries, or none has it.
+        InputError: the word has several tokens, or none.
     """
     check_text(word, "one of the words")
     tokenizer = head.tokenizer
@@ -137,15 +137,15 @@ def _entry(head: Head, before: str, word: str) -> int:
 def next_sentence(
     first: str, second: str, *, model: str, follows: bool | None = None, offline: bool = False
 ) -> NextSentence:
-    """Probability that `second` follows `first`.
+    """Predict whether `second` follows `first`.
 
     Args:
-        follows: the true answer, if known; adds the loss.
-        model: name or folder of a checkpoint with a next-sentence head, such as bert-base-uncased. Of the families
-            that are taken apart here only BERT has one.
+        follows: the true answer, if known, to compute the loss.
+        model: name or folder of a checkpoint with a next-sentence head, such as bert-base-uncased. Of the supported
+            families only BERT has one.
 
     Raises:
-        InputError: a text is empty or no valid Unicode, or both together are longer than the model reads.
+        InputError: a text is empty or not valid Unicode, or both together are too long for the model.
         ModelError: the model cannot be found or loaded, or has no such head.
     """
     for number, text in enumerate((first, second), 1):

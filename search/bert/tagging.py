@@ -1,13 +1,13 @@
-"""Token classification: the class of each word, entities, parts of speech.
+"""Token classification: the class of each word, as an entity or a part of speech.
 
 Entities are marked by BIO ("B-PER" begins one, "I-PER" is inside, "O" is none), by BIOES (also "E-" for the last word
-and "S-" for a single one; BILOU writes L and U), or by bare names, where neighbours with the same name form one
-entity. An entity begins and ends as in the CoNLL-2000 scorer, which seqeval follows: an "I-" without a "B-"
-before it, or after another type, begins an entity.
+and "S-" for a single one; BILOU writes L and U), or by bare names, where neighbours with the same name form one entity.
+An entity begins and ends as in the CoNLL-2000 scorer, which seqeval follows: an "I-" without a "B-" before it, or after
+another type, begins an entity.
 
-A word has the class of its first token, as in Devlin et al. 2019 (section 5.3: "we use the representation of the
-first sub-token as the input to the token-level classifier"). A text that is longer than the model reads is read in
-overlapping windows; each token is classified in the window whose middle is nearest, where it has the most context.
+A word has the class of its first token, as in Devlin et al. 2019 (section 5.3: "we use the representation of the first
+sub-token as the input to the token-level classifier"). A long text is read in overlapping windows; each token is
+classified in the window whose middle is nearest, where it has the most context.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Span = tuple[int, int]
 
 
 def parsed(label: str) -> tuple[str, str]:
-    """B, I, E, S or "O", and the type: ("B", "PER") of "B-PER"; a bare name counts as "I"."""
+    """Split a class name: ("B", "PER") for "B-PER"; B, I, E, S or "O", and the type. A bare name counts as "I"."""
     if label.upper() == NO_ENTITY:
         return NO_ENTITY, ""
     match = _PREFIXED.fullmatch(label)
@@ -58,7 +58,7 @@ def parsed(label: str) -> tuple[str, str]:
 
 
 def chunks(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """The entities of a sentence: type, first word, and the one behind the last.
+    """Yield the entities of a sentence: type, first word, and one past the last word.
 
     Example:
         >>> list(chunks(["B-PER", "I-PER", "O", "B-LOC", "I-PER"]))
@@ -76,9 +76,10 @@ def chunks(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
-    """
+    """Check that the classes of a checkpoint fit the task.
+
     Raises:
-        InputError: a checkpoint for entities is to find parts of speech, or the other way round.
+        InputError: the checkpoint predicts entities but the task is parts of speech, or the other way round.
     """
     finds_entities = any(label.upper() == NO_ENTITY for label in labels)
     if finds_entities != (task == "ner"):
@@ -89,7 +90,7 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
 
 
 def field_of(label: str, task: TagTask) -> str:
-    """The plain name of a class: person of "B-PER", noun of "NOUN"; "" for "no entity", punctuation and symbols."""
+    """Return the plain name of a class: person for "B-PER", noun for "NOUN"; "" for no entity, punctuation, symbols."""
     if task == "ner":
         _, kind = parsed(label)
         return _ENTITIES.get(kind.upper(), "_".join(kind.lower().split()))
@@ -103,17 +104,17 @@ def tag(
     task: TagTask = "ner",
     offline: bool = False,
 ) -> Tagging:
-    """The class of each word of a text, and the entities or parts of speech that follow.
+    """Predict the class of each word of a text, and its entities or parts of speech.
 
     Args:
         text: of any length; long texts are read in windows.
         model: a checkpoint with a head for classes of tokens, such as dslim/bert-base-NER.
         task: "ner" for entities, "pos" for parts of speech.
-        offline: never call out to the hub.
+        offline: never download from the hub.
 
     Raises:
-        InputError: no model is named, the text is empty or no valid Unicode, or the checkpoint's classes are not
-            those of the task.
+        InputError: no model is given, the text is empty or not valid Unicode, or the checkpoint's classes do not fit
+            the task.
         ModelError: the model cannot be found or loaded, or has no head for classes of tokens.
     """
     check_text(text)
@@ -130,7 +131,7 @@ def tag(
 
 
 def load_tagger(model: str | None, task: TagTask, offline: bool = False) -> Tagger:
-    """A checkpoint for a task; errors as of `tag`."""
+    """Load a checkpoint for a task; errors as for `tag`."""
     if task not in TAGGERS:
         raise InputError(f"unknown task '{task}'. Choose ner or pos.")
     if not model:
@@ -141,10 +142,10 @@ def load_tagger(model: str | None, task: TagTask, offline: bool = False) -> Tagg
 
 
 class _Token(NamedTuple):
-    """A token with characters of the text: its entry, its span, and its (classes,) logits.
+    """A token of the text: its entry, its span, and its (classes,) logits.
 
     Attributes:
-        begins: true if it begins a new word for the tokenizer.
+        begins: True if the tokenizer begins a new word here.
     """
 
     piece: str
@@ -156,18 +157,18 @@ class _Token(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tagger:
-    """A loaded checkpoint that classifies words; make one with `load_tagger`."""
+    """A loaded checkpoint that classifies words; create one with `load_tagger`."""
 
     head: Head
 
     def read(
         self, texts: Sequence[str], words: Sequence[Sequence[Span]] | None = None
     ) -> list[tuple[TaggedWord, ...]]:
-        """Texts -> their words with classes.
+        """Classify the words of texts.
 
         Args:
             words: spans of the words of each text; a word without tokens gets the class O with score 0. None splits
-                each text: at white space, around each punctuation mark, and where the tokenizer begins a word.
+                each text at whitespace, around each punctuation mark, and where the tokenizer begins a word.
         """
         windows = [self.head.windows(text, overlap=OVERLAP) for text in texts]
         places = [(i, j) for i, parts in enumerate(windows) for j in range(len(parts))]
@@ -194,10 +195,10 @@ class Tagger:
 def mentions(
     text: str, words: Sequence[TaggedWord], task: TagTask, offset: int = 0
 ) -> tuple[Mention, ...]:
-    """The entities of a text, each with the mean score of its words; for "pos" each word with its part of speech.
+    """Yield the entities of a text with the mean score of their words; for "pos", each word with its part of speech.
 
     Args:
-        offset: where the text begins in its document.
+        offset: start of the text in its document.
     """
     if task == "pos":
         groups = [(field_of(word.label, task), [word]) for word in words]
@@ -220,7 +221,7 @@ def mentions(
 def _tokens(
     text: str, windows: Sequence[tokenizers.Encoding], logits: Sequence[NDArray[np.float32]]
 ) -> list[_Token]:
-    """Tokens of a text, each with its logits from the window whose middle is nearest."""
+    """Return the tokens of a text with logits, each from the window whose middle is nearest."""
     inner = [[i for i, part in enumerate(window.sequence_ids) if part is not None] for window in windows]
     step = len(inner[0]) - min(OVERLAP, len(inner[0]) // 2)
     nearest: dict[int, tuple[float, int, int]] = {}
@@ -242,7 +243,7 @@ def _tokens(
 
 
 def _own_words(text: str, tokens: Sequence[_Token]) -> list[tuple[Span, list[_Token]]]:
-    """Words of a text with their tokens: a token that begins where a word may begin starts a new one."""
+    """Group the tokens of a text into words."""
     starts = {start for _, (start, _) in BertPreTokenizer().pre_tokenize_str(text)}
     groups: list[tuple[Span, list[_Token]]] = []
     for token in tokens:
@@ -255,7 +256,7 @@ def _own_words(text: str, tokens: Sequence[_Token]) -> list[tuple[Span, list[_To
 
 
 def _given_words(words: Sequence[Span], tokens: Sequence[_Token]) -> list[tuple[Span, list[_Token]]]:
-    """Words with the tokens that begin in them."""
+    """Return words with the tokens that begin in them."""
     starts = [token.start for token in tokens]
     return [
         (span, list(tokens[bisect_left(starts, span[0]) : bisect_left(starts, span[1])]))

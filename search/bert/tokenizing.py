@@ -1,6 +1,6 @@
-"""Texts, tokens and the vocabulary: tokenize a text or a pair, ids to entries and back.
+"""Texts, tokens and the vocabulary: tokenize a text or a pair, convert IDs to entries and back.
 
-Only the tokenizer of a model is loaded for this, no weights.
+Loads only the tokenizer of a model, no weights.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _UNKNOWN = ("[UNK]", "<unk>")
 
 
 def check_text(text: str, name: str = "the text") -> None:
-    """
+    """Check a text; `name` is for the message.
+
     Raises:
-        InputError: a text, which is called `name`, is empty or no valid Unicode.
+        InputError: it is empty or not valid Unicode.
     """
     if not text.strip():
         raise InputError(f"{name} is empty. Give some text.")
@@ -36,7 +37,7 @@ def check_text(text: str, name: str = "the text") -> None:
 
 
 def without_space(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span [start, end) without white space at its ends."""
+    """Strip whitespace from both ends of the span [start, end)."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -47,15 +48,15 @@ def without_space(text: str, start: int, end: int) -> tuple[int, int]:
 def tokenize(
     text: str, text2: str | None = None, *, model: str = DEFAULT_MODEL, offline: bool = False
 ) -> Tokenization:
-    """Tokens and words of a text, or of a pair, by the tokenizer of a model.
+    """Tokenize a text, or a pair, with the tokenizer of a model.
 
     Args:
         text2: the second text of a pair, which BERT reads as [CLS] text [SEP] text2 [SEP].
-        model: a name or a folder; any fast tokenizer will do, for any kind of model.
+        model: name or folder of any model with a fast tokenizer.
 
     Raises:
         ModelError: the model cannot be found, or has no tokenizer with character offsets.
-        InputError: a text is empty or no valid Unicode.
+        InputError: a text is empty or not valid Unicode.
     """
     name, tokenizer = named_tokenizer(model, offline)
     return tokenized(tokenizer, text, text2, name)
@@ -68,10 +69,10 @@ def tokenized(
     name: str,
     max_tokens: int | None = None,
 ) -> Tokenization:
-    """Tokens and words of a text or a pair, by a loaded tokenizer.
+    """Tokenize a text, or a pair, with a loaded tokenizer.
 
     Raises:
-        InputError: a text is empty or no valid Unicode, or there are more tokens than `max_tokens`.
+        InputError: a text is empty or not valid Unicode, or there are more tokens than `max_tokens`.
     """
     texts = (text,) if text2 is None else (text, text2)
     for number, part in enumerate(texts, 1):
@@ -108,9 +109,10 @@ def tokenized(
 
 
 def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | None) -> None:
-    """
+    """Check the length of an input.
+
     Raises:
-        InputError: an input has more tokens than a model reads.
+        InputError: it has more than `max_tokens` tokens.
     """
     if max_tokens is not None and len(encoding.ids) > max_tokens:
         subject = "the two texts together have" if 1 in encoding.sequence_ids else "the text has"
@@ -120,7 +122,7 @@ def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | Non
 
 
 def _words(texts: tuple[str, ...], tokens: tuple[InputToken, ...]) -> tuple[InputWord, ...]:
-    """The words of all texts, in order."""
+    """Return the words of all texts, in order."""
     words = []
     for (source, word), group in groupby(
         range(len(tokens)), lambda i: (tokens[i].source, tokens[i].word)
@@ -134,14 +136,14 @@ def _words(texts: tuple[str, ...], tokens: tuple[InputToken, ...]) -> tuple[Inpu
 
 
 def unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:
-    """ID of the entry for unknown pieces; None if the tokenizer can spell everything."""
+    """Return the ID of the entry for unknown pieces; None if the tokenizer can spell everything."""
     named = getattr(tokenizer.model, "unk_token", None)
     ids = map(tokenizer.token_to_id, (named,) if named else _UNKNOWN)
     return next((number for number in ids if number is not None), None)
 
 
 def vocabulary(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Vocabulary:
-    """Size and kinds of the vocabulary of a model's tokenizer.
+    """Return size and kinds of the vocabulary of a model's tokenizer.
 
     Raises:
         ModelError: the model cannot be found, or has no fast tokenizer.
@@ -162,11 +164,11 @@ def vocabulary(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Vocabula
 def ids_of(
     pieces: Sequence[str], *, model: str = DEFAULT_MODEL, offline: bool = False
 ) -> tuple[int, ...]:
-    """IDs of vocabulary entries, spelled exactly: "key", "##ing", "[MASK]".
+    """Return the IDs of vocabulary entries, spelled exactly: "key", "##ing", "[MASK]".
 
     Raises:
-        InputError: one is no entry; the message says how a text spells it.
-        ModelError: as of `vocabulary`.
+        InputError: one is not an entry; the message shows how the tokenizer splits it.
+        ModelError: as for `vocabulary`.
     """
     name, tokenizer = named_tokenizer(model, offline)
     ids = [tokenizer.token_to_id(piece) for piece in pieces]
@@ -181,11 +183,11 @@ def ids_of(
 
 
 def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = False) -> Decoding:
-    """The entries of ids, and the text that they read as together.
+    """Return the entries of IDs, and the text that they decode to.
 
     Raises:
-        InputError: there is no such id.
-        ModelError: as of `vocabulary`.
+        InputError: there is no such ID.
+        ModelError: as for `vocabulary`.
 
     Example:
         >>> decode([101, 8254, 2319, 102]).text      # doctest: +SKIP
@@ -203,13 +205,15 @@ def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = Fa
 
 
 def named_tokenizer(model: str, offline: bool) -> tuple[str, tokenizers.Tokenizer]:
-    """The name of a model, and its tokenizer."""
+    """Return the name of a model, and its tokenizer."""
     files = find_model(model, offline=offline)
     return files.name, load_tokenizer(files.folder, files.name)
 
 
 def entries_of(tokenizer: tokenizers.Tokenizer) -> list[Entry]:
-    """All entries, by id. What the tokenizer puts around a text is special, whether or not it was added."""
+    """Return all entries by ID. Tokens that the tokenizer puts around a text are special, even if they are ordinary
+    entries.
+    """
     special = {number for number, added in tokenizer.get_added_tokens_decoder().items() if added.special}
     special.update(tokenizer.encode("").ids)
     pieces = sorted((number, piece) for piece, number in tokenizer.get_vocab().items())
@@ -219,7 +223,7 @@ def entries_of(tokenizer: tokenizers.Tokenizer) -> list[Entry]:
 
 
 def word_of(tokenizer: tokenizers.Tokenizer, number: int) -> str:
-    """An entry as it reads in a text."""
+    """Return an entry as it reads in a text."""
     piece = tokenizer.id_to_token(number) or "[no entry]"
     if is_wordpiece(tokenizer):
         return piece.removeprefix("##") if _continues(piece) else piece

@@ -1,8 +1,8 @@
-"""Check an index, and make damaged derived files again.
+"""Check an index, and rebuild damaged derived files.
 
-index.db is the only truth; SQLite checks it. FAISS files and postings are derived: their checksums are compared, and
-a repair makes them again from index.db. A damaged index.db is not repaired: the report names the command that
-rebuilds the index from its folder.
+index.db is the only truth; SQLite checks it. FAISS files and postings are derived: their checksums are compared, and a
+repair rebuilds them from index.db. A damaged index.db is not repaired: the report names the command that rebuilds the
+index from its folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXAMPLES = 5
 
 
 class _Check(NamedTuple):
-    """One check: its function, the sentence for either outcome, its severity, and the command that helps."""
+    """One check: its function, the message for each outcome, its severity, and the command that fixes the problem."""
 
     look: Callable[..., Iterator[str]]
     passed: str
@@ -37,7 +37,7 @@ class _Check(NamedTuple):
 
 
 def _changed(connection: Connection, index: Path) -> Iterator[str]:
-    """Files of the folder that differ from the stored ones. A file with a new time stamp is read."""
+    """Yield the files that differ from the stored ones. A file with a new time stamp is read and compared."""
     root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))
     try:
         files, skipped = listed(root, index, source)
@@ -102,13 +102,13 @@ def check(
     """Check an index and compare it with its folder. Problems are reported, never raised.
 
     Args:
-        index: the folder of the index.
-        repair: make damaged derived files again, and delete stray files.
+        index: folder of the index.
+        repair: rebuild damaged derived files, and delete stray files.
         progress: called before each check, with the stage "checking".
 
     Raises:
         IndexNotFound: there is no index.db.
-        IndexLocked: `repair`, and another process is writing to the index.
+        IndexLocked: with `repair`, if another process is writing to the index.
     """
     started = time.monotonic()
     wrong = _examine(index, progress)
@@ -146,7 +146,7 @@ def _finding(name: str, items: list[str], commands: dict[str, str]) -> Finding:
 
 
 def _examine(index: Path, progress: Callable[[Progress], None] | None) -> dict[str, list[str]]:
-    """Check -> its problems, for the checks that could run."""
+    """Return the problems that each check found, for the checks that could run."""
     wrong: dict[str, list[str]] = {}
     for done, name in enumerate(CHECKS):
         if progress:
@@ -160,7 +160,7 @@ def _examine(index: Path, progress: Callable[[Progress], None] | None) -> dict[s
 
 
 def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
-    """Settings, and the numbers of documents and passages, as far as they can be read."""
+    """Return the settings, and the numbers of documents and passages, as far as they can be read."""
     with suppress(SearchError, DatabaseError, ValueError), reading(index / DATABASE) as connection:
         documents, passages, _ = counts(connection)
         return meta_of(connection, index / DATABASE), documents, passages
@@ -168,7 +168,7 @@ def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
 
 
 def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
-    """The commands that help; "" if the folders are gone."""
+    """Return the commands that fix the problems; "" if the folders are gone."""
     place = f"--index {index.name if index.parent == home() / 'indexes' else quoted(index)}"
     update = f"seewhy index {folders.typed if folders else 'FOLDER'} {place}"
     return {

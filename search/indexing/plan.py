@@ -1,8 +1,8 @@
 """Compare a walk with the stored files: which to read, which are gone; and read them.
 
-Changed files become documents and passages, a batch ahead of the model. While one batch is encoded, another thread
-reads and cuts the next. It reads the index through a connection of its own and changes nothing; its results for a file
-travel with the work. `preview` lists the changes of a run, without making them.
+Changed files become documents and passages one batch ahead of the model: while a batch is encoded, another thread reads
+and cuts the next one. It reads the index through its own connection and changes nothing. `preview` lists the changes
+that a run would make.
 """
 
 from __future__ import annotations
@@ -55,12 +55,11 @@ class RunPlan:
     """The work of one run.
 
     Attributes:
-        changed: files to read, each with the sha256 of the content that is stored for it, None for a
-            file that is new or was not finished.
-        gone: paths to forget, each with the sha256 of its content where that is stored whole: a new file
-            with the same content is the old one under another name.
-        unchanged: how many files with documents need nothing.
-        away: those of several folders that are gone or without text; their stored files stay.
+        changed: files to read, each with the SHA-256 of the stored content; None for a new or partly indexed file.
+        gone: paths to delete, each with the SHA-256 of its content if that is completely stored: a new file with the
+            same content is a renamed file.
+        unchanged: number of unchanged files with documents.
+        away: folders, of several, that are gone or without text; their stored files stay.
     """
 
     changed: list[tuple[SourceFile, str | None]]
@@ -70,7 +69,7 @@ class RunPlan:
 
 
 def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
-    """The files of a folder, and its skipped ones; an index inside it is neither."""
+    """Walk a folder; return its files and its skipped files, both without an index inside it."""
     inside = own_part(folder, index)
     items = [
         item
@@ -84,10 +83,10 @@ def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile],
 
 
 def _walked(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
-    """Walk the folder, or several folders one after the other, each with its own ignore files.
+    """Walk one or several folders, each with its own ignore files.
 
-    One that is gone, a link now, or yields no file, may be a drive that is absent at the moment. So nothing is
-    known about its files.
+    A folder that is gone, is a link, or yields no file may be on a drive that is not mounted. So its files count as
+    unknown, not as deleted.
     """
     if not source.folders:
         yield from walk(root, include=source.include, exclude=source.exclude)
@@ -107,8 +106,8 @@ def compare(
 ) -> RunPlan:
     """Compare files with the stored ones, by size, time stamp and inode.
 
-    A stored file is gone when the walk did not find it, unless the walk could not look there: files that
-    cannot be listed or read are kept unchanged.
+    A stored file is gone if the walk did not find it, unless the walk could not look there: files that cannot be listed
+    or read stay in the index.
     """
     changed: list[tuple[SourceFile, str | None]] = []
     unchanged = 0
@@ -139,7 +138,7 @@ def compare(
 
 
 def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:
-    """Error message for folders that yield no passage. `reasons` counts the files left out."""
+    """Return the error message for folders without any passage. `reasons` counts the skipped files."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     message = f"no text to index in {as_text(folders.paths)} (skipped: {left_out or 'nothing'})."
     if indexed_before:
@@ -153,9 +152,10 @@ def batches_ahead(
     cutter: Cutter,
     source: Source,
 ) -> Generator[list[Work], None, None]:
-    """Read the files of a plan, in batches of about PASSAGES_IN_A_BATCH passages.
+    """Yield the files of a plan, read and cut, in batches of about PASSAGES_IN_A_BATCH passages.
 
-    Each is made while the one before it is used. Close the generator to leave early: the next batch is then dropped.
+    Each batch is prepared while the previous one is used. Close the generator to stop early: the next batch is then
+    dropped.
     """
     with (
         closing(connect_to_read(database)) as connection,
@@ -186,10 +186,10 @@ def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
 
 
 def preview(folder: Path, index: Path, source: Source) -> Changes:
-    """Changes that a run would make: walk, compare, read the files that differ; cut, encode and write nothing.
+    """Return the changes that a run would make: walk, compare and read changed files, but encode and write nothing.
 
     Args:
-        index: the folder of the index, which need not exist.
+        index: folder of the index, which need not exist.
     """
     files, skipped = listed(folder, index, source)
     if not is_index(index):
@@ -226,10 +226,10 @@ def _works(
     source: Source,
     cutter: Cutter | None = None,
 ) -> Iterator[Work]:
-    """Each file, in pieces of about a batch; the last piece has the outcome for the file.
+    """Yield each file in pieces of about one batch; the last piece has the outcome for the file.
 
     Args:
-        cutter: None for the outcomes alone.
+        cutter: None to determine outcomes only.
     """
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
@@ -278,17 +278,17 @@ def _works(
 
 
 def _settled(file: SourceFile) -> SourceFile:
-    """The file to store: without its time stamp if it may change once more within it.
+    """Return the file to store, without a time stamp if it changed only just now.
 
-    A file that is written twice while a clock stands still, to the same length, looks unchanged. So one that
-    changed just now is read again in the next run.
+    A second change within the resolution of the clock, to the same size, would go unnoticed; without a time stamp the
+    file is read again in the next run.
     """
     fresh = time.time_ns() - file.mtime_ns < _COARSEST_CLOCK_NS
     return replace(file, mtime_ns=-1) if fresh else file
 
 
 def room_for(encoder: Encoder) -> int:
-    """Number of tokens an encoder reads besides the prompt that it puts before each passage."""
+    """Return the number of tokens an encoder reads besides the prompt."""
     prompt = encoder.prompt("document")
     n_prompt = len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
     return encoder.max_tokens - n_prompt
@@ -297,7 +297,7 @@ def room_for(encoder: Encoder) -> int:
 def cutter_for(
     encoder: Encoder, settings: PassageSettings, boilerplate: frozenset[int] = frozenset()
 ) -> Cutter:
-    """A cutter of documents for an encoder."""
+    """Return a cutter for the documents of an encoder."""
     return Cutter(
         encoder.tokenizer, max_tokens=room_for(encoder), boilerplate=boilerplate, **asdict(settings)
     )

@@ -42,14 +42,14 @@ _REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "
 
 @dataclass
 class Batch:
-    """Files that were read and cut, and their new texts, being encoded or next to be.
+    """Files that were read and cut, and their new texts, which are being encoded or will be next.
 
     Attributes:
-        works: the files, or pieces of them.
-        passages: one passage of each content, with its document, by the key of the content.
-        vectors: of the contents that were encoded before.
-        new: the keys of the others, but for those that are new in a batch before it.
-        encoding: the result of workers; None where this process encodes, or nothing is new.
+        works: files, or pieces of them.
+        passages: content key -> one passage with that content, and its document.
+        vectors: embeddings of contents that were encoded before.
+        new: keys of the other contents, except those already in the previous batch.
+        encoding: result of the workers; None if this process encodes, or nothing is new.
     """
 
     works: Sequence[Work]
@@ -63,7 +63,7 @@ class Batch:
         return [self.passages[key][1].encoded for key in self.new]
 
     def name(self, position: int) -> str:
-        """The place of a new text, for an error about it."""
+        """Return a description of a new text's location, for an error message."""
         document, passage = self.passages[self.new[position]]
         first, last = document.lines.span(passage.start, passage.end)
         return f"the passage in lines {first} to {last} of '{document.name}'"
@@ -71,11 +71,11 @@ class Batch:
 
 @dataclass
 class Run:
-    """The work of `update` between taking the lock and releasing it.
+    """The work of `update` while it holds the lock.
 
     Attributes:
-        database: the file to write: for a rebuild not the index's own.
-        renamed: paths that are gone because the file has another one now.
+        database: the file to write; a rebuild writes a new one.
+        renamed: old paths of renamed files.
         away: see `RunPlan`.
         workers: encode passages; None for this process alone.
     """
@@ -128,7 +128,7 @@ class Run:
         return self._report()
 
     def _derive(self) -> None:
-        """Make the files derived from the passages."""
+        """Build the files derived from the passages."""
         segments.flush(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, Snapshot(Store(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
@@ -137,7 +137,7 @@ class Run:
             self.writer.drop_token_vectors()
 
     def _claim(self) -> None:
-        """Store the folders and settings of this index, or check that they are the same."""
+        """Store the folders and settings of this index, or check that they have not changed."""
         fingerprint = replace(self.encoder.fingerprint, passages=self.settings.as_json())
         meta = all_meta(self.connection)
         if "fingerprint" in meta:
@@ -158,7 +158,7 @@ class Run:
         )  # fmt: skip
 
     def _boilerplate(self, plan: RunPlan) -> frozenset[int]:
-        """Keys of texts that many files share, of the files to read and those of earlier runs."""
+        """Return the keys of boilerplate texts, from the files to read and from earlier runs."""
         stored = frozenset(all_meta(self.connection).get("boilerplate", ()))
         keys = common(file for file, _ in plan.changed)
         if not keys <= stored:
@@ -166,7 +166,7 @@ class Run:
         return stored | keys
 
     def _in_order(self, batches: Iterable[Sequence[Work]]) -> Iterator[Batch]:
-        """Each batch; workers encode the next ones while it is stored."""
+        """Yield the batches; workers encode the next ones while a batch is stored."""
         waiting: deque[Batch] = deque()
         for works in batches:
             coming = {key for batch in waiting for key in batch.new if not self.writer.streams}
@@ -191,7 +191,7 @@ class Run:
         return batch
 
     def _encoded(self, batch: Batch, tell: Callable[[int, int], None]) -> NDArray[np.float32]:
-        """The embeddings of the new texts of a batch."""
+        """Return the embeddings of a batch's new texts."""
         if not batch.encoding:
             return self.encoder.encode(batch.texts, role="document", progress=tell)
         while wait(
@@ -201,7 +201,7 @@ class Run:
         return batch.encoding.result()
 
     def _commit(self, batch: Batch) -> None:
-        """Wait for the new embeddings of a batch, store and count it."""
+        """Wait for the new embeddings of a batch, then store and count it."""
         works = [work for work in batch.works if work.outcome != "same bytes"]
         if same := [work for work in batch.works if work.outcome == "same bytes"]:
             self.counts["unchanged"] += sum(bool(work.records) for work in same)
@@ -236,7 +236,7 @@ class Run:
         self._tell("reading")
 
     def _bytes_of(self, batch: Batch) -> int:
-        """Number of bytes of files in a batch, for progress; an unfinished file counts by its characters so far."""
+        """Return the bytes of a batch's files, for progress; for a partly read file, the characters read so far."""
         last, before = batch.works[-1], self._begun
         characters = before * (len(batch.works) == 1) + sum(
             len(document.text) for document, _ in last.documents
@@ -286,7 +286,7 @@ class Run:
 def renew_token_vectors(
     writer: Writer, encoder: Encoder, progress: Callable[[Progress], None] | None
 ) -> None:
-    """Encode the tokens of the passages that have no token vectors."""
+    """Encode and store token vectors for the passages that have none."""
     for rows, done, total in missing_token_vectors(writer.connection, encoder):
         writer.put_token_vectors(rows)
         if progress:

@@ -1,10 +1,9 @@
 """Null distribution of an index: scores of random pairs of a query and a passage.
 
-200 passages are drawn, and of each a sentence, at most 16 words of it, is the query: so the queries have the topics
-of the index, and are about as long as what people ask. Length matters most. 95 % of
-the random pairs score less than 0.354 in Cranfield and 0.304 in CACM; with the collections' own queries, of some
-20 words, it is 0.400 and 0.296, with runs of 6 words 0.283 and 0.280. A query's own document is left out, of the
-pairs and of what its BM25 is divided by: nothing in it would be random.
+200 passages are drawn. A sentence of each, at most 16 words, is used as a query, so the queries have the topics of the
+index and a realistic length. Length matters most. 95 % of the random pairs score less than 0.354 in Cranfield and 0.304
+in CACM; with the collections' own queries, of some 20 words, it is 0.400 and 0.296, with runs of 6 words 0.283 and
+0.280. Passages of a query's own document are excluded from its pairs and from the BM25 divisor, as they are not random.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 
 
 def renew_baseline(tables: Tables, snapshot: Snapshot, encoder: Encoder) -> None:
-    """Take and store a sample if one is due.
+    """Draw and store a sample if one is due.
 
     Args:
         snapshot: the index as the writer sees it.
@@ -45,7 +44,7 @@ def renew_baseline(tables: Tables, snapshot: Snapshot, encoder: Encoder) -> None
 
 
 def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
-    """A sample of an index, the same one for the same passages."""
+    """Return a sample of an index; the same passages give the same sample."""
     ids, random = snapshot.ids(), np.random.default_rng(seed)
     sample: list[_SampleQuery] = []
     for row in random.permutation(len(ids))[:_QUERIES]:
@@ -70,7 +69,8 @@ class _SampleQuery:
     """One query of the sample.
 
     Attributes:
-        own: ids of the passages of its own document; `pairs`, of the passages that it is paired with.
+        own: passage IDs of its own document.
+        pairs: IDs of the passages that it is paired with.
     """
 
     text: str
@@ -79,20 +79,20 @@ class _SampleQuery:
 
 
 def _pseudo_query(snapshot: Snapshot, passage: int, random: np.random.Generator) -> str:
-    """A sentence of a passage, as much of it as a person might type; "" where it has none."""
+    """Return a sentence of a passage, or a part of it of the length of a typed query; "" if there is none."""
     sentences = _SENTENCE_END.split(snapshot.passage(passage).visible_text)
     shuffled = (sentences[place] for place in random.permutation(len(sentences)))
     return next(filter(None, map(_beginning, shuffled)), "")
 
 
 def _beginning(sentence: str) -> str:
-    """The first words of a sentence; "" where it has too few."""
+    """Return the first words of a sentence; "" if it is too short."""
     spans = list(islice(words(sentence), _MOST_WORDS))
     return " ".join(sentence[: spans[-1][1]].split()) if len(spans) >= _FEWEST_WORDS else ""
 
 
 def _keyword_parts(snapshot: Snapshot, query: _SampleQuery) -> NDArray[np.float64]:
-    """(n,) keyword scores of the pairs of a query."""
+    """Return the (n,) keyword scores of a query's pairs."""
     typed = snapshot.terms(query.text)
     terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
     if not terms:

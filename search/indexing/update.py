@@ -3,11 +3,10 @@
     walk the folder -> compare with the stored files -> read and cut new and changed files
     -> encode batch by batch, committing each -> remove deleted files -> make segments of new passages
 
-Each batch is committed by itself, after it was encoded, so a run that is killed loses at most one batch
-of work and no data; the next run goes on there. run.py does all this; this module gives it a lock, a
-database, and a folder to work in.
+Each batch is committed on its own after it was encoded, so a killed run loses at most one batch of work and no data;
+the next run resumes there. run.py does all this; this module gives it a lock, a database and a folder.
 
-`changes` tells when the files of a folder change.
+`changes` watches the files of a folder.
 """
 
 from __future__ import annotations
@@ -72,18 +71,18 @@ def update(
     workers: Workers | None = None,
     server: Server | None = None,
 ) -> Report:
-    """Make or bring up to date the index of a folder.
+    """Build or update the index of a folder.
 
     Args:
         folder: the folder to index, or the common parent of `source.folders`; resolved.
-        index: the folder the index is kept in; made if need be.
-        rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
+        index: folder of the index; created if needed.
+        rebuild: start from scratch; the old index stays in use until the new one is complete.
         workers: encode passages; None for this process alone.
-        server: the server for the passages; None keeps them on this machine.
+        server: server for the passages; None keeps them on this machine.
 
     Raises:
-        InputError: there is nothing to index.
-        FingerprintMismatch: the index was made with another model or other settings.
+        InputError: there is no text to index.
+        FingerprintMismatch: the index was built with another model or other settings.
         IndexLocked: another process is writing to it.
     """
     started = time.monotonic()
@@ -133,7 +132,7 @@ def update(
 
 
 def _sweep(index: Path) -> None:
-    """Delete the leftovers of an interrupted run, so that a full disk has room again."""
+    """Delete the leftovers of an interrupted run first, to free disk space."""
     if is_index(index):
         with suppress(SearchError), reading(index / DATABASE) as connection:
             delete_leftovers(index, named_files(connection))
@@ -145,10 +144,10 @@ _LOOK_ANYWAY = 60  # times without a change, because a network drive tells nothi
 
 
 def changes(folders: Folders, index: Path, stop: threading.Event | None = None) -> Iterator[None]:
-    """Yield when something in the folders may have changed, once at the beginning, and every minute anyway.
+    """Yield at the start, whenever something in the folders may have changed, and at least once a minute.
 
     Args:
-        index: changes in it do not count, if it is inside a folder.
+        index: changes in it are ignored if it is inside a folder.
         stop: ends the iteration.
 
     Raises:
@@ -176,14 +175,14 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
 def build_inputs(
     folders: Folders, place: Path, options: BuildOptions, *, rebuild: bool, offline: bool, engine: str
 ) -> tuple[Encoder, Source, PassageSettings]:
-    """The encoder and the source of an index, and how it is cut; see `Index.build`.
+    """Return the encoder, the source and the passage settings of an index; see `Index.build`.
 
-    An existing index keeps its way of cutting, whatever the defaults are now, until it is rebuilt.
+    An existing index keeps its passage settings until it is rebuilt, even if the defaults change.
 
     Args:
         folders: the folders to index.
-        place: the folder of the index, which need not exist.
-        options: the requested ones; None, or left out, is the index's own, else the model's.
+        place: folder of the index, which need not exist.
+        options: requested options; None or missing takes those of the index, else the model's.
 
     Raises:
         ModelError: a model cannot be found or used.
@@ -209,13 +208,13 @@ def build_inputs(
 
 
 def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:
-    """Source settings of an index of the same folders; the defaults for a new one."""
+    """Return the source settings of an index of the same folders; the defaults for a new one."""
     same = meta and Folders.from_meta(meta) == folders
     return Source.from_dict(meta["source"]) if meta and same else Source(folders=folders.names)
 
 
 def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:
-    """Metadata and fingerprint of an index; None for a new one, or for an unreadable one that a rebuild replaces."""
+    """Return metadata and fingerprint of an index; None for a new one, or an unreadable one that will be rebuilt."""
     if not is_index(place):
         return None
     try:
@@ -230,11 +229,11 @@ def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | 
 
 
 def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> Server | None:
-    """Server for the passages of an index; None for this machine.
+    """Return the server for the passages of an index; None for this machine.
 
     Raises:
-        InputError: it is no address, there is no such kind of index, or another index is there.
-        StoreUnavailable: a server that is named for the first time does not answer.
+        InputError: invalid address, unknown kind of index, or another index is at the address.
+        StoreUnavailable: a server that is used for the first time does not respond.
     """
     store, kind = options.get("store"), options.get("store_index")
     kept = Server(**stored) if (stored := streamed(index)) else None
@@ -267,17 +266,17 @@ _LEAST = 0.5  # of an index's files have to be in the other folder
 
 
 def move(index: Path, named: Named) -> Path:
-    """Change the folder of an index to another with the same files, after a rename or move; nothing is encoded.
+    """Point an index to the new path of its folder after a rename or move. Nothing is encoded.
 
     Args:
-        index: the folder of the index.
-        named: its folder now; of several, each of them, under its old name.
+        index: folder of the index.
+        named: the new path; for several folders all of them, with their old names.
 
     Returns:
         The folder of the index, which is renamed if it was named after its folder.
 
     Raises:
-        InputError: less than half of the files are there.
+        InputError: the new folder contains less than half of the files.
         IndexLocked: another process is writing to the index.
     """
     meta = read_meta(index / DATABASE)
