@@ -1,7 +1,7 @@
-"""Judged queries -> metrics with intervals. The door is `search.evaluate`, in evaluation.py.
+"""Evaluate search, readers and taggers on judged data; `search.evaluate` is in evaluation.py.
 
-evaluation.py  `evaluate` of documents in an index, of whole documents, of pairs of sentences
-readers.py     `evaluate_answers` of a reader, `evaluate_entities` of a tagger
-formats.py     files and folders -> judged data, examples with labels
-metrics.py     settings -> figures of each query, and how settings compare; rankings, answers, entities -> metrics
+evaluation.py  `evaluate`: documents in an index, whole documents, pairs of sentences
+readers.py     `evaluate_answers` for a reader, `evaluate_entities` for a tagger
+formats.py     files and folders -> judged data, labelled examples
+metrics.py     settings -> metrics of each query, and their comparison; metrics of rankings, answers and entities
 """

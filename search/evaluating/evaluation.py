@@ -1,7 +1,7 @@
 """Evaluation of search on judged data (`evaluate`).
 
-A document has the score of its best passage. A collection is ranked in an index of its own, apart from the user's:
-`home()/evaluations/NAME-HASH/` holds `index/` and, for formats other than BEIR, `corpus/corpus.jsonl`.
+The score of a document is that of its best passage. A collection gets its own index, separate from the user's:
+`home()/evaluations/NAME-HASH/` contains `index/` and, for formats other than BEIR, `corpus/corpus.jsonl`.
 
 Whole documents and pairs of sentences need no index. A whole document is the concatenation of title and text, truncated
 at the model's limit and compared in memory, as in BEIR and most published figures.
@@ -177,7 +177,7 @@ def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], s
 
 
 def _about_judgements(unjudged: Sequence[str], judgements: Judgements, names: set[str]) -> list[str]:
-    """Notes about queries without judgements or relevant documents, and relevant documents not in the index.
+    """Return notes about queries without judgements or relevant documents, and relevant documents not in the index.
 
     Raises:
         InputError: none of the relevant documents is in the index.
@@ -200,7 +200,7 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, names: se
 
 
 def _judged_name(hit: Hit, judged: set[str]) -> str:
-    """Name by which a hit is judged: that of its file if only the file has a judgement, else its own."""
+    """Return the name by which a hit is judged: its file's if only the file has a judgement, else its own."""
     file, _, record = hit.document.rpartition("#")
     return file if hit.document not in judged and record.isdecimal() and file in judged else hit.document
 
@@ -217,7 +217,7 @@ def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]],
 
 
 def evaluate_whole(data: Retrieval, encoder: Encoder, plan: MetricPlan) -> Evaluation:
-    """Evaluate documents with one embedding each, ranked by cosine; the earlier of equal ones comes first."""
+    """Evaluate documents with one embedding each, ranked by cosine, ties in the order of the data."""
     names = list(data.entries)
     texts = [entry.whole for entry in data.entries.values()]
     vectors = encoder.encode(
@@ -297,32 +297,33 @@ def evaluate(
     engine: str = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Ask every query of judged data, and say how good the answers are.
+    """Run every query of judged data and compute metrics.
 
-    A collection (a folder in BEIR layout, SQuAD's JSON) is indexed first, or its index
-    brought up to date; that index is kept apart from the user's own. A CSV, TSV or JSONL file with query, path
-    and, if wanted, relevance is about an index that there is. One with sentence1, sentence2 and score needs none.
+    A collection (a folder in BEIR layout, SQuAD's JSON) is indexed first, separately from the user's indexes. A CSV,
+    TSV or JSONL file with query, path and optionally relevance is evaluated on an existing index. One with sentence1,
+    sentence2 and score needs no index.
 
-    A document is as good as its best passage. The metrics follow trec_eval and have 95 % bootstrap intervals; several
-    settings are compared with the first by a paired randomization test.
+    The score of a document is that of its best passage. The metrics follow trec_eval and have 95 % bootstrap intervals;
+    each further setting is compared with the first by a paired randomization test.
 
     Args:
         dataset: the file or folder.
-        settings: ways to ask: a mode, and after commas other keywords of `Index.query`: "hybrid,weight=0.7".
-            None asks as `Index.query` does by itself.
-        index: for a file of query and path which index, as for `Index.open`; for a collection where to keep its own.
+        settings: query settings to compare: a mode, followed by other keywords of `Index.query` after commas:
+            "hybrid,weight=0.7". None uses the defaults of `Index.query`.
+        index: for a file of query and path, the index to query, as for `Index.open`; for a collection, where to store
+            its own.
         model, pooling: of a new index; None takes the default.
-        split: which judgements of a folder in BEIR layout: qrels/SPLIT.tsv.
-        k: how many documents or passages most metrics look at; they carry it in their name ("ndcg@10").
-        whole_documents: rank title and text as one, cut at what the model reads, as published figures have it, instead
-            of passages. Needs no index.
-        token_vectors: as for `Index.build`, of a collection's index.
+        split: judgements of a folder in BEIR layout: qrels/SPLIT.tsv.
+        k: depth of most metrics, in documents or passages; it is part of their names ("ndcg@10").
+        whole_documents: rank title and text as one, truncated at the model's limit as for published figures, instead of
+            passages. Needs no index.
+        token_vectors: as for `Index.build`, for a collection's index.
         seed: of the resampling.
         offline, engine, progress: as for `Index.build`.
 
     Raises:
-        InputError: data that is malformed (with file and line), nothing judged, an empty index,
-            no relevant document in it, a query that cannot be asked, or no hit for any of them.
+        InputError: malformed data (with file and line), no judgements, an empty index, no relevant document in it, an
+            invalid query, or no hit for any query.
     """
     if k < 1:
         raise InputError(f"k is {k}; the minimum is 1.")

@@ -1,11 +1,11 @@
 """Readers of judged data and of training examples.
 
-BEIR     a folder (Thakur et al. 2021): corpus.jsonl {"_id", "title", "text"} a line, queries.jsonl {"_id", "text"} a
-         line, qrels/SPLIT.tsv with a header, then query, document and grade
+BEIR     a folder (Thakur et al. 2021): corpus.jsonl with {"_id", "title", "text"} per line, queries.jsonl with
+         {"_id", "text"} per line, qrels/SPLIT.tsv with a header, then query, document and grade
 SQuAD    JSON (Rajpurkar et al. 2016), version 1.1 or 2.0; the documents are the paragraphs
 paths    CSV, TSV or JSONL with query, path and optionally relevance: judgements about the user's own index
 STS      CSV, TSV or JSONL with sentence1, sentence2 and score
-CoNLL    a word a line, its label last, an empty line after each sentence (Tjong Kim Sang and De Meulder 2003)
+CoNLL    one word per line, its label last, an empty line after each sentence (Tjong Kim Sang and De Meulder 2003)
 labels   CSV, TSV or JSONL with label, and with text, or with path of an index
 """
 
@@ -142,7 +142,7 @@ class TableRow:
         return malformed(self.path, self.line, problem)
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return a text, which is required and not empty unless there is a default."""
+        """Return a text; InputError if it is missing, or if it is empty and there is no default."""
         value = self.values.get(key, default)
         if isinstance(value, int) and key.endswith("id"):
             return str(value)
@@ -336,8 +336,7 @@ def _sentence_pairs(path: Path) -> SentencePairs:
 def read_questions(path: Path) -> tuple[tuple[SquadQuestion, ...], Retrieval]:
     """Read SQuAD's JSON: questions with their answers; and the paragraphs, with the same questions as queries.
 
-    A question has no answer if its list of answers is empty, as in SQuAD 2.0.
-    Identical paragraphs are merged.
+    A question has no answer if its list of answers is empty, as in SQuAD 2.0. Identical paragraphs are merged.
 
     Raises:
         InputError: the file is not in this format; the message says where.
@@ -371,7 +370,7 @@ def _question(paragraph: str, record: Any) -> SquadQuestion:
 
 
 def read_conll(path: Path) -> list[Sentence]:
-    """Read the sentences of a file in CoNLL format, without the lines that separate documents.
+    """Read the sentences of a file in CoNLL format, without the "-DOCSTART-" lines that separate documents.
 
     Raises:
         InputError: the file cannot be read or is empty, or a line has no label.
@@ -401,7 +400,7 @@ def read_conll(path: Path) -> list[Sentence]:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """Read the rows of a table as labelled examples: of a text, else of a path.
+    """Read the rows of a table as labelled examples, from the column "text", else "path".
 
     Raises:
         InputError: the file cannot be read, a column is missing, or a row has no label or no text.

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class MetricPlan:
-    """Depth of metrics, seed of resampling, and callback for progress, for all queries."""
+    """Settings for all queries: depth of the metrics, seed of resampling, and progress callback."""
 
     k: int = 10
     seed: int = 0
@@ -60,7 +60,7 @@ def measure(
         find: returns the metrics of a query, and the names of its results, best first.
 
     Raises:
-        InputError: a query cannot be asked.
+        InputError: a query is invalid.
     """
     measured = []
     for setting in settings:
@@ -113,11 +113,11 @@ def named(names: Sequence[str], about: str, of: str = "") -> list[str]:
 
 
 def settings_of(specs: Sequence[str | Setting]) -> tuple[Setting, ...]:
-    """Parse settings, each once; default is hybrid alone.
+    """Parse settings and drop duplicates; the default is hybrid alone.
 
     Args:
-        specs: each a mode, and after commas further keywords of `Index.query` with their values, except those that
-            the evaluation sets.
+        specs: each a mode, followed by keywords of `Index.query` with their values after commas, except those that the
+            evaluation sets.
 
     Raises:
         InputError: unknown keyword or invalid value.

@@ -84,7 +84,7 @@ def evaluate_answers(
 
 
 def best_answer(predicted: Answers, forced: bool) -> str:
-    """Return the text of the best span, "" for none; `forced` also takes one that scores less than no answer."""
+    """Return the text of the best span, "" for none; `forced` also accepts a span that scores less than "no answer"."""
     best = predicted.answers[0] if predicted.answers else predicted.nearest if forced else None
     return best.text if best else ""
 

@@ -1,6 +1,6 @@
-"""Hit -> why.
+"""Explain why a passage has its score.
 
-gradients.py    the same addends by integrated gradients, for embeddings that are not sums over tokens
+gradients.py    addends by integrated gradients, for embeddings that are not sums over tokens
 explanation.py  two encoded texts and a score -> their two matrices and an `Explanation`
 addends.py      the addends of a score besides its cosine: keywords, rerankers
 explainer.py    explanations of a ranking: why a hit, why one above another, why not

@@ -1,4 +1,4 @@
-"""Addends of a score besides the token pairs: keywords, rerankers; and the recomputed score."""
+"""Addends of a score besides the cosine: keywords and rerankers; and the recomputed score."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class AddendFinder:
         return Addends(stored.embedding, terms, score, cells)
 
     def _look_up(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> IndexedHit:
-        """
+        """Read the index data of a hit.
+
         Raises:
             InputError: the hit's passage is no longer in the index, or the hit is from another index.
         """
@@ -114,7 +115,7 @@ class AddendFinder:
 def _terms(
     snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage
 ) -> tuple[Term, ...]:
-    """Return the addends of the query's words in the score of a passage; words that it does not have are left out."""
+    """Return the addends of the query's words in a passage's keyword score, without words it does not contain."""
     (addends,) = fusion.matches.addends(np.array([passage.passage_id])) / fusion.matches.scale
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
     places = occurrences(snapshot, [term for term, _ in here], passage)

@@ -1,6 +1,6 @@
 """Explanations of a ranking: why a hit, why one hit above another, and why not.
 
-An answer to why not may be that a file has no passage in the index, or has changed since it was indexed.
+The reason for "why not" may be that a file has no passage in the index, or has changed since it was indexed.
 """
 
 from __future__ import annotations

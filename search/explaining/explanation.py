@@ -8,9 +8,9 @@ addends: with mean pooling over n query tokens and m passage tokens
 
 so each pair of tokens adds (q_i . p_j) / (n m |q_mean| |p_mean|), and these addends sum to the cosine.
 
-For a query of several parts the cosine is a sum over the parts (see `search.ranking.question`), and the cosine
-with a text is one over token pairs. So the rows of the texts' contribution matrices, each matrix times the factor
-of its part, are stacked, and a part without tokens is one addend.
+For a query of several parts, the cosine is the sum of the parts' cosines times their factors (see
+`search.ranking.question`). The contribution matrices of the parts, times these factors, are stacked by rows; a part
+without tokens is a single addend.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def contribution_matrix(
     Args:
         query: (q, d) last-layer vectors of all query tokens, special tokens included.
         passage: (p, d) likewise.
-        pooling: "mean" or "mean_sqrt_len" (the same cosine), or "max", where each dimension's
-            addend goes to the pair of tokens that hold its largest values.
+        pooling: "mean" or "mean_sqrt_len" (the same cosine), or "max", where each dimension's addend goes to the pair
+            of tokens that hold its largest values.
 
     Returns:
         (q, p) float64; its sum is the cosine, to rounding. Addends may be negative.
@@ -99,10 +99,10 @@ def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def similarity_layer(layer: Layer | None, n_layers: int) -> int:
-    """Resolve a layer to its number, counted from the embedding layer, 0.
+    """Return the number of a layer, counted from the embedding layer, 0.
 
     Args:
-        layer: a number, a negative one counted from the last as Python counts, "middle" or "last"; None is "middle".
+        layer: a number (negative ones count from the last), "middle" or "last"; None is "middle".
 
     Raises:
         InputError: the model has no such layer.
@@ -128,9 +128,9 @@ def explain_pair(
 
     Args:
         query, passage: from `encoder`, with the last layer and `layer`.
-        layer: of the similarity matrix.
-        roles: what the two texts were encoded as.
-        offline: never connect to the hub if the model is needed in PyTorch.
+        layer: layer of the similarity matrix.
+        roles: roles that the two texts were encoded with.
+        offline: never download from the hub if the model is needed in PyTorch.
     """
     cosine = float(query.embedding @ passage.embedding)
     contributions, steps = _contributions(query, passage, encoder, roles, offline)
@@ -198,12 +198,12 @@ def explain_parts(
     weight: float,
     offline: bool = False,
 ) -> Explanation:
-    """Explain a cosine as `explain_pair` does, for a query of several parts.
+    """Explain a cosine like `explain_pair`, for a query of several parts.
 
     Args:
-        tokens: of each part, from `encoded_parts`.
-        embedding: of the passage, by which it was ranked.
-        weight: of the cosine in the score, and so of a part without tokens.
+        tokens: token vectors of each part, from `encoded_parts`.
+        embedding: stored embedding of the passage.
+        weight: weight of the cosine in the score, and so of a part without tokens.
     """
     wholes = []
     others = []
@@ -229,7 +229,7 @@ def explain_parts(
 
 
 def _concatenated(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
-    """Concatenate the tokens of several texts, with offsets and word numbers in the joined text, one text a line."""
+    """Concatenate the tokens of several texts, one text per line, with offsets and word numbers in the joined text."""
     row: list[Token] = []
     at = words = 0
     for mine, text in zip(tokens, texts, strict=True):

@@ -5,15 +5,15 @@ non-linear function of its tokens' input embeddings x_1 .. x_n. On the straight 
 
     e(x) - e(b) = sum_i v_i    with    v_i = integral over t in [0, 1] of  de/dx_i (b + t (x - b)) (x_i - b_i)
 
-so each token has an addend v_i, a vector. In the baseline every token but the special ones is [PAD]; a special
-token is the same as in x, its own v_i is 0, and the embedding of the baseline, e(b), is added to the first
-special token. Both embeddings are then sums over tokens, and the cell of a query token and a passage token is
+so each token has a vector v_i as its addend. In the baseline every token except special tokens is [PAD]; special tokens
+are the same as in x, so their v_i is 0. The embedding of the baseline, e(b), is added to the first special token. Both
+embeddings are then sums over tokens, and the cell of a query token and a passage token is
 
     c_ij = v_i . w_j        so that    sum_ij c_ij = e(q) . e(p) = cosine
 
-as in Moeller, Nikolaev & Pado 2023, "An Attribution Method for Siamese Encoders". Its rows sum to what a query
-token adds to the cosine with the passage's embedding, its columns likewise. Integrals are computed
-from finitely many points, so the sums miss the cosine by a little: the completeness error.
+as in Moeller, Nikolaev & Pado 2023, "An Attribution Method for Siamese Encoders". The sum of a row is what a query
+token adds to the cosine, and likewise for columns. Integrals are computed from finitely many points, so the sum differs
+a little from the cosine: the completeness error.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _TOKENS_AT_ONCE = 2048
 
 
 class Attribution:
-    """Addends of the tokens of one query in its cosines, by integrated gradients.
+    """Addends of a query's tokens in its cosines with passages, by integrated gradients.
 
     Args:
         model: from `differentiable`.
-        query: the text that the cosines are of.
+        query: the encoded query.
     """
 
     def __init__(self, model: Differentiable, query: TokenVectors, role: Role | None) -> None:
@@ -58,7 +58,7 @@ class Attribution:
     def cells(self, passage: TokenVectors, role: Role | None) -> tuple[NDArray[np.float64], int]:
         """Return the (q, p) addends of the cosine, and the number of points on the path.
 
-        The points are doubled until the sum misses the cosine by less than 1 %, or there are MOST_STEPS.
+        The number of points is doubled until the sum differs from the cosine by less than 1 %, or reaches MOST_STEPS.
         """
         cosine = float(self._embedding.astype(np.float64) @ passage.embedding)
         way = self._model.path(passage, role)
@@ -73,12 +73,12 @@ class Attribution:
 
 
 class Path:
-    """The straight path from the baseline to a text, in the space of input embeddings.
+    """Straight path from the baseline to a text, in the space of input embeddings.
 
     Attributes:
-        inputs: other inputs of the model, a row.
+        inputs: other inputs of the model, as one row.
         start: (n, h) the baseline.
-        way: (n, h) the text less the baseline; zeros for special tokens.
+        way: (n, h) the text minus the baseline; zeros for special tokens.
         moving: positions of the tokens that are not special.
     """
 
@@ -87,10 +87,10 @@ class Path:
 
 
 class Differentiable:
-    """An encoder whose embeddings can be differentiated by the input embeddings, in PyTorch and float32.
+    """An encoder in PyTorch and float32 whose embeddings can be differentiated by the input embeddings.
 
     Raises:
-        ModelError: the model takes no input embeddings, only token ids.
+        ModelError: the model takes no input embeddings, only token IDs.
     """
 
     def __init__(self, encoder: Encoder, engine: TorchEngine) -> None:
@@ -126,7 +126,7 @@ class Differentiable:
     def token_addends(self, path: Path, steps: int) -> NDArray[np.float64]:
         """Return the (n, d) addends v_i of an embedding. Their sum is the embedding, up to the integration error.
 
-        By forward differentiation, with a row for each token's part of the path.
+        Uses forward differentiation, with one row per token.
         """
         torch = self._torch
         n = len(path.start)
@@ -155,7 +155,7 @@ class Differentiable:
     def products(self, path: Path, directions: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
         """Return the (q, n) products of q directions (q, d) with the addends of an embedding.
 
-        By backward differentiation, one pass for each direction that is not zero.
+        Uses backward differentiation, with one pass per non-zero direction.
         """
         torch = self._torch
         products = np.zeros((len(directions), len(path.start)))
@@ -178,7 +178,7 @@ class Differentiable:
             return self._embed(path, _between(path, list(where))).double().cpu().numpy()
 
     def _embed(self, path: Path, points: Any) -> Any:
-        """Input embeddings (b, n, h) -> embeddings (b, d), unit length; the same as `Encoder.encode`."""
+        """Compute embeddings (b, d) of unit length from input embeddings (b, n, h), like `Encoder.encode`."""
         torch = self._torch
         inputs = {name: value.expand(len(points), -1) for name, value in path.inputs.items()}
         output = self._engine.model(inputs_embeds=points, output_hidden_states=True, **inputs)
@@ -211,7 +211,7 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
 
 @kept_loaded
 def attribution(encoder: Encoder, query: TokenVectors, role: Role | None, offline: bool) -> Attribution:
-    """Return the attribution of a query, cached, as the query's own addends are the same for all hits."""
+    """Return the attribution of a query; cached, because it is the same for all hits."""
     return Attribution(differentiable(encoder, offline), query, role)
 
 
@@ -228,7 +228,7 @@ def _between(path: Path, where: list[float]) -> Any:
 
 
 def _pieces(rows: list[Any], n: int) -> Iterator[list[Any]]:
-    """Split rows of n tokens each into batches that fit into memory."""
+    """Split rows of n tokens into batches that fit into memory."""
     size = max(1, _TOKENS_AT_ONCE // n)
     return (rows[first : first + size] for first in range(0, len(rows), size))
 

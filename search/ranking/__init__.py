@@ -1,14 +1,14 @@
-"""Question -> ranked hits.
+"""From a query to ranked hits.
 
-selection.py  the part of a ranking that is shown: offset, limits, groups, copies
-question.py   queries of several parts, and of examples; more like a passage or document
+selection.py  selection of the hits to show: offset, limits, groups, copies
+question.py   queries of several parts and examples; hits similar to a passage or document
 where.py      filters as text -> a tree of conditions, which `search.store.filters` evaluates
 fusion.py     meaning and keywords -> one exact ranking
 rerank.py     new scores for the best passages, by late interaction or a cross-encoder
-words.py      occurrences of the words of a query; the hits without some of them
+words.py      occurrences of the query's words; hits without some of them
 verdict.py    answerability: the probability that the index answers the query
 rank.py       all of these -> hits, each with the percentile of its score among random pairs
 duplicates.py near-duplicate passages
-freshness.py  the status of the files of hits
+freshness.py  file status of hits
 reading.py    a whole document, joined from its passages; the lines around a hit
 """

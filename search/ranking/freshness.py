@@ -49,7 +49,7 @@ class FileStatus:
 
 
 def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits with the status of their files; a text that moved within a text file, with its current lines."""
+    """Return the hits with the status of their files; if a text moved within a changed file, with its current lines."""
     seen: dict[str, FileStatus] = {}
     now = []
     for hit in hits:

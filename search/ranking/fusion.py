@@ -1,9 +1,9 @@
 """Meaning and keywords -> one exact ranking of passages.
 
-The hybrid score is a sum of two parts that each have a ranked list. The best n of the sum are found with the bound
-of the threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the head of the list by meaning gets both scores,
-and so do all others whose keywords could lift them into the best n. So no hit is missed because it was in one list
-only, and no missing score is guessed.
+The hybrid score is a weighted sum of cosine and keyword score, each with its own ranked list. The n best sums are found
+with the bound of the threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the first passages by meaning get
+both scores, and so do all others whose keywords could lift them into the n best. So no hit is missed because it is in
+one list only, and no score is estimated.
 """
 
 from __future__ import annotations
@@ -142,10 +142,10 @@ class Fusion:
         return self._best(1, ids, cosine, lexical)[0]
 
     def positions(self, passages: Iterable[int]) -> dict[int, tuple[int, Scored]]:
-        """Return the exact ranks of passages among all, best first.
+        """Return the exact rank and score of passages among all passages.
 
-        A passage that is not in the index is left out. In a keyword ranking, one without any word of the query
-        ranks behind all others.
+        Passages that are not in the index are left out. In a keyword ranking, passages without any word of the query
+        rank last.
         """
         if self._snapshot.approximate:
             raise InputError(
@@ -167,7 +167,7 @@ class Fusion:
         cosine: NDArray[np.float64] | None,
         lexical: NDArray[np.float64] | None,
     ) -> list[Scored]:
-        """Return the n best of some passages by the parts of their scores, best first; ties in the order of ids."""
+        """Return the n best of some passages, from the parts of their scores; ties in the order of IDs."""
         scores, nothing = np.zeros(len(ids)), [None] * min(n, len(ids))
         for weight, part in ((self._ranking.weight, cosine), (1 - self._ranking.weight, lexical)):
             if part is not None:

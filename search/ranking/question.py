@@ -1,9 +1,9 @@
 """Queries of several parts: texts with weights, and examples that hits should be like or unlike.
 
-The embedding of such a query is the sum of its parts' embeddings, each times its weight, scaled to length 1. So a
-passage's cosine is a sum too, of its cosines with the parts, each times the same factor for all passages: the part's
-weight by the length of the sum. A document counts as the mean of its passages' embeddings, scaled to length 1.
-The keywords are the words of the texts with a weight above 0, all with equal weight.
+The embedding of such a query is the weighted sum of its parts' embeddings, scaled to length 1. So a passage's cosine is
+a sum, too: of its cosines with the parts, each times the part's weight divided by the length of the unscaled sum. A
+document counts as the mean of its passages' embeddings, scaled to length 1. The keywords are the words of the texts
+with a positive weight, all with equal weight.
 """
 
 from __future__ import annotations
@@ -51,14 +51,15 @@ class Question:
         like: Iterable[Example | tuple[Example, float]] = (),
         unlike: Iterable[Example | tuple[Example, float]] = (),
     ) -> Question:
-        """
+        """Create a query of several parts.
+
         Args:
-            texts: with or without a weight, which is 1.
-            like: passage ids or paths, with or without a weight, which is 1.
+            texts: with or without a weight; the default is 1.
+            like: passage IDs or paths, with or without a weight; the default is 1.
             unlike: likewise; the weight, by default 0.5, is subtracted.
 
         Raises:
-            InputError: a text is empty, no text has a weight above 0, or a weight is not a number.
+            InputError: a text is empty, no text has a positive weight, or a weight is not a number.
 
         Example:
             >>> Question.of("keys", ("rotation", 0.5), unlike=[12]).examples
@@ -93,9 +94,9 @@ class QuestionPart:
 
     Attributes:
         name: the text, or a description of the part.
-        factor: of its cosine in the cosine of the query.
+        factor: factor of the part's cosine in the cosine of the query.
         embedding: (d,) unit length.
-        text, context, role: the encoded text, for an explanation by tokens; "" for none.
+        text, context, role: the encoded text, for an explanation by tokens; "" if there is none.
     """
 
     name: str
@@ -112,8 +113,8 @@ class EncodedQuery:
 
     Attributes:
         embedding: (d,) unit length; None if the ranking does not need it.
-        tokens: the vectors of its tokens; None if they are not needed, and for several parts.
-        parts: of a query that has several.
+        tokens: token vectors; None if they are not needed, and for a query of several parts.
+        parts: parts of the query, if it has several.
     """
 
     text: str
@@ -163,8 +164,8 @@ def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: St
     """Encode a query for a ranking.
 
     Raises:
-        InputError: it is too long; or, of several parts, the ranking does not fit, an example is not in the index, or
-            the parts cancel out.
+        InputError: it is too long; or, for several parts, the ranking does not support them, an example is not in the
+            index, or the parts cancel each other out.
     """
     with query_fits():
         if isinstance(query, Question):
@@ -175,7 +176,7 @@ def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: St
 
 
 def encoded_text(text: str, encoder: Encoder, layers: Sequence[int]) -> EncodedQuery:
-    """Encode a query of one text, with the vectors of its tokens at the last layer and some others."""
+    """Encode a query of one text, with its token vectors at the last layer and the given layers."""
     (tokens,) = encoder.tokens([text], role="query", layers=layers)
     return EncodedQuery(text, tokens.embedding.astype("float32", copy=False), tokens)
 
@@ -213,7 +214,7 @@ def encoded_question(
 
 
 def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tuple[int, ...]]:
-    """Return a passage, or the passages of a document in equal parts, as a query; and their ids."""
+    """Return a query made of a passage, or of all passages of a document with equal weights; and their IDs."""
     ids = _passages_of(snapshot, example)
     stored = snapshot.stored(ids)
     parts = [
@@ -231,7 +232,7 @@ def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tupl
 
 
 def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> EncodedQuery:
-    """Return the query with the text of one part only: the part that adds most to the cosine with a passage."""
+    """Return the query with the text of one part: the part that adds most to the cosine with a passage."""
     snapshot.passage(passage)
     (vector,) = snapshot.embeddings([passage])
     best = int(np.argmax([part.factor * float(part.embedding @ vector) for part in query.parts]))
@@ -240,10 +241,10 @@ def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> 
 
 
 def _summed(text: str, parts: Sequence[QuestionPart]) -> EncodedQuery:
-    """Return the query that is the weighted sum of some parts; their factors are still weights.
+    """Return the query that is the weighted sum of some parts, whose factors are still weights.
 
     Raises:
-        InputError: they cancel out.
+        InputError: they cancel each other out.
     """
     total = np.sum([part.factor * part.embedding.astype(np.float64) for part in parts], axis=0)
     length = _length(total, "the parts of the query")

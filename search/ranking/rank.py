@@ -42,8 +42,8 @@ def ranked(
     Args:
         selection: the part of the ranking to return.
         where: the passages to rank; None for all.
-        reranker: rescores the best 30 passages (or more, up to the last one that is shown), of one document at most
-            `selection.per_document`. No model runs while the index is read.
+        reranker: rescores the best 30 passages, or more if more are shown; at most `selection.per_document` of a
+            document. No model runs while the index is read.
     """
     if reranker:
         return _reranked(store, query, ranking, selection, where, reranker)
@@ -55,7 +55,7 @@ def ranked(
 def listed(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, selection: Selection, among: Ids | None
 ) -> list[Hit]:
-    """Return the best passages of a snapshot as hits, as they were indexed.
+    """Return the best passages of a snapshot as hits, without the current status of their files.
 
     Args:
         among: the passages to rank; None for all.
@@ -134,10 +134,10 @@ def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassa
 def scored(
     store: Store, query: EncodedQuery, ranking: Ranking, passage: int, reranker: Reranker | None = None
 ) -> Hit:
-    """Return one passage of the index as a hit, with rank 0.
+    """Return one passage of the index as a hit with its score, and rank 0.
 
     Raises:
-        IdMissing: the index has no passage of that id.
+        IdMissing: the index has no passage with this ID.
     """
     with store.reading() as snapshot:
         stored = snapshot.passage(passage)
@@ -151,10 +151,10 @@ def scored(
 
 
 def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) -> Hit:
-    """Return one passage of the index as a hit, as it was indexed.
+    """Return one passage of the index as a hit, without the current status of its file.
 
     Raises:
-        IdMissing: the index has no passage of that id.
+        IdMissing: the index has no passage with this ID.
     """
     scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies([item.passage]))
     return scale.hit(rank, snapshot.passage(item.passage), item)

@@ -1,7 +1,7 @@
-"""Documents and passages to read: joined from their passages, or read from an unchanged file.
+"""Documents and passages to read: joined from stored passages, or read from an unchanged file.
 
-A passage is a span of its document's text, and only blank space and markup separate two passages. The spans give the
-length of a gap, and the line numbers its line breaks, if they count lines of the text.
+A passage is a span of its document's text, and only whitespace and markup separate two passages. The spans give the
+length of a gap; the line numbers give its line breaks, if they count lines of the text.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
     """Return the gap before a passage, and the text that fills it.
 
     Args:
-        at, line: where the passage before it ends.
+        at, line: end of the previous passage, as offset and line.
         end: line ending.
     """
     length = passage.start - at
@@ -137,7 +137,7 @@ def _read(name: str, path: str) -> tuple[str, str]:
 
 
 def span_lines(hit: Hit, start: int, end: int) -> tuple[int, int, int | None]:
-    """Return first and last line, and page, of a span of a hit's document; those of the hit in a converted file."""
+    """Return first and last line, and page, of a span of a hit's document; for a converted file, those of the hit."""
     from search.corpus.text import line_map
 
     if hit.kind not in PLAIN_KINDS:

@@ -1,14 +1,14 @@
 """Rerank the best passages of a ranking, by late interaction or with a cross-encoder.
 
 *Late interaction* pairs each query token with the most similar passage token: the MaxSim of ColBERT (Khattab and
-Zaharia 2020, section 3.3), with the vectors of the index's model, as a weighted mean:
-`late = sum_i w_i max_j cos(q_i, p_j) / sum_i w_i`, over the tokens i of the query and the tokens j of the passage and
-its context; special tokens and prompts are left out. The weight of a token is the idf of its word,
-log((N - n + 0.5) / (n + 0.5)) for a word in n of N passages, and at least 0.05. The new score is half the score before
-and half this, so it is still a sum of addends.
+Zaharia 2020, section 3.3), with the vectors of the index's model, as a weighted mean: `late = sum_i w_i max_j cos(q_i,
+p_j) / sum_i w_i`, over the tokens i of the query and the tokens j of the passage and its context; special tokens and
+prompts are left out. The weight of a token is the idf of its word, log((N - n + 0.5) / (n + 0.5)) for a word in n of N
+passages, and at least 0.05. The new score is the mean of the previous score and `late`, so it is still a sum of
+addends.
 
-A *cross-encoder* reads query and passage together. It is the most exact and the slowest way to compare two texts, and
-its score is no sum over their tokens: it is shown as one addend (Nogueira and Cho 2019).
+A *cross-encoder* reads query and passage together. It is the most accurate and the slowest way to compare two texts,
+and its score is not a sum over tokens: it is shown as one addend (Nogueira and Cho 2019).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MaxSim:
     Attributes:
         value: the weighted mean.
         addends: (q,) addends of the query tokens, 0 for tokens that are left out; they sum to `value`.
-        best: (q,) positions of their partners among the passage's tokens of text and context.
+        best: (q,) positions of their best matches among the passage's tokens of text and context.
     """
 
     value: float
@@ -70,14 +70,14 @@ class LateInteraction:
         self._kept = kept(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """Read the input from the index; no model runs while a snapshot is open."""
+        """Read the input of the reranker from the index; no model runs while a snapshot is open."""
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return self._weights(snapshot), stored
 
     def rerank(
         self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: _Prepared
     ) -> list[Scored]:
-        """Return the passages by their new scores, best first, each with the rank before."""
+        """Return the passages by their new scores, best first, each with its previous rank."""
         reranked = []
         matches = zip(best, self.matches(passages, prepared), strict=True)
         for rank, (item, matched) in enumerate(matches, start=1):
@@ -91,7 +91,7 @@ class LateInteraction:
         prepared: _Prepared,
         encoded_before: Mapping[int, TokenVectors] | None = None,
     ) -> list[MaxSim]:
-        """Score each passage with its stored token vectors; passages without are encoded, once."""
+        """Score each passage with its stored token vectors; passages without stored vectors are encoded, once."""
         weights, stored = prepared
         vectors = {id_: unit_rows(tokens) for id_, tokens in (encoded_before or {}).items()} | stored
         if missing := {

@@ -26,15 +26,16 @@ RERANKED = 30  # best passages that a reranker scores, at least
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of a ranking that is shown; make one with `Selection.of`.
+    """The part of a ranking that is shown; create one with `Selection.of`.
 
-    In this order: scores below `min_score` are dropped; the best passage of each copied text is kept; documents are
-    limited, or grouped; `offset` hits are skipped and k are taken.
+    In this order: scores below `min_score` are dropped; only the best passage of each copied text is kept; documents
+    are limited, or grouped; `offset` hits are skipped and k are taken.
 
     Attributes:
-        per_document: without `group` it is exceeded if fewer than `offset + k` hits would come back: the others
-            follow those within it, best first. So a rank means the same passage for any k and offset; with a rerank,
-            as long as `offset + k` is at most 30, as more hits need more reranked passages.
+        per_document: maximum number of hits of a document; 0 for no limit. Without `group`, hits beyond the limit
+            follow all others if fewer than `offset + k` would be left. So a rank means the same passage for any k and
+            offset; with reranking, as long as `offset + k` is at most 30, because more hits need more reranked
+            passages.
         group: passages of one document are adjacent, documents in the order of their best passages.
     """
 
@@ -59,7 +60,7 @@ class Selection:
         return self.offset + self.k
 
     def pools(self) -> tuple[Selection, ...]:
-        """Return the pools of a reranker: at least the best 30 passages; with `group`, also the documents to show."""
+        """Return the passages to rerank: at least the best 30; with `group`, also the documents to show."""
         limit = 0 if self.group else self.per_document
         pool = Selection.of(max(RERANKED, self.last), per_document=limit, all_copies=self.all_copies)
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
@@ -75,11 +76,12 @@ def selected(
     document_of: Callable[[Sequence[int]], Mapping[int, object]],
     copies_of: Callable[[Sequence[int]], Mapping[int, Copied]],
 ) -> list[list[Scored]] | None:
-    """Select the beginning of a ranking: hits, each alone or grouped by document.
+    """Select the first hits of a ranking, single or grouped by document.
 
     Args:
-        best: the beginning of the ranking; `whole` if there is no more.
-        document_of: documents of passages; `copies_of`, the copied texts of those that are copies.
+        best: the beginning of the ranking; `whole` if it is the whole ranking.
+        document_of: returns the documents of passages.
+        copies_of: returns the copied texts of passages that are copies.
 
     Returns:
         At most `selection.last`; None if a longer beginning of the ranking is needed.

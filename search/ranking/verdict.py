@@ -1,12 +1,12 @@
 """Answerability: the probability that the index answers a query, from two features of its ranking.
 
     score: the score of the best hit
-    coverage: the largest share of the query's words in the first ten hits of one document, words weighted by idf;
-    words that no passage has count, too
+    coverage: the largest share of the query's words in the first ten hits of one document, weighted by idf; words that
+    no passage contains count, too
 
-A logistic regression of the two. `benchmarks/verdict.py` prints its coefficients; it runs queries with and without
-their answers in the index (its page reports the accuracy of the verdicts). They hold for the default ranking with the
-default model: other rankings and models have other scores, and no verdict.
+The model is a logistic regression. `benchmarks/verdict.py` fits it on queries with and without their answers in the
+index and prints the coefficients; its page reports the accuracy. They hold only for the default ranking with the
+default model: other rankings and models have other scores, and get no verdict.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@
                   annotations: parts joined by "."
     part, value = a word, or quoted: "a b" or 'a b', in which a doubled quote is a literal one
 
-The words of the language and names of fields may be in any case. Every condition is either true or false
-of a passage: `lang != en` is `not lang = en`, so it is true where there is no `lang`. What values
-mean is in `search.store.conditions`; how passages are found, in `search.store.filters`.
+The words of the language and names of fields may be in any case. Every condition is either true or false of a passage:
+`lang != en` is `not lang = en`, so it is true where there is no `lang`. What values mean is in
+`search.store.conditions`; how passages are found, in `search.store.filters`.
 
 Written by hand, as a parser library would save some thirty lines and cost its import (pyparsing: 40 ms)
 in a query that takes milliseconds, and its error messages would need rewriting anyway.
@@ -79,10 +79,10 @@ def parse(text: str) -> Where:
 
 
 def both(where: str | None, since: str | None) -> Where | None:
-    """Combine a filter with the earliest time of the last change; None for neither.
+    """Combine a filter with the earliest modification time; None if there is neither.
 
     Raises:
-        InputError: one of them cannot be read.
+        InputError: one of them is invalid.
     """
     parsed = parse(where) if where is not None else None
     if since is None:
@@ -252,7 +252,9 @@ class _Parser:
 
 
 def _time(value: Value) -> Value:
-    """Convert an age to its date, to the minute, and a time with a zone to local time; other values do not change."""
+    """Convert an age ("7d") to a date and time to the minute, and a time with a zone to local time; return others
+    unchanged.
+    """
     match = _AGO.fullmatch(value.text)
     try:
         if match:

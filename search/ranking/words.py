@@ -1,12 +1,11 @@
-"""Occurrences of the query's words in passages; hits without some of the words, or by another weight.
+"""Occurrences of the query's words in passages; and the hits without some words, or with another weight.
 
 The candidates for these hits are the best passages by each part of the score. The maximum of each part over all other
-passages bounds their scores: the bound of the threshold algorithm (see fusion.py). A score is computed from the same
-parts:
+passages bounds their scores: the bound of the threshold algorithm (see fusion.py). A score is
 
-    score = weight * cosine + (1 - weight) * (sum of the addends of the words that count) / scale
+    score = weight * cosine + (1 - weight) * (sum of the addends of the words that are not ignored) / scale
 
-`search/render/page/whatif.js` does so, and says if a passage outside of the candidates could be a hit.
+`search/render/page/whatif.js` computes it, and reports if a passage outside the candidates could be a hit.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ class Candidate:
     """A passage with the parts of its score.
 
     Attributes:
-        document: a number of its document.
-        copied: a number shared by all passages of a text that many documents have, or nearly; None for others.
-        cosine: None if the ranking does not use meaning.
-        addends: of its BM25, one for each term.
+        document: number of its document.
+        copied: number shared by all passages of a text that occurs in many documents; None for other passages.
+        cosine: None if the ranking does not use embeddings.
+        addends: addend of each term to its BM25.
     """
 
     passage_id: int
@@ -52,12 +51,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Bound:
-    """Upper bounds for all passages outside of a pool.
+    """Upper bounds for all passages outside a pool.
 
     Attributes:
-        cosine: -1 if there are none; 1 if the ranking does not use meaning.
-        lexical: keyword score with all terms; 0 if none of them has a word.
-        score: by the requested ranking; -1 if there are none, or 0 in a keyword ranking if they have no word.
+        cosine: -1 if there are none; 1 if the ranking does not use embeddings.
+        lexical: keyword score with all terms; 0 if none of the passages contains a term.
+        score: by the requested ranking; -1 if there are none, or 0 in a keyword ranking if none contains a term.
     """
 
     cosine: float
@@ -67,16 +66,17 @@ class Bound:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Passages that can be hits by another weight, or without some of the words.
+    """Passages that can become hits with another weight, or without some of the words.
 
     Attributes:
         generation: of the index, as in `Index.generation`.
-        mode, weight: the requested ranking, as in a `Hit`. In other modes than "hybrid" the weight is fixed.
-        terms: the discriminative terms, also those that are left out, as typed in the query.
-        without: the terms that are left out.
-        scale: the BM25 that is a keyword score of 1.
-        pool: the best passages by meaning, by keywords and by score among those that pass the filter; ids increase.
-        bound: on all others that pass it.
+        mode, weight: the requested ranking, as in a `Hit`. In modes other than "hybrid" the weight is fixed.
+        terms: the discriminative terms, including ignored ones, as typed in the query.
+        without: the ignored terms.
+        scale: the BM25 that gives a keyword score of 1.
+        pool: the best passages by meaning, by keywords and by score among those that pass the filter, in the order of
+            IDs.
+        bound: upper bounds for all other passages that pass it.
         whole: there are no others.
     """
 
@@ -97,11 +97,11 @@ def candidates(
     """See `Index.candidates`.
 
     Args:
-        query: with its embedding, unless the mode uses keywords alone.
+        query: with its embedding, unless the mode uses keywords only.
         among: the passages that pass a filter; None for all.
 
     Raises:
-        InputError: n < 1, or a word to leave out is not a discriminative term.
+        InputError: n < 1, or a word to ignore is not a discriminative term.
     """
     if n < 1:
         raise InputError(f"n is {n}; the minimum is 1.")
@@ -139,14 +139,14 @@ def counted(store: Store, text: str, ranking: Ranking) -> tuple[tuple[str, ...],
 
 
 def _words(snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None) -> Fusion:
-    """Return the keyword ranking, also if the requested weight gives keywords no share."""
+    """Return the keyword ranking, even if the requested weight ignores keywords."""
     if ranking.mode == "hybrid":
         ranking = replace(ranking, mode="lexical", weight=0.0)
     return Fusion(snapshot, query, ranking, among)
 
 
 def _named(words: Fusion) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the discriminative terms, and those of them that are left out."""
+    """Return the discriminative terms, and those of them that are ignored."""
     left_out = (term for term in words.counted if term not in words.terms)
     return tuple(term.text for term in words.counted), tuple(term.text for term in left_out)
 

@@ -1,10 +1,10 @@
-"""Fine-tune the encoder, or a task head on it, on examples; public as `search.bert.train`, `train_classifier`, ...
+"""Fine-tune the encoder, or a task head on it; public as `search.bert.train`, `train_classifier`, ...
 
-run.py        the public functions: split, measure, train, measure again, save
+run.py        the public functions: split the data, measure, train, measure again, save
 kinds.py      training tasks by kind of file: pairs, graded sentences, labels, entities, answers; their metrics
 trainers.py   the trainers of sentence-transformers and transformers
 
-The extra `training` brings what the trainers need.
+Needs the extra `training`.
 """
 
 from search.training.run import train, train_classifier, train_reader, train_tagger

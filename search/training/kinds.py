@@ -67,9 +67,10 @@ class Measure:
     """Held-out rows to measure models with.
 
     Attributes:
-        figures: functions by name, of columns with a value for each row; the first compares checkpoints.
+        figures: metrics by name, functions of columns with one value per row; the first one compares checkpoints.
         predict: returns the predictions of a model for the rows.
-        columns: converts predictions to columns; `report` to a report by class, if there are classes.
+        columns: converts predictions to columns.
+        report: converts predictions to a report by class, if there are classes.
     """
 
     figures: Mapping[str, Figure]
@@ -106,7 +107,7 @@ def _gap(figure: Figure, *both: NDArray[Any], axis: int = -1) -> Any:
 
 
 def _means(*names: str) -> dict[str, Figure]:
-    """Figures that are the mean of each column."""
+    """Metrics that are the mean of a column each."""
     return {name: partial(_mean, i) for i, name in enumerate(names)}
 
 
@@ -152,7 +153,7 @@ def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed
 
 
 def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.float64]:
-    """Unit vectors by sentence-transformers, (n, d), of texts truncated at the model's limit."""
+    """Return (n, d) unit vectors of texts, by sentence-transformers, truncated at the model's limit."""
     encode = {
         "query": model.encode_query,
         "document": model.encode_document,
@@ -188,7 +189,7 @@ def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
 
 
 def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Measure:
-    """Answers to questions about paragraphs; if every question has one, the best span counts, whatever its score."""
+    """Answers to questions about paragraphs; if every question has one, the best span counts even with a low score."""
     forced = all(question.answers for question, _ in rows)
 
     def columns(head: Any) -> Columns:
@@ -239,7 +240,7 @@ class TrainingSettings:
 
 
 class Read(NamedTuple):
-    """Unique rows of a file, the number of duplicates, and notes about the data."""
+    """Rows of a file without duplicates, the number of duplicates, and notes about the data."""
 
     rows: Sequence[Any]
     repeated: int = 0
@@ -250,9 +251,9 @@ class Kind(ABC):
     """A training task: its files, features and metrics.
 
     Attributes:
-        epochs, lr: defaults; `checkpoints` per epoch.
+        epochs, lr, checkpoints: defaults; `checkpoints` is the number per epoch.
         head: task of the transformers head; None for the encoder itself.
-        loss: name of its class.
+        loss: class name of the loss.
     """
 
     objective: Objective
@@ -262,9 +263,10 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, path: Path, role: str) -> Read:
-        """
+        """Read a data file.
+
         Args:
-            role: "train", or "dev", whose rows are kept unchanged so that figures equal those of `seewhy eval`.
+            role: "train", or "dev", whose rows are kept unchanged so that metrics equal those of `seewhy eval`.
 
         Raises:
             InputError: the file is malformed, or has no usable rows; the message says where.
@@ -292,9 +294,10 @@ class Kind(ABC):
 
     @abstractmethod
     def measure(self, rows: Sequence[Any], others: Sequence[Any], seed: int) -> Measure:
-        """
+        """Return how models are measured on the rows.
+
         Args:
-            others: the rows to learn from.
+            others: the training rows.
         """
 
 
@@ -347,7 +350,7 @@ class Sentences(Kind):
         return "\t".join(sorted(map(key_of, row.texts[: 2 if self.objective == "graded" else 1])))
 
     def groups(self, rows: Sequence[TextExample]) -> Sequence[Any]:
-        """Groups by query; graded pairs by connected components of shared sentences."""
+        """Group rows by query; graded pairs by connected components of shared sentences."""
         if self.objective != "graded":
             return super().groups(rows)
         from scipy.sparse import coo_matrix
@@ -449,7 +452,7 @@ class Entities(Kind):
 
 
 def _by_token(text: str, window: tokenizers.Encoding, labels: dict[int, int]) -> list[int]:
-    """Target of every token: the label of a word for its first token, else IGNORED."""
+    """Return the target of each token: the word's label for its first token, else IGNORED."""
     targets = []
     for part, (start, end) in zip(window.sequence_ids, window.offsets, strict=True):
         first, behind = without_space(text, start, end)
@@ -458,7 +461,7 @@ def _by_token(text: str, window: tokenizers.Encoding, labels: dict[int, int]) ->
 
 
 class AnswerTraining(Kind):
-    """Questions about paragraphs; the target of a window without the answer is [CLS], for no answer."""
+    """Questions about paragraphs. In a window without the answer the target is [CLS], which means "no answer"."""
 
     objective, head = "read", "answer"
 
@@ -487,7 +490,7 @@ class AnswerTraining(Kind):
 
 
 def _tokens(window: tokenizers.Encoding, question: SquadQuestion) -> tuple[int, int]:
-    """First and last token of the answer; (0, 0) unless the window contains all of it."""
+    """Return first and last token of the answer; (0, 0) unless the window contains all of it."""
     inside = [i for i, part in enumerate(window.sequence_ids) if part == 1]
     if not question.answers or not inside:
         return 0, 0

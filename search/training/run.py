@@ -1,10 +1,10 @@
 """Fine-tune the encoder, or train a task head on it: `train`, `train_classifier`, `train_tagger`, `train_reader`.
 
-Held-out rows are measured before and after by the computation that later applies the model. Another tenth is held out
-to choose the best checkpoint, so that the figures stay unbiased. Rows that share a text are always in the same part.
+Held-out rows are measured before and after training, with the code that later runs the model. Another tenth is held out
+to choose the best checkpoint, so that the metrics stay unbiased. Rows that share a text are always in the same part.
 
-Beside the result, `.NAME.training/` holds `plan.json` (data and settings), the trainer's `checkpoint-STEP/`, and at the
-end `result/`, which is moved into place whole.
+Next to the result, `.NAME.training/` contains `plan.json` (data and settings), the trainer's `checkpoint-STEP/`, and at
+the end `result/`, which is then renamed to the result.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FEWEST = 3
 
 @dataclass(frozen=True)
 class Parts:
-    """Rows to learn from, to choose a checkpoint, and to measure, with facts about the split."""
+    """Rows to train on, to choose a checkpoint, and to measure, with facts about the split."""
 
     train: Sequence[Any]
     choice: Sequence[Any]
@@ -54,20 +54,20 @@ class Parts:
 
 
 def train(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
-    """Fine-tune an encoder by sentence-transformers' trainer; the result is a model folder like any other.
+    """Fine-tune an encoder with sentence-transformers' trainer; the result is a model folder like any other.
 
     Graded sentences are measured by Spearman's correlation of cosines and scores, queries by nDCG@10 among all passages
-    that the data names.
+    in the data.
 
     Args:
         data: CSV, TSV or JSONL with query and passage (and negative), or with sentence1, sentence2 and score. See
             `search.training.kinds`.
-        out: the folder of the result, which must not be there or be empty.
+        out: folder for the result; it must be empty or not exist.
         options: of `search.records.options.TrainOptions`.
 
     Raises:
-        InputError: data that is malformed (with file and line) or too little, settings that make no sense, a folder
-            that holds something, or an unfinished training that `resume` is not given for, or with other settings.
+        InputError: malformed data (with file and line), too little data, invalid settings, an output folder that is not
+            empty, or an unfinished training without `resume` or with other settings.
         ModelError: the model cannot be found, loaded or trained.
         OptionalDependency: the extra `training` is not installed.
     """
@@ -77,40 +77,40 @@ def train(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) ->
 def train_classifier(
     data: str | Path, out: str | Path, **options: Unpack[TrainOptions]
 ) -> TrainingReport:
-    """Train a classifier of texts, which `search.bert.label` and `seewhy lab label apply --model` apply.
+    """Train a classifier of texts, for `search.bert.label` and `seewhy lab label apply --model`.
 
     Args:
         data: CSV, TSV or JSONL with the columns text and label.
         out, options: as for `train`.
 
     Raises:
-        InputError, ModelError, OptionalDependency: as of `train`.
+        InputError, ModelError, OptionalDependency: as for `train`.
     """
     return _run(Texts(), data, out, options)
 
 
 def train_tagger(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
-    """Train a tagger of entities, which `search.bert.tag` and `seewhy lab tag --model` apply.
+    """Train a tagger of entities, for `search.bert.tag` and `seewhy lab tag --model`.
 
     Args:
         data: words with their labels in CoNLL format.
         out, options: as for `train`.
 
     Raises:
-        InputError, ModelError, OptionalDependency: as of `train`.
+        InputError, ModelError, OptionalDependency: as for `train`.
     """
     return _run(Entities(), data, out, options)
 
 
 def train_reader(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
-    """Train a reader that answers questions with spans, which `search.bert.answer` and `seewhy lab ask --model` apply.
+    """Train a reader that answers questions with spans, for `search.bert.answer` and `seewhy lab ask --model`.
 
     Args:
-        data: questions about paragraphs in SQuAD's format, with or without questions that have no answer.
+        data: questions about paragraphs in SQuAD's format; questions may have no answer.
         out, options: as for `train`.
 
     Raises:
-        InputError, ModelError, OptionalDependency: as of `train`.
+        InputError, ModelError, OptionalDependency: as for `train`.
     """
     return _run(AnswerTraining(), data, out, options)
 
