@@ -242,7 +242,7 @@ def _check_classes(items: Sequence[Item], least: int) -> None:
     for item in items:
         groups.setdefault(item.label, set()).add(item.group)
     if len(groups) < 2:
-        has = f"all examples have the label '{next(iter(groups))}'" if groups else "there is none"
+        has = f"all examples have the label '{next(iter(groups))}'" if groups else "there are no examples"
         raise InputError(f"at least two labels are needed, but {has}.")
     label, fewest = min(groups.items(), key=lambda pair: (len(pair[1]), pair[0]))
     if len(fewest) < least:

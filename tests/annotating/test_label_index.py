@@ -127,7 +127,7 @@ def test_a_checkpoint_is_known_by_what_it_does(
     with (Path(spelled) / "tokenizer.json").open("a", encoding="utf-8") as file:
         file.write("\n")
     for other in (renamed, spelled):
-        with pytest.raises(InputError, match=r"made otherwise .*--replace\.$"):
+        with pytest.raises(InputError, match=r"from another model or settings .*--replace\.$"):
             label_index(index.path, model=str(other))
 
 

@@ -159,10 +159,10 @@ def test_bad_input(reader: str, tmp_path: Path) -> None:
     for given_, message in (
         ({"question": " "}, "the question is empty"),
         ({"text": "\n"}, "the text is empty"),
-        ({"question": "key " * 200}, "leaves no room for a text"),
+        ({"question": "key " * 200}, "leaves no room for the text"),
         ({"question": "key " * 90, "text": TEXT * 9}, "the question is too long: "),
         ({"model": ""}, "deepset/roberta-base-squad2"),
-        ({"answers": 0}, "at least 1"),
+        ({"answers": 0}, "the minimum is 1"),
     ):
         with pytest.raises(InputError, match=message):
             answer(**{"question": QUESTION, "text": TEXT, "model": reader, **given_})  # type: ignore[arg-type]

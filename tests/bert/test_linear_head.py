@@ -64,7 +64,7 @@ def test_only_embeddings_of_the_same_kind_are_read(head: LinearHead, other_model
 
 def test_a_damaged_or_strange_head_is_refused(head: LinearHead, tmp_path: Path) -> None:
     file = tmp_path / "head.safetensors"
-    with pytest.raises(InputError, match=r"there is no head.safetensors in .*seewhy lab label train"):
+    with pytest.raises(InputError, match=r"no head.safetensors in .*seewhy lab label train"):
         load_linear_head(tmp_path)
     head.save(tmp_path)
     whole = file.read_bytes()

@@ -78,8 +78,8 @@ def test_as_the_pipeline_of_transformers_says(bytes_model: str, model: str) -> N
     [
         ("turn the key", {}, r"has no mask. Write \[MASK\] in"),
         (" ", {}, "the text is empty"),
-        ("\udcff [MASK]", {}, "no valid text"),
-        ("[MASK] " + "key " * 80, {}, "Nothing is cut"),
+        ("\udcff [MASK]", {}, "not valid text"),
+        ("[MASK] " + "key " * 80, {}, "reads at most"),
         ("the [MASK]", {"labels": ["keyed"]}, r"'keyed' must be a single token; .* into 2: key ##ed"),
         ("the [MASK]", {"labels": ["☃"]}, "'☃' must be a single token"),
         ("the [MASK]", {"labels": [""]}, "one of the words is empty"),
@@ -93,7 +93,7 @@ def test_what_cannot_be_filled_is_said(model: str, text: str, options: dict[str,
 
 
 def test_models_without_head_or_mask_are_refused(tmp_path: Path, real: search.Encoder) -> None:
-    with pytest.raises(ModelError, match="has no head for masked words.*such as bert-base-uncased"):
+    with pytest.raises(ModelError, match="has no head for masked words.*for example bert-base-uncased"):
         fill("the [MASK]", model=str(save_tiny(tmp_path / "plain", "bert")))
     with pytest.raises(ModelError, match="'all-MiniLM-L6-v2' has no head for masked words"):
         fill("the [MASK]", model="all-MiniLM-L6-v2", offline=True)
@@ -168,7 +168,7 @@ def test_what_cannot_be_told_is_said(follower: str, texts: list[str], said: str)
 
 
 def test_no_head_for_the_next_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="has no head for the next sentence.*such as bert-base-uncased"):
+    with pytest.raises(ModelError, match="has no head for the next sentence.*for example bert-base-uncased"):
         next_sentence("a", "b", model=str(save_tiny(tmp_path / "bert", "bert")))
     with pytest.raises(ModelError, match="RobertaConfig"):
         next_sentence("a", "b", model=str(save_tiny(tmp_path / "roberta", "roberta")))

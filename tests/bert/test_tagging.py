@@ -223,14 +223,14 @@ def test_what_is_refused(tagger: Path, tiny_model: Path, tmp_path: Path) -> None
     pos = save_tiny_head(tmp_path / "pos", "tag", labels=("NOUN", "VERB"))
     for text, options, problem in (
         (" ", {"model": str(tagger)}, "the text is empty"),
-        ("a\ud800", {"model": str(tagger)}, "no valid text"),
+        ("a\ud800", {"model": str(tagger)}, "not valid text"),
         ("a", {"model": None}, "--model, for example dslim/bert-base-NER"),
         (
             "a",
             {"model": str(tagger), "task": "pos"},
-            "no classes for --task pos, but O, B-PER.*Use --task ner",
+            "no classes for --task pos; its classes are O, B-PER.*Use --task ner",
         ),
-        ("a", {"model": str(pos)}, "no classes for --task ner, but NOUN, VERB.*Use --task pos"),
+        ("a", {"model": str(pos)}, "no classes for --task ner; its classes are NOUN, VERB.*Use --task pos"),
         ("a", {"model": str(tagger), "task": "xyz"}, "unknown task 'xyz'"),
     ):
         with pytest.raises(InputError, match=problem):

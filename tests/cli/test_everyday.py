@@ -25,7 +25,7 @@ def test_an_index_that_a_variable_names_is_told_so(
 def test_quiet_is_without_notes(run: Run, indexed: Path, own_home: Path) -> None:
     (own_home / "indexes" / "broken").mkdir()
     (own_home / "indexes" / "broken" / "index.db").write_bytes(b"no database" * 100)
-    assert "cannot be read" in run("list")[2]
+    assert "cannot read" in run("list")[2]
     assert run("list", "-q")[2] == ""
     (indexed / "keys.md").write_text("changed", encoding="utf-8")
     assert "since they were indexed" in run("query", "key", "-i", "notes")[2]

@@ -64,7 +64,7 @@ def test_next(run: Run, follower: str) -> None:
         (["next", "a", "b"], 2, "Missing option '--model'"),
         (["fill", "the key", "--model", "FILL"], 1, "has no mask. Write [MASK]"),
         (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
-        (["fill", "the [MASK]", "--model", "FILL", "--label", "keyed"], 1, "but 2: key ##ed"),
+        (["fill", "the [MASK]", "--model", "FILL", "--label", "keyed"], 1, "into 2: key ##ed"),
         (["fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),
         (["next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
         (["next", "a", "--model", "NEXT"], 2, "Missing argument 'TEXT2'"),

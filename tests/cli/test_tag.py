@@ -102,7 +102,7 @@ def test_another_checkpoint_is_never_mixed_in(
     run("lab", "tag", "--model", tagger)
     other = save_tagger(tmp_path / "other", ("O", "B-PER", "X-y"))
     code, _, err = run("lab", "tag", "--model", other)
-    assert code == 1 and "made otherwise" in err and "--replace" in err
+    assert code == 1 and "from another model or settings" in err and "--replace" in err
     same = shutil.copytree(
         tagger, tmp_path / "same"
     )  # of another name, and then with classes of another meaning
@@ -114,7 +114,7 @@ def test_another_checkpoint_is_never_mixed_in(
     config["id2label"] = {key: swapped.get(value, value) for key, value in config["id2label"].items()}
     shutil.copytree(same, tmp_path / "swapped")
     (tmp_path / "swapped" / "config.json").write_text(json.dumps(config), "utf-8")
-    assert "made otherwise" in run("lab", "tag", "--model", tmp_path / "swapped")[2]
+    assert "from another model or settings" in run("lab", "tag", "--model", tmp_path / "swapped")[2]
     code, out, _ = run("lab", "tag", "--model", other, "--replace", "--json")
     assert code == 0
     assert [one["field"] for one in json.loads(out)["fields"]].count("person") == 1

@@ -81,9 +81,9 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
             2,
             "--freeze takes a number of layers, or all, and not 'half'",
         ),
-        (["tag", "no.conll"], 1, "'no.conll' cannot be read"),
+        (["tag", "no.conll"], 1, "cannot read 'no.conll'"),
         (["encoder"], 2, "Missing argument 'DATA'"),
-        (["encoder", "no.csv"], 1, "'no.csv' cannot be read"),
+        (["encoder", "no.csv"], 1, "cannot read 'no.csv'"),
         (["encoder", "a.csv", "--lr", "-1"], 2, "--lr"),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_revision_that_is_not_there(hub: Path) -> None:
     ):
         Encoder("nobody/tiny@v9", offline=True)
     with pytest.raises(
-        ModelError, match="no revision 'v9' of the model 'nobody/tiny'.*cannot be reached"
+        ModelError, match="no revision 'v9' of the model 'nobody/tiny'.*unreachable"
     ):
         Encoder("nobody/tiny@v9")
 

@@ -38,7 +38,7 @@ def test_no_such_model(name: str) -> None:
     with pytest.raises(ModelError, match=f"no model '{name}'.*--offline.*[Cc]heck the spelling") as error:
         Encoder(name, offline=True)
     assert "all-MiniLM" not in str(error.value)  # it may lack the head that is needed
-    with pytest.raises(ModelError, match=f"no model '{name}'.*cannot be reached"):
+    with pytest.raises(ModelError, match=f"no model '{name}'.*unreachable"):
         Encoder(name)
 
 

@@ -67,6 +67,6 @@ def test_a_node_is_killed_and_replaced(
 
 def test_no_cluster_is_there(notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    with pytest.raises(ModelError, match="Ray cluster at '127.0.0.1:1' cannot be used"):
+    with pytest.raises(ModelError, match="cannot connect to the Ray cluster at '127.0.0.1:1'"):
         Index.build(notes, model=str(tiny_model), workers="ray")
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"

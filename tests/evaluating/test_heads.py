@@ -119,7 +119,7 @@ def test_answers(tmp_path: Path, run: Run) -> None:
     ("args", "code", "message"),
     [
         (["--task", "entities"], 2, "--model is needed"),
-        (["--task", "answers", "--model", "m", "no.json"], 1, "'no.json' cannot be read"),
+        (["--task", "answers", "--model", "m", "no.json"], 1, "cannot read 'no.json'"),
     ],
 )
 def test_wrong_usage(run: Run, tmp_path: Path, args: list[str], code: int, message: str) -> None:
@@ -137,7 +137,7 @@ def test_wrong_usage(run: Run, tmp_path: Path, args: list[str], code: int, messa
         (b"a\tO\nb\n", "gold.conll:2: 'b' is not a word with a label"),
         (b"a\tO\n\tO\n", "gold.conll:2: 'O' is not a word with a label"),
         (b"a\tO\nb\tperson\n", "is not a word with a label"),
-        (b"a\tO\n\xff\tO\n", "cannot be read"),
+        (b"a\tO\n\xff\tO\n", "cannot read"),
     ],
 )
 def test_malformed_conll(run: Run, tmp_path: Path, content: bytes, what: str) -> None:

@@ -81,8 +81,8 @@ def encodes(place: Path) -> tuple[str, str]:
     if by == "torch":
         return "by PyTorch", "" if remark else "PyTorch encodes, and no word of it"
     if made > 1:
-        return "not healed", "it was made again twice"
-    return ("made again" if made else "right"), ""
+        return "not healed", "it was converted again twice"
+    return ("converted again" if made else "right"), ""
 
 
 def _entry(cached: Path, model: Path) -> Path:

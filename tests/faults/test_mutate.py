@@ -33,7 +33,7 @@ def test_damaged_converted_models(place: Path) -> None:
     outcome = damaged_models(place, seed=SEED, files=5)
     outcome.require_clean()
     assert outcome.runs == 5
-    assert outcome.figures["made again"]
+    assert outcome.figures["converted again"]
 
 
 def test_damaged_packages(place: Path) -> None:

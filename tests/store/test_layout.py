@@ -46,7 +46,7 @@ def test_nothing_there(tmp_path: Path) -> None:
         Index.open(None)
     with pytest.raises(IndexNotFound, match="no index 'nope'. No index yet"):
         Index.open("nope")
-    with pytest.raises(IndexNotFound, match="has no index yet. Make one with: seewhy index"):
+    with pytest.raises(IndexNotFound, match="has no index yet. Create one with: seewhy index"):
         Index.open(folder(tmp_path / "notes"))
 
 

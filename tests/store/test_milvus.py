@@ -387,10 +387,10 @@ def test_another_index_is_not_replaced_unless_that_is_said(
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("milvus://host", "is no address"),
+        ("milvus://host", "is not a valid address"),
         ("milvus://user:secret@host/notes", "SEEWHY_MILVUS_TOKEN"),
         ("milvus://host/a-b", "NAME takes letters, digits and '_'"),
-        ("http://host/notes", "is no address"),
+        ("http://host/notes", "is not a valid address"),
     ],
 )
 def test_an_address_that_is_none_is_refused(notes: Path, address: str, why: str) -> None:
