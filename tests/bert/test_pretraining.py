@@ -168,7 +168,9 @@ def test_what_cannot_be_told_is_said(follower: str, texts: list[str], said: str)
 
 
 def test_no_head_for_the_next_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="has no head for the next sentence.*for example bert-base-uncased"):
+    with pytest.raises(
+        ModelError, match="has no head for the next sentence.*for example bert-base-uncased"
+    ):
         next_sentence("a", "b", model=str(save_tiny(tmp_path / "bert", "bert")))
     with pytest.raises(ModelError, match="RobertaConfig"):
         next_sentence("a", "b", model=str(save_tiny(tmp_path / "roberta", "roberta")))

@@ -230,7 +230,11 @@ def test_what_is_refused(tagger: Path, tiny_model: Path, tmp_path: Path) -> None
             {"model": str(tagger), "task": "pos"},
             "no classes for --task pos; its classes are O, B-PER.*Use --task ner",
         ),
-        ("a", {"model": str(pos)}, "no classes for --task ner; its classes are NOUN, VERB.*Use --task pos"),
+        (
+            "a",
+            {"model": str(pos)},
+            "no classes for --task ner; its classes are NOUN, VERB.*Use --task pos",
+        ),
         ("a", {"model": str(tagger), "task": "xyz"}, "unknown task 'xyz'"),
     ):
         with pytest.raises(InputError, match=problem):

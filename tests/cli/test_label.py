@@ -149,7 +149,7 @@ def test_what_cannot_be_done(
     assert code == 1 and err.startswith("seewhy: the head 'topic' does not fit these embeddings")
     assert run("lab", "label", "apply", "--head", head.parent, "-i", index.path)[0] == 1
     code, _, err = run("lab", "label", "apply", "--head", other_model, "--text", "a")
-    assert code == 1 and "there is no head.safetensors in" in err
+    assert code == 1 and "no head.safetensors in" in err
     assert run("lab", "label", "train", examples.with_name("gone.csv"))[0] == 1
     for wrong in (
         ("apply",),

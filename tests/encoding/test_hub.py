@@ -55,9 +55,7 @@ def test_a_revision_that_is_not_there(hub: Path) -> None:
         ModelError, match="no revision 'v9' of the model 'nobody/tiny'.*--offline.*a branch, a tag"
     ):
         Encoder("nobody/tiny@v9", offline=True)
-    with pytest.raises(
-        ModelError, match="no revision 'v9' of the model 'nobody/tiny'.*unreachable"
-    ):
+    with pytest.raises(ModelError, match="no revision 'v9' of the model 'nobody/tiny'.*unreachable"):
         Encoder("nobody/tiny@v9")
 
 
