@@ -380,7 +380,8 @@ def read_conll(path: Path) -> list[Sentence]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read '{path}': {error}. Check the file.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read '{path}': {reason}. Check the file.") from None
     for number, line in enumerate([*lines, ""], 1):
         if line.strip():
             columns = [column.strip() for column in line.split("\t" if "\t" in line else " ")]

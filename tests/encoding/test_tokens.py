@@ -65,7 +65,7 @@ def test_tokens_are_never_cut(tiny: Encoder) -> None:
 def test_one_string_is_no_list(tiny: Encoder) -> None:
     with pytest.raises(InputError, match="Pass a list"):
         tiny.encode("water")
-    with pytest.raises(InputError, match="one is int"):
+    with pytest.raises(InputError, match="one of them is int"):
         tiny.encode(["a", 3])  # type: ignore[list-item]
 
 

@@ -128,7 +128,7 @@ def test_an_index_names_the_document_of_such_a_text(
         tiny, lambda texts: any("Many people say that time is long.\nIt" in t for t in texts)
     )
     monkeypatch.setattr(workers, "ProcessWorker", lambda *_: worker)
-    with pytest.raises(ModelError, match="passage in lines 1 to 2 of 'deep/time.txt' kills"):
+    with pytest.raises(ModelError, match="died on the passage in lines 1 to 2 of 'deep/time.txt'"):
         Index.build(notes, model=str(tiny_model), workers=2)
 
 
