@@ -75,10 +75,7 @@ CHECKS = {
         "a FAISS file is damaged or missing; queries are exact but slower",
     ),
     "leftovers": _Check(
-        checking.stray_files,
-        "leftover files of an interrupted run",
-        "files of an interrupted run",
-        "stale",
+        checking.stray_files, "no leftover files", "files of an interrupted run", "stale"
     ),
     "run": _Check(
         checking.interrupted_run, "no interrupted run", "the last run was interrupted", "stale", "index"
