@@ -213,7 +213,7 @@ d
     st.lists(st.tuples(st.integers(1, 4), st.integers(0, 40)), min_size=1, max_size=12),
     st.integers(8, 60),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_joined_passage_says_what_it_stands_under(sections: list[tuple[int, int]], size: int) -> None:
     """Every heading above a text is in the passage's context or in front of it in the passage."""
     text, found, trail = "", [], []
@@ -269,7 +269,7 @@ def test_no_cut_parts_a_heading_from_its_text(tmp_path: Path) -> None:
 
 
 @given(TEXTS, st.integers(4, 30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_what_is_left_short_does_not_fit_to_its_neighbours(text: str, size: int) -> None:
     tokenizer = TOKENIZERS["word_piece"]
     cutter = Cutter(tokenizer, max_tokens=64, passage_tokens=size, heading_context=False)

@@ -109,7 +109,7 @@ PIECES = st.sampled_from(
 
 @pytest.mark.parametrize("kind", ["markdown", "rst"])
 @given(st.lists(PIECES, max_size=40).map("".join))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_text_has_marks_in_order(kind: str, text: str) -> None:
     shown(of(kind, text))
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -30,10 +31,20 @@ def blocks(page: str) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.fixture(scope="module")
+def home(real: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's data folder with an index of some pages."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEWHY_HOME", str(home))
+        search.Index.build(HANDBOOK, index="handbook", include=["0[789]*.md"], offline=True)
+    return home
+
+
 @pytest.fixture
-def environment(real: Encoder, tmp_path: Path) -> dict[str, str]:
-    """That of a user with the command, and an index of some pages."""
-    search.Index.build(HANDBOOK, index="handbook", include=["0[789]*.md"], offline=True)
+def environment(home: Path, tmp_path: Path) -> dict[str, str]:
+    """That of a user with the command, and an index of their own of some pages."""
+    shutil.copytree(home, os.environ["SEEWHY_HOME"], dirs_exist_ok=True)
     kept = {name: os.environ[name] for name in ("SEEWHY_HOME", "SEEWHY_CACHE")} | {
         "PYTHONPATH": str(REPOSITORY),
         "HAYSTACK_TELEMETRY_ENABLED": "false",

@@ -47,7 +47,7 @@ def kept(text: str, hidden: Spans) -> list[int]:
 
 
 @given(with_markup(), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_way_to_the_source_and_back(source: tuple[str, Spans], data: st.DataObject) -> None:
     text, hidden = source
     read, places = VisibleText(text, hidden), kept(text, hidden)
@@ -71,7 +71,7 @@ def test_the_way_to_the_source_and_back(source: tuple[str, Spans], data: st.Data
 
 
 @given(with_markup(), st.sampled_from(["", "key lock"]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_text_with_marks_is_explained_as_the_one_without(
     tiny: Encoder, source: tuple[str, Spans], context: str
 ) -> None:
