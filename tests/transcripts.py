@@ -38,7 +38,6 @@ LEFT_OUT = {
     "papers": "made-up documents",
     "index notes": "made-up notes",
     "how often are keys": "a damaged index of made-up notes",
-    "--index hb": "a run that was killed",
     "judged.csv": "judgements of the reader's",
     "topic": "an index of pages 01 to 42",
     "seewhy lab models": "models that this machine has converted",
