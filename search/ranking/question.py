@@ -196,7 +196,7 @@ def encoded_question(
     if not ranking.by_meaning:
         if question.examples:
             raise InputError(
-                "like and unlike need embeddings, which mode 'lexical' does not use. Use hybrid or dense."
+                "like and unlike need embeddings, which this ranking does not use. Use mode hybrid or dense."
             )
         if not explained:
             return EncodedQuery(question.words_of, None)

@@ -196,7 +196,7 @@ def cross_encoder(name: str, offline: bool) -> Any:
 def _require_a_head(name: str, folder: Path) -> None:
     """Raise ModelError for a model without a classification head, which would get a random one."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    kinds = config.get("architectures") or ["of no known kind"]
+    kinds = config.get("architectures") or ["unknown"]
     if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         raise ModelError(
             f"'{name}' is not a cross-encoder; its architecture is {' '.join(kinds)}. Use for "

@@ -34,7 +34,7 @@ _AT_ONCE = 64
 
 
 def annotators_of(index: Path) -> list[Annotator]:
-    """List the annotators of an index, in a transaction of its own.
+    """List the annotators of an index, in its own transaction.
 
     Raises:
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be read.
@@ -46,12 +46,12 @@ def annotators_of(index: Path) -> list[Annotator]:
 
 
 class Annotating:
-    """One run of an annotator, with the writer's lock held; `annotating` makes it.
+    """A run of an annotator, with the writer's lock held; created by `annotating`.
 
     Attributes:
-        connection: to read with, between transactions: embeddings, for instance.
-        total: passages in the index.
-        todo: ids of those that had no annotation when the run began, increasing.
+        connection: for reading between transactions, such as embeddings.
+        total: number of passages in the index.
+        todo: increasing IDs of the passages that had no annotation at the start of the run.
     """
 
     def __init__(self, writer: Writer, annotator: str) -> None:
@@ -62,7 +62,7 @@ class Annotating:
         self._writer, self._annotator = writer, annotator
 
     def batches(self, size: int = _AT_ONCE) -> Iterator[list[StoredPassage]]:
-        """The passages in `todo`, in order, as they are stored; no transaction is open between two batches.
+        """Yield the stored passages in `todo`, in order; no transaction is open between two batches.
 
         Raises:
             IndexDamaged: a row is damaged.
@@ -73,12 +73,12 @@ class Annotating:
             yield [stored[id_] for id_ in ids]
 
     def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """The embeddings of the passages in `todo`, as blocks of (ids, (n, d)); no transaction is open between two."""
+        """Yield the embeddings of the passages in `todo`, in blocks of (ids, (n, d)), without a transaction between."""
         dimension = int(Fingerprint(**one_meta(self.connection, "fingerprint")).dimension)
         return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
     def put(self, annotations: Sequence[Annotation]) -> None:
-        """Store annotations, one for each passage that was looked at, with values or without: one transaction."""
+        """Store annotations in one transaction: one for each passage that was processed, with or without values."""
         rows = [self._row(annotation) for annotation in annotations]
         with self._writer.transaction():
             self._writer.insert("annotations", rows)
@@ -101,18 +101,18 @@ def annotating(
     *,
     replace: bool = False,
 ) -> Iterator[Annotating]:
-    """Lock an index to annotate its passages; passages that were annotated with the same settings are skipped.
+    """Lock an index to annotate its passages; passages annotated with the same settings are skipped.
 
     Args:
-        index: the folder of the index.
+        index: folder of the index.
         annotator: a name, for messages and for `seewhy status`.
-        made_with: settings of the annotator, JSON-compatible; a run continues earlier annotations only if all of them
-            but "command" and "called" are equal.
-        fields: the names under which filters find the values.
-        replace: drop the annotations of this name that were made with other settings.
+        made_with: settings of the annotator, JSON-compatible; earlier annotations are kept only if all settings except
+            "command" and "called" are equal.
+        fields: names under which filters find the values.
+        replace: delete annotations of this name with other settings.
 
     Raises:
-        InputError: a field's name is taken, or annotations of this name were made otherwise and `replace` is not set.
+        InputError: a field's name is taken, or annotations of this name have other settings and `replace` is not set.
         IndexLocked: another process is writing to the index.
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be used.
     """
@@ -168,7 +168,7 @@ def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]
 
 
 def _check_fields(annotator: str, fields: Sequence[str], annotators: Mapping[str, Annotator]) -> None:
-    """Raise InputError for a name that is already a field, or cannot be one."""
+    """Raise InputError for an invalid name, or a name that is already a field."""
     for name in (annotator, *fields):
         if not name.strip() or not name.isprintable():
             raise InputError(

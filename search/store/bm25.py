@@ -1,11 +1,10 @@
-"""BM25 of passages, computed from blocks of postings like FTS5's function of that name.
+"""BM25 of passages, computed from blocks of postings, like FTS5's function of that name.
 
 Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4). It is a sum over terms; a term's
-weight is log((N - n + 0.5) / (n + 0.5)) for n of N passages, and at least 1e-6. N, n and the mean length are of the
-living passages of all blocks.
+weight is log((N - n + 0.5) / (n + 0.5)) for n of N passages, and at least 1e-6. N, n and the mean length count only
+passages that are not deleted.
 
-Scores are summed in one array of all passages of the blocks, by position: a term is added where it is, and nothing is
-sorted.
+Scores are added up in one array over all passages of the blocks; nothing is sorted.
 """
 
 from __future__ import annotations
@@ -51,11 +50,11 @@ def weight(count: int, passages: int) -> float:
 
 
 def scale(best: float, weights: Iterable[float]) -> float:
-    """BM25 that gives a keyword score of 1: the bound of the three rarest terms, or the best BM25 if that is higher.
+    """Return the BM25 that gives a keyword score of 1: the bound of the three rarest terms, or the best BM25 if higher.
 
-    A term adds at most its weight times k1 + 1, to a passage that contains nothing else. So a keyword score means the
-    same in every query, and poor matches never get 1. Few words carry a query: with the bound of all its words, a long
-    query would have keyword scores near 0 (benchmarks/README.md).
+    A term adds at most its weight times k1 + 1, to a passage that contains nothing else. So keyword scores are
+    comparable between queries, and poor matches never get 1. Only three terms count, because with the bound of all
+    words a long query would have keyword scores near 0 (benchmarks/README.md).
 
     Args:
         best: the highest BM25 of all passages.
@@ -121,8 +120,8 @@ class Words:
     ) -> None:
         """
         Args:
-            blocks: their ids follow each other.
-            alive: (n,) mask of the living passages of each block; None for all.
+            blocks: blocks of postings, in the order of IDs.
+            alive: (n,) mask of the passages of each block that are not deleted; None for all.
         """
         self._stemmer, self._blocks, self._alive = stemmer, blocks, alive
         self._starts = np.cumsum([0, *map(len, blocks)]).tolist()
@@ -198,7 +197,7 @@ class Words:
     def _in_a_row(
         self, block: PostingsBlock, rows: NDArray[Any], stems: Sequence[str], texts: Texts
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the rows of a block whose texts have the stems in a row, and how often."""
+        """Return the rows of a block whose texts contain the stems consecutively, and how often."""
         times = np.zeros(len(rows), dtype=np.int64)
         for start, end in pairwise([*range(0, len(rows), _AT_ONCE), len(rows)]):
             counts = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)

@@ -1,7 +1,7 @@
 """Checks of an index: each yields problems, within a read transaction.
 
-index.db is the only truth; SQLite's own check says whether it can be read. FAISS files and postings are derived: their
-checksums are compared, and `repair` makes them again from index.db.
+index.db is the only truth; SQLite checks it. FAISS files and postings are derived: their checksums are compared, and
+`repair` rebuilds them from index.db.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def run_check(index: Path, check: Check) -> tuple[list[str], str]:
     """Return the problems that a check finds, and why the database cannot be read; "" if it can.
 
     Raises:
-        AccessDenied, IndexNotFound, ModelError: none of them is damage to the index.
+        AccessDenied, IndexNotFound, ModelError: problems other than damage to the index.
     """
     database = index / DATABASE
     try:

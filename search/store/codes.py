@@ -1,15 +1,15 @@
-"""The passages that are nearest to a query, exact: codes of 8 bits a number choose whose embeddings decide.
+"""Exact nearest passages: 8-bit codes select candidates, and the embeddings decide.
 
-A number x of an embedding is kept as the whole number nearest to x / step, from -127 to 127; FAISS calls it
-`QT_8bit_direct_signed`. With the query in whole numbers, too, FAISS's products are whole numbers, and of x', which the
-codes stand for, and q', what the query's numbers stand for,
+A number x of an embedding is stored as the integer nearest to x / step, from -127 to 127; FAISS calls this
+`QT_8bit_direct_signed`. The query is quantised, too, so FAISS's products are integers. With x' and q' the decoded
+passage and query,
 
     |q.x - q'.x'|  <=  |q - q'| |x| + |q'| |x - x'|
 
-So a rough cosine comes with a bound of how far it is from the cosine, its slack (Cauchy and Schwarz). The k best are
-known when the k-th best cosine so far, added up from the embeddings in index.db, is above the highest that any other
-passage can have; else more are looked at. This is the bound of the threshold algorithm (Fagin, Lotem and Naor 2003)
-with one list. Equal cosines are ordered by passage id.
+So the error of an approximate cosine has a known bound, its slack (Cauchy and Schwarz). The k best passages are found
+when the k-th best exact cosine, computed from the embeddings in index.db, exceeds the upper bounds of all other
+passages; until then, more candidates are examined. This is the threshold algorithm (Fagin, Lotem and Naor 2003) with
+one list. Equal cosines are ordered by passage ID.
 
 The codes of a segment are an immutable FAISS file. Its checksum is compared when it is opened, before FAISS reads it.
 """
@@ -97,7 +97,7 @@ class RoughQuery:
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
     def against(self, scale: CodeScale) -> tuple[float, float]:
-        """Return the factor from a product of codes to a rough cosine, and its slack: the maximum error of that."""
+        """Return the factor from a product of codes to an approximate cosine, and the slack: its maximum error."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
         if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)
@@ -106,7 +106,7 @@ class RoughQuery:
 
 
 def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[CodeScale, int]:
-    """Write embeddings, (n, d), with the ids of their passages, increasing, to an existing empty file.
+    """Write embeddings, (n, d), with their increasing passage IDs to an existing empty file.
 
     Returns:
         The scale of the codes, and the `checksum` of the file.
@@ -133,10 +133,11 @@ def size_of(count: int, dimension: int) -> int:
 
 
 def checksum(content: bytes | mmap.mmap) -> int:
-    """The CRC-32 of the sums of every 509th 8-byte number of a file, modulo 2**64, and of the bytes that are left.
+    """Return a fast checksum of a file: the CRC-32 of sums of every 509th 8-byte number, modulo 2**64, and of the last
+    bytes.
 
-    This is four times as fast as the CRC-32 of all: 1 ms for 25 MB. Any bit that flips changes it, and so do
-    pages of a disk that change places, as 509 is a prime.
+    Four times as fast as the CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes it, and so do swapped
+    disk pages, because 509 is a prime.
     """
     rows = len(content) // (8 * _LANES)
     numbers = np.frombuffer(content, dtype="<u8", count=rows * _LANES).reshape(rows, _LANES)
@@ -171,7 +172,7 @@ class Codes:
     def nearest(
         self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return rows and rough cosines of the k highest rough cosines, best first; fewer if there are no more.
+        """Return rows and values of the k highest approximate cosines, best first; fewer if there are no more.
 
         Args:
             alive: (n,) mask of the rows to choose from; None for all.
@@ -211,14 +212,15 @@ class Codes:
 
 
 class SegmentView:
-    """The part of a segment that one search looks at.
+    """The state of a search in one segment.
 
     Args:
         chosen: (n,) mask of its passages; None for all.
 
     Attributes:
-        limit, ids, highest: the number of passages in the last search, their ids, and upper bounds of their cosines;
-            `rest`, upper bound for all other passages.
+        limit: number of passages in the last search.
+        ids, highest: their IDs, and upper bounds of their cosines.
+        rest: upper bound for all other passages.
     """
 
     def __init__(self, codes: Codes, chosen: NDArray[np.bool_] | None = None) -> None:
@@ -245,12 +247,12 @@ def nearest_of(
     k: int,
     scores: dict[int, float],
 ) -> list[tuple[int, float]]:
-    """The k passages with the highest cosine, best first, as (passage id, cosine).
+    """Return the k passages with the highest cosine, best first, as (passage ID, cosine).
 
     Args:
-        segments: views to search; no two share a passage.
+        segments: segments to search; no two share a passage.
         query: (d,) unit length.
-        scores: passage id -> cosine of the passages outside all segments; the cosines computed here are added.
+        scores: passage ID -> cosine of the passages outside all segments; the cosines computed here are added.
     """
     views = list(filter(attrgetter("count"), segments))
     if views:

@@ -1,18 +1,18 @@
 """Filters as trees of conditions, and the test of a stored value against a condition.
 
-`search.ranking.where` makes the tree of text; `search.store.filters` asks an index for the passages that pass it.
+`search.ranking.where` parses text to a tree; `search.store.filters` finds the passages that pass it.
 
-A value that was typed without quotes is a number if it looks like one, a date if it looks like one ("2024" is both),
-else text; in quotes it is text. A stored text that looks like a number or a date counts as such too, because cells of
-CSV files and fields of headers are always text.
+A value typed without quotes is a number or a date if it looks like one ("2024" is both), else text; a quoted value is
+text. A stored text that looks like a number or a date counts as one, too, because cells of CSV files and header fields
+are always text.
 
-    numbers    by their size: 8, 08 and 8.0 are equal
-    dates      ISO 8601, in UTC unless an offset says otherwise. A partial one stands for all of that year, month,
-               day, minute or second: date=2024 is any day of it, date>2024 begins with 2025
-    text       in any case of letters; "<" orders by code points
+    numbers    by value: 8, 08 and 8.0 are equal
+    dates      ISO 8601, in UTC unless an offset is given. A partial date covers the whole year, month, day, minute or
+               second: date=2024 is any day of 2024, date>2024 starts with 2025
+    text       ignoring case; "<" orders by code points
     yes or no  the words true and false
 
-Two values of different kinds do not compare, which makes every operator false but "!=".
+Values of different kinds do not compare: every operator except "!=" is then false.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Not:
 
 @dataclass(frozen=True)
 class Joined:
-    """Conditions that all have to be true, or one of them; `word` is "and" or "or"."""
+    """Conditions joined by `word`: "and" (all must be true) or "or" (at least one)."""
 
     word: str
     parts: tuple[Condition, ...]
@@ -126,7 +126,7 @@ Condition: TypeAlias = "FieldComparison | Not | Joined"
 
 @dataclass(frozen=True)
 class Where:
-    """A filter: its text, and what that means."""
+    """A filter: its text and its condition."""
 
     text: str
     condition: Condition
@@ -142,7 +142,7 @@ def comparisons(condition: Condition) -> Iterator[FieldComparison]:
 
 
 def wrong(text: str, at: int, problem: str, kind: type[InputError] = InputError) -> InputError:
-    """Error for a problem at a character of a filter, from 0: in words, and with a caret."""
+    """Return the error for a problem at a position of a filter (from 0): the problem, an excerpt and a caret."""
     start, end = max(0, at - _BEFORE), at + _AFTER
     before = "..." if start else ""
     part = "".join(character if character.isprintable() else " " for character in text[start:end])
@@ -178,7 +178,7 @@ def comparable(stored: Scalar, value: Value) -> tuple[_Range, _Range] | None:
 
 
 def as_text(stored: Scalar) -> str:
-    """A stored value as JSON would write it, without quotes."""
+    """Return a stored value as JSON writes it, without quotes."""
     if isinstance(stored, bool):
         return "true" if stored else "false"
     return stored if isinstance(stored, str) else repr(stored)
@@ -200,7 +200,7 @@ def as_number(stored: Scalar) -> int | float | None:
 
 
 def as_date(stored: Scalar) -> tuple[timedelta, timedelta] | None:
-    """Return the first and last microsecond of a date, from the year 1 in UTC; None if it is no date."""
+    """Return the first and last microsecond of a date, counted from the year 1 in UTC; None if it is not a date."""
     match = _DATE.fullmatch(stored) if isinstance(stored, str) else None
     if match is None:
         return None
@@ -233,12 +233,11 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def pattern(glob: str) -> Test:
-    """Test of a stored value for whole words that match a pattern: "*" any characters, "?" one.
+    """Return True if a stored value contains whole words that match a pattern: "*" any characters, "?" one.
 
-    A backslash escapes the next character. Where the pattern begins or ends with a letter or digit, a
-    word has to begin or end there: "rotat*" fits "How to rotate keys", and "tat*" does not. As all pieces
-    between stars have fixed lengths, the first place where one fits leaves the most room for the
-    others, so a long value takes no longer than one search for each piece.
+    A backslash escapes the next character. If the pattern begins or ends with a letter or digit, a word must begin or
+    end there: "rotat*" matches "How to rotate keys", "tat*" does not. All pieces between stars have fixed lengths, so
+    the first match of each leaves the most room for the others, and a long value takes one search per piece.
     """
     pieces: list[list[str]] = [[]]
     for part in re.findall(r"\\.|.", folded(glob), re.DOTALL):

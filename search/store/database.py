@@ -1,9 +1,8 @@
 """Connections to index.db, its tables (format 8), and the key-value table `meta`.
 
-The journal is SQLite's rollback journal, not WAL: readers then need no write access and leave no files
-behind, and the WAL-reset bug of SQLite 3.7.0 to 3.51.2 (a commit lost when a checkpoint and a write
-overlap) cannot occur. Readers and the writer wait for each other only while one transaction is
-written, which is milliseconds: no lock is held while a model runs.
+The journal is SQLite's rollback journal, not WAL: so readers need no write access and leave no files behind, and the
+WAL-reset bug of SQLite 3.7.0 to 3.51.2 (a commit lost when a checkpoint and a write overlap) cannot occur. Readers and
+the writer wait for each other only for the milliseconds of one transaction: no lock is held while a model runs.
 """
 
 from __future__ import annotations
@@ -82,18 +81,19 @@ def reading(database: Path) -> Iterator[sqlite3.Connection]:
 
 
 def read_meta(database: Path) -> dict[str, Any]:
-    """The key-value pairs that describe an index, after checking that this program can read it.
+    """Return the key-value pairs that describe an index, after checking its format.
 
     Raises:
-        IndexOutdated, IndexDamaged: the format is an earlier one, or a later one.
-        IndexNotFound: the index was begun and never filled.
+        IndexOutdated: the format is an earlier one.
+        IndexDamaged: the format is a later one, or unknown.
+        IndexNotFound: indexing was interrupted before anything was stored.
     """
     with reading(database) as connection:
         return meta_of(connection, database)
 
 
 def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
-    """Do the same as `read_meta`, within an open transaction."""
+    """Like `read_meta`, within an open transaction."""
     if not has_tables(connection):
         raise unfilled(database)
     return whole(all_meta(connection), database)
@@ -108,7 +108,7 @@ def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
 
 
 def unfilled(database: Path) -> IndexNotFound:
-    """The error for an index that was begun and never filled."""
+    """Return the error for an index whose first run stored nothing."""
     return IndexNotFound(
         f"indexing into '{database.parent}' was interrupted before anything was stored. Resume "
         "with: seewhy index FOLDER"
@@ -121,11 +121,11 @@ def has_tables(connection: sqlite3.Connection) -> bool:
 
 
 def require_format(meta: dict[str, Any], database: Path) -> None:
-    """Raise an error for an index of another format than this program's.
+    """Raise an error if the index has another format than this version of seewhy.
 
     Raises:
-        IndexOutdated: of an earlier one.
-        IndexDamaged: of a later one, or of none.
+        IndexOutdated: an earlier format.
+        IndexDamaged: a later format, or none.
     """
     version = meta.get("schema_version", "unknown")
     if version == SCHEMA_VERSION:
@@ -164,7 +164,7 @@ def as_json(value: Any) -> str:
 
 
 def carried_over(database: Path) -> dict[str, Any]:
-    """Meta values that a rebuild keeps, of any format: the highest passage ID ever used, and the generation."""
+    """Return the meta values that a rebuild keeps: the highest passage ID ever used, and the generation."""
     with suppress(SearchError, sqlite3.DatabaseError), closing(connect_to_read(database)) as connection:
         meta = all_meta(connection)
         return {key: meta[key] for key in ("last_passage", "generation") if key in meta}
@@ -198,7 +198,7 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
 
 @contextmanager
 def translated(database: Path) -> Iterator[None]:
-    """Turn errors of SQLite and of the system into this program's, with the path and the remedy."""
+    """Convert errors of SQLite and of the system to this package's, with the path and the remedy."""
     try:
         yield
     except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
@@ -208,7 +208,7 @@ def translated(database: Path) -> Iterator[None]:
 
 
 def in_words(error: Exception, database: Path) -> Exception:
-    """Turn an error of SQLite or of the system into this program's; return any other unchanged."""
+    """Convert an error of SQLite or of the system to this package's; return other errors unchanged."""
     if isinstance(error, sqlite3.DatabaseError):
         return _damaged(database, error)
     if isinstance(error, OSError):

@@ -1,8 +1,8 @@
 """Facets of documents: the most frequent values of each field, each with its filter.
 
-The filters are those of filters.py, which says when a value passes: texts in any case of letters, each element of a
-list by itself, a field's name in any case, its dots leading into objects. Values that are equal to a filter are counted
-as one here, so a filter passes as many documents as its value is said to have.
+Values are counted as filters.py compares them: texts ignoring case, each element of a list on its own, field names
+ignoring case, dots leading into objects. Values that a filter does not distinguish are counted together, so a filter
+passes exactly as many documents as its facet shows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Files of an index: their names, their deletion, and the lock of the writer.
 
-Nothing is written or deleted through a link, and only files with exactly the names that this program writes are
-deleted, one by one; never a whole tree.
+Nothing is written or deleted through a link. Only files with the exact names that this package writes are deleted, one
+by one; never a whole tree.
 
-One writer at a time: the lock is the operating system's, and ends with its process, however that dies. A note beside
-it names the holder, for the message to a second writer.
+One writer at a time: the lock is the operating system's and ends with its process, however that dies. A note next to it
+names the holder, for the message to a second writer.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def require_no_link(path: Path) -> None:
 def content_of(path: Path, size: int) -> bytes | mmap.mmap:
     """Return the content of a file of a segment.
 
-    It is read into memory, so that restoring a copy over it does no harm: a process that has mapped a file dies
-    silently (SIGBUS) if the file is truncated. Only files of a large index are mapped, as reading them takes longer
-    than a query.
+    Small files are read into memory, so that restoring a copy over them does no harm: a process that has mapped a file
+    dies silently (SIGBUS) if the file is truncated. Files of a large index are mapped, because reading them takes
+    longer than a query.
 
     Raises:
-        IndexDamaged: it is missing, is no regular file, or has another size.
-        OSError: the system refuses to open it, which is no damage.
+        IndexDamaged: it is missing, is not a regular file, or has another size.
+        OSError: the system refuses to open it, which is not damage.
     """
     try:
         with open_file(path, links=False) as stream:
@@ -99,10 +99,11 @@ def denied(error: OSError, index: Path) -> Exception:
 
 
 def leftovers(index: Path, named: Collection[str]) -> list[Path]:
-    """List files of an interrupted run: `tmp`, files of segments not in `named`, the note of a killed writer.
+    """Return the files of an interrupted run: `tmp`, files of segments that are not in `named`, the note of a killed
+    writer.
 
     Args:
-        named: the files that index.db names, relative to the index.
+        named: files that index.db names, relative to the index.
     """
     stray = [path for path in (index / WORK, index / HOLDER) if path.exists()]
     return stray + [path for path in _segment_files(index) if f"{VECTORS}/{path.name}" not in named]
@@ -213,10 +214,10 @@ def writer_lock(index: Path) -> Iterator[None]:
 
 
 def is_being_written(index: Path) -> bool:
-    """True if another process is writing to the index.
+    """Return True if another process is writing to the index.
 
-    Without the name of a writer there is none, and nothing is touched. Otherwise the lock is tried for a
-    moment, because the name outlives a writer that was killed.
+    Without a note of the writer the lock is not touched. Otherwise the lock is tried briefly, because the note remains
+    after a writer was killed.
     """
     from filelock import FileLock, Timeout
 

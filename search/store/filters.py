@@ -1,13 +1,12 @@
-"""Filters as SQL: a tree of conditions in, the ids of the passages that pass it out.
+"""Filters as SQL: from a tree of conditions to the IDs of the passages that pass it.
 
-"and", "or" and "not" become SQL, and so do conditions on kinds and pages, with typed values as parameters. Texts,
-paths and metadata are compared by a function of this process, `passes(number of the condition, column)`, as SQLite
-cannot: its lower() and LIKE know the letters of ASCII alone, and its JSON functions find a field by one spelling
-of its name, round long numbers, and take no text of a CSV file for a number or date. What was typed is never part of
-the SQL.
+"and", "or" and "not" become SQL, and so do conditions on kinds and pages, with typed values as parameters. Texts, paths
+and metadata are compared by a Python function, `passes(number of the condition, column)`, because SQLite cannot: its
+lower() and LIKE only know ASCII letters, and its JSON functions match field names exactly, round long numbers, and do
+not recognise numbers or dates in texts of CSV files. Typed text never becomes part of the SQL.
 
-A field of the metadata may also be one that an annotator gives to passages (`search.store.passages`): then the
-document's values and the passage's count alike.
+A field may also be one that an annotator gives to passages (`search.store.passages`): then the document's values and
+the passage's values count alike.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ class _Query:
 
 
 def _test_of(condition: FieldComparison) -> Test:
-    """Test of a stored column against a condition: for JSON, of any value of the field."""
+    """Return True if a stored column passes a condition; for JSON, if any value of the field does."""
     test = is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
     if field.column == "metadata":
@@ -182,9 +181,9 @@ _loaded = lru_cache(maxsize=4)(json.loads)  # several conditions in a row ask fo
 
 
 def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the values of a field of metadata, keys in any case; each element of a list by itself.
+    """Yield the values of a field of metadata, ignoring the case of keys; each element of a list on its own.
 
-    A dot of the name leads into an object, or belongs to a key.
+    A dot of the name leads into an object, or is part of a key.
     """
     if isinstance(value, list):
         for item in value:

@@ -1,8 +1,7 @@
 """Locations of indexes: from a name or a folder to the path of its index.
 
-An index is a folder with an `index.db` in it. Those without a path of their own are kept in
-`$SEEWHY_HOME/indexes/<name>`, or in the platform's folder for user data; never in the folder that
-was indexed, which may be synced or read-only.
+An index is a folder that contains an `index.db`. By default it is `$SEEWHY_HOME/indexes/<name>`, or in the platform's
+folder for user data; never in the indexed folder, which may be synced or read-only.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ def is_index(path: Path) -> bool:
 
 
 def streamed(index: Path) -> dict[str, Any]:
-    """Return the server with the passages of an index (`search.store.milvus.collections.Server`).
+    """Return the server that stores the passages of an index (`search.store.milvus.collections.Server`).
 
-    {} for an index on this machine, and if it cannot be read.
+    {} for an index on this machine, or one that cannot be read.
     """
     with suppress(SearchError), reading(index / DATABASE) as connection:
         if has_tables(connection):
@@ -53,7 +52,7 @@ def streamed(index: Path) -> dict[str, Any]:
 
 
 def is_own(index: Path) -> bool:
-    """True if an index is in the user's own home of indexes; any other may come from somebody else."""
+    """Return True if an index is in the user's own home of indexes; any other may be somebody else's."""
     return index.resolve().parent == (home() / "indexes").resolve()
 
 
@@ -79,10 +78,10 @@ def place_for(folders: Folders, named: str | None) -> Path:
 
 
 def check_place(index: Path) -> None:
-    """Raise InputError for a folder with files that are not of an index.
+    """Check that an index can be stored in a folder.
 
     Raises:
-        InputError: names some of them.
+        InputError: it is a file, or contains files that do not belong to an index; some are named.
     """
     if is_index(index) or not index.exists():
         return
@@ -153,7 +152,7 @@ def existing_place(named: str) -> Path:
 
 
 def find_index(name: str | Path | None = None) -> Path:
-    """Find an index like `find_place`, with its passages on this machine.
+    """Find an index like `find_place`; its passages must be on this machine.
 
     Raises:
         InputError: they are on a server.
@@ -167,8 +166,7 @@ def find_index(name: str | Path | None = None) -> Path:
 def find_place(name: str | Path | None = None) -> Path:
     """Find the index of an index path, a name, or an indexed folder.
 
-    None means, in this order: `$SEEWHY_INDEX`, the index whose folder contains the current folder,
-    the only index.
+    None means, in this order: `$SEEWHY_INDEX`, the index whose folder contains the current folder, the only index.
 
     Raises:
         IndexNotFound: there is none, or several; the message lists the indexes.
@@ -242,9 +240,9 @@ def _readable() -> Iterator[tuple[Path, Folders]]:
 
 
 def _known_places(folders: Folders) -> Iterator[Path]:
-    """Yield the possible paths for the index of some folders: their names, or names and a hash.
+    """Yield the possible paths for the index of some folders: their names, then their names with a hash.
 
-    The hash is needed when other folders with the same names are already indexed.
+    The hash is needed if other folders with the same names are already indexed.
     """
     names = [re.sub(r"[^\w.+-]+", "-", path.name).strip("-.") or "root" for path in folders.paths]
     name = "+".join(names)[:_LONGEST_NAME]

@@ -45,5 +45,5 @@ def _on_server(address: str, place: Path | None = None) -> Store:
 
 
 def is_trusted(store: Store) -> bool:
-    """True if the model that an index names may be loaded: this user built the index, in the usual folder."""
+    """Return True if the model of an index may be loaded: this user built the index, in the usual folder."""
     return store.local and is_own(store.path)

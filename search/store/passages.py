@@ -1,12 +1,12 @@
 """Rows of index.db: passages, their documents and files; all within a transaction.
 
 *Annotations* are values that models assign to passages, for filters. An annotator is a name, its settings, and the
-fields of its annotations. It has at most one annotation for each passage; a passage without one has not been annotated
-yet, as after an update. Annotations are deleted with their passage. annotating.py writes them.
+fields of its annotations. It has at most one annotation per passage; a passage without one has not been annotated yet,
+for example after an update. Annotations are deleted with their passage. annotating.py writes them.
 
-*Copies* are texts that occur in many documents. Every embedding is stored with the key of its passage's text
-(`search.corpus.boilerplate.text_key`), which two passages share if they have the same words. A text in two or three
-documents is no boilerplate: somebody may look for it, twice.
+*Copies* are texts that occur in many documents. Every embedding is stored with a key of its passage's words
+(`search.corpus.boilerplate.text_key`); passages with the same key are copies. A text in two or three documents does not
+count as a copy: somebody may look for all of them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def name_of(path: bytes, record: int | None = 0) -> str:
 
 
 def content_key(context: str, text: str) -> bytes:
-    """Key that passages with the same embedding share: sha256 of all encoded text, 16 bytes."""
+    """Return the key that passages with the same embedding share: SHA-256 of all encoded text, 16 bytes."""
     return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]
 
 
@@ -128,9 +128,10 @@ class Rows:
         return by_id
 
     def passage(self, id_: int) -> StoredPassage:
-        """
+        """Return a passage.
+
         Raises:
-            IdMissing: there is no passage of that id.
+            IdMissing: there is no passage with this ID.
         """
         stored = self.stored([id_])
         if id_ not in stored:
@@ -145,7 +146,7 @@ class Rows:
         return dict(self.connection.execute(rows, (json.dumps(list(passages)),)).fetchall())
 
     def siblings(self, passages: Iterable[int]) -> dict[int, int]:
-        """Return the same as `documents`, for all passages of these documents, by increasing ids."""
+        """Return the same as `documents`, for all passages of these documents, in the order of IDs."""
         rows = self.connection.execute(
             """SELECT id, document FROM passages WHERE document IN (
                    SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?)))
@@ -155,9 +156,10 @@ class Rows:
         return dict(rows.fetchall())
 
     def document(self, id_: int) -> StoredDocument:
-        """
+        """Return a document with its passages.
+
         Raises:
-            IdMissing: there is no document of that number.
+            IdMissing: there is no document with this ID.
         """
         ids = "SELECT id FROM passages WHERE document IN (SELECT value FROM json_each(?))"  # any whole number
         rows = self.connection.execute(ids, (json.dumps([int(id_)]),)).fetchall()
@@ -253,7 +255,7 @@ def document_of(id_: int, stored: Iterable[StoredPassage]) -> StoredDocument:
     """Build a document from its number and all its passages.
 
     Raises:
-        IdMissing: there are none.
+        IdMissing: there are no passages.
     """
     passages = tuple(sorted(stored, key=lambda passage: (passage.start, passage.end, passage.passage_id)))
     if not passages:

@@ -68,7 +68,7 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
 
 
 def _meanings(root: Path, typed: str) -> Iterator[Place]:
-    """Yield all meanings of a path: whole, then without record and line; from here, then from the root."""
+    """Yield all meanings of a path: as typed, then without record and line; from here, then from the root."""
     match = _PARTS.fullmatch(typed)
     parts: list[tuple[str, int | None, int | None]] = [(typed, None, None)]
     if match and match["path"] != typed:
@@ -81,7 +81,7 @@ def _meanings(root: Path, typed: str) -> Iterator[Place]:
 
 
 def _name(root: Path, location: Path) -> str | None:
-    """Return the path relative to the root, also through links; None outside of it."""
+    """Return the path relative to the root, also through links; None if it is outside."""
     for candidate in (location, location.parent.resolve() / location.name):
         if candidate != root and candidate.is_relative_to(root):
             return candidate.relative_to(root).as_posix()

@@ -1,20 +1,19 @@
 """Blocks of postings: the passages with each stem and its frequencies, in one buffer that needs no decoding.
 
-A block has at most 65,536 passages, and is a value in index.db or a file that is mapped into memory: only the ids, the
-lengths, and the first stem of every 64 are read before a look-up. Its bytes depend on its passages alone, not on how
-it was merged.
+A block has at most 65,536 passages, and is a value in index.db or a memory-mapped file: a look-up reads only the IDs,
+the lengths, and the first stem of every 64. Its bytes depend on its passages alone, not on how it was merged.
 
-Arrays are little-endian, each in the smallest unsigned type that holds its values, beginning at multiples of 8:
+Arrays are little-endian, each in the smallest unsigned type that holds its values, starting at multiples of 8:
 
-    header           magic, the types, the number of entries, the first id
-    ids              of the passages, increasing, less the first one
+    header           magic, the types, the number of entries, the first ID
+    ids              of the passages, increasing, minus the first one
     lengths          of the passages, in tokens
     stem_starts      start of the stems of each group of 64, and end of the last
     posting_starts   start of the postings of each group, and end of the last
     firsts           the first stem of each group, each with a line feed
     stems            all stems in the order of their UTF-8 bytes, each with a line feed
     counts           number of passages with each stem
-    rows             the passages with each stem, as positions among the ids, increasing
+    rows             the passages with each stem, as positions among the IDs, increasing
     frequencies      of the stem in each of these
 """
 

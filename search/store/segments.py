@@ -159,7 +159,7 @@ class MergeInput:
     """An input of a merge: an older segment, a block of the tail, or rows.
 
     Attributes:
-        living, dead: number of its living and of its deleted passages.
+        living, dead: number of its passages that are not deleted, and that are.
         segment: None for a block of the tail, and for rows.
     """
 
@@ -221,10 +221,10 @@ def _merged(
 
 
 def _joined(parts: Sequence[MergeInput], new: int, largest: int) -> int:
-    """Return the start of the inputs to merge: the last `new`, and each before that is no larger than what follows.
+    """Return the start of the inputs to merge: the last `new`, and each before that is no larger than the rest.
 
     Args:
-        largest: most passages of a merge.
+        largest: maximum number of passages of a merge.
     """
     start = len(parts) - new
     total = sum(part.living for part in parts[start:])

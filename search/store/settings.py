@@ -29,7 +29,8 @@ class Folders:
 
     Attributes:
         root: base of the names of documents: the folder, or the common parent of several; resolved.
-        names: of several, relative to the root, with forward slashes, sorted; () where the root is the folder.
+        names: paths of several folders relative to the root, with forward slashes, sorted; () if the root is the
+            folder.
     """
 
     root: Path
@@ -37,10 +38,10 @@ class Folders:
 
     @classmethod
     def of(cls, named: Named | Folders) -> Folders:
-        """Check that folders exist; for `Folders` of an index, only that their root does.
+        """Check that folders exist; for the `Folders` of an index, only that their root does.
 
         Raises:
-            InputError: one is a file, is missing or is within another; or they have no common parent.
+            InputError: a folder is missing, is a file or is inside another; or they have no common parent.
         """
         if isinstance(named, Folders):
             if not named.root.is_dir():
@@ -121,10 +122,10 @@ class PassageSettings:
     """Settings for cutting documents into passages; part of an index's fingerprint.
 
     Attributes:
-        passage_tokens: most tokens of a passage's own text; chosen with benchmarks/passages.py.
-        context_tokens: most tokens of the context that is encoded before it.
-        heading_context: encode title and headings before each passage of a file. The title of a record
-            is encoded in any case.
+        passage_tokens: maximum number of tokens of a passage's own text; chosen with benchmarks/passages.py.
+        context_tokens: maximum number of tokens of the context that is encoded before it.
+        heading_context: encode title and headings before each passage of a file. The title of a record is always
+            encoded.
     """
 
     passage_tokens: int = 180

@@ -10,8 +10,8 @@ A `Store` is one open index, with the per-process cache of its files and its las
 Here that is a read transaction of SQLite with its files of codes and postings; `search.store.milvus` implements the
 same for a server. Invariants:
 
-- **One state.** A snapshot is consistent: no id without its passage, no half of an update.
-- **Exact.** `nearest` misses no passage, and `cosines` are inner products of the stored float32 embeddings with the
+- **One state.** A snapshot is consistent: no id without its passage, no half of an update. - **Exact.** `nearest`
+misses no passage, and `cosines` are inner products of the stored float32 embeddings with the
   query, added up in float64 and rounded to float32, so that equal embeddings have equal cosines. Ids settle ties: of
   equal scores the lower id comes first. A store that can only approximate sets `approximate`.
 - **Sums.** A passage's BM25 is the sum of its terms' addends, added up in the order of the terms; the highest one is
@@ -112,7 +112,7 @@ class Store:
         """Facts about the newest state; read only if the file has changed.
 
         Raises:
-            IndexNotFound: there is no such index, or it was begun and never filled.
+            IndexNotFound: there is no such index, or its first run stored nothing.
             IndexOutdated, IndexDamaged: it cannot be read.
         """
         try:
@@ -127,7 +127,7 @@ class Store:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Warnings about the index: sentences, each with the command that helps at the end."""
+        """Warnings about the index: sentences that end with the command to run."""
         return (self.problem,) if self.problem else ()
 
     def remove(self) -> None:
@@ -367,11 +367,11 @@ class Snapshot(Rows):
     # Words
 
     def terms(self, query: str, *, phrases: bool = False) -> list[IndexTerm]:
-        """Return the words of a query, each once, in order; with `phrases` text in double quotes is one term."""
+        """Return the words of a query, without duplicates; with `phrases`, text in double quotes is one term."""
         return self._store.stemmer.terms(query, phrases=phrases)
 
     def words(self, text: str) -> list[IndexTerm]:
-        """Return all words of a text, in order; one that cannot be searched has no stems."""
+        """Return all words of a text, in order; a word that cannot be searched has no stems."""
         return self._store.stemmer.at(text, words(text))
 
     def counts(self, terms: Terms) -> list[int]:
@@ -471,10 +471,10 @@ class Snapshot(Rows):
 
 
 def _places(ids: Ids, those: Ids) -> NDArray[np.intp]:
-    """Return the positions in `ids` of `those` between its first and last.
+    """Return the positions in `ids` of those of `those` that are in its range.
 
     Raises:
-        IndexDamaged: one is missing.
+        IndexDamaged: one is missing in `ids`.
     """
     if len(ids):
         those = those[np.searchsorted(those, ids[0]) : np.searchsorted(those, ids[-1], side="right")]

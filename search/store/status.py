@@ -158,9 +158,9 @@ class Baseline:
     """A sample of random pairs.
 
     Attributes:
-        passages: number of passages in the index when the sample was taken.
+        passages: number of passages in the index when the sample was drawn.
         queries: number of query texts.
-        cosine, lexical: (n,) float32, the parts of the score of each pair; n is 0 if there were too few.
+        cosine, lexical: (n,) float32, the parts of each pair's score; n is 0 if there were too few passages.
         made_with: method of the sample.
     """
 
@@ -202,11 +202,11 @@ def put_baseline(tables: Tables, baseline: Baseline) -> None:
 
 
 def is_due(connection: sqlite3.Connection, passages: int) -> bool:
-    """True if a sample has to be taken: there is none, or it has another method or is out of date.
+    """Return True if a sample is due: there is none, or it is out of date or was drawn by another method.
 
     Args:
-        passages: current number of passages; if it has more than doubled or halved, a sample is out of date. One
-            without pairs is, if the number has changed at all.
+        passages: current number of passages. A sample is out of date if the number has more than doubled or halved; a
+            sample without pairs, if it has changed at all.
     """
     baseline = read_baseline(connection)
     if baseline is None or baseline.made_with != MADE_WITH:

@@ -49,13 +49,13 @@ class Tables:
         self.connection.execute("COMMIT")
 
     def insert(self, table: str, rows: Iterable[dict[str, Any]], *, replace: bool = False) -> None:
-        """Insert rows into a table, within a transaction; none is allowed.
+        """Insert rows into a table, within a transaction; `rows` may be empty.
 
-        Not by an upsert: sqlite-utils creates a table to test support for it, mistakes a full disk for a lack of
+        Not an upsert: sqlite-utils creates a table to test whether SQLite supports it, mistakes a full disk for missing
         support, and then writes nothing.
 
         Args:
-            replace: existing rows with the same key.
+            replace: replace existing rows with the same key.
         """
         self.database.table(table).insert_all(rows, replace=replace)
 

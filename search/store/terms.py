@@ -1,9 +1,9 @@
 """Preparation of texts for FTS5, and the words of a query.
 
-FTS5's tokenizer `unicode61` takes every run of letters and digits for a token, so `snake_case` and
-`path/like.this` are words in a row. Three things are added here, for passages and queries alike: variants of a
-letter are unified (NFKC); the parts of `CamelCase` are appended to the text, except single letters, as the "i" of
-`iOS` would be the word "I"; and ideographs, which are written without spaces, become words.
+FTS5's tokenizer `unicode61` makes every run of letters and digits a token, so `snake_case` and `path/like.this` become
+several words. Three things are added here, for passages and queries alike: variants of a letter are unified (NFKC); the
+parts of `CamelCase` are appended to the text, except single letters, because the "i" of `iOS` would match the word "I";
+and ideographs, which are written without spaces, become words.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def folded(text: str) -> str:
 
 
 def indexable(context: str, text: str) -> str:
-    """Return the text of a passage for FTS5: all encoded text, and the parts of the names in it."""
+    """Return the text of a passage for FTS5: all encoded text, followed by the parts of CamelCase names."""
     plain_text = plain(f"{context}\n{text}" if context else text)
     parts = [part for name in _HUMPED.findall(plain_text) for part in _HUMP.split(name) if len(part) > 1]
     return (f"{plain_text}\n{' '.join(parts)}" if parts else plain_text).casefold()
@@ -135,10 +135,10 @@ class Stemmer:
         return Counter(start >> 32 for (start,) in set.intersection(*starts))
 
     def terms(self, query: str, *, phrases: bool = False) -> list[IndexTerm]:
-        """Return the words of a query, each once, in order.
+        """Return the words of a query in order, without duplicates.
 
         Args:
-            phrases: text in double quotes is one term, whose words must occur in a row.
+            phrases: text in double quotes is one term, whose words must occur consecutively.
         """
         spans: list[tuple[int, int]] = []
         rest = query
@@ -154,7 +154,7 @@ class Stemmer:
         return list(terms.values())
 
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[IndexTerm]:
-        """Return the term at each span of a text, in their order; one without tokens has no stems."""
+        """Return the term at each span of a text, in order; a term without tokens has no stems."""
         places = list(spans)
         texts = list(map(text.__getitem__, starmap(slice, places)))
         if len(self._stems_of) > _MOST_WORDS:

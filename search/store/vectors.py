@@ -1,8 +1,8 @@
 """Embeddings in index.db, their cosines, and near pairs of them; and token vectors.
 
-Token vectors are stored only on request; without them a rerank by late interaction encodes its candidates again.
-A token's vector is scaled to length 1 and stored as whole numbers from -127 to 127 and one factor, so a row has
-n (4 + d) bytes for n tokens: with d = 384 about 390 bytes a token, where the text has 5. Special tokens and the prompt
+Token vectors are stored only on request; without them, reranking by late interaction encodes its candidates again. A
+token's vector is scaled to length 1 and stored as integers from -127 to 127 with one factor, so a row takes n (4 + d)
+bytes for n tokens: with d = 384 about 390 bytes per token, compared to 5 bytes of text. Special tokens and the prompt
 are left out.
 """
 
@@ -42,17 +42,17 @@ _MOST_PAIRS = 1 << 25
 
 
 def load_faiss() -> Any:
-    """The module `faiss`."""
+    """Import `faiss`."""
     import faiss
 
     return faiss
 
 
 def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n,) inner products of (n, d) and (d,): added up one by one in float64, rounded to float32.
+    """Return the (n,) inner products of (n, d) and (d,), summed in float64 and rounded to float32.
 
-    Sums of float32 in different orders differ in the last digit: equal vectors at two places of a matrix may get two
-    products. So equal vectors have equal cosines in any position.
+    float32 sums in different orders differ in the last digit, so equal vectors at different places of a matrix could
+    get different products. Here, equal vectors always have equal cosines.
     """
     return np.multiply(vectors, query, dtype=np.float64).sum(axis=1).astype(np.float32)
 
@@ -200,9 +200,9 @@ def token_vectors_of(
 def missing_token_vectors(
     connection: sqlite3.Connection, encoder: Encoder
 ) -> Iterator[tuple[list[tuple[int, bytes]], int, int]]:
-    """Yield rows for the passages without token vectors, batch by batch, with numbers of done and of all passages.
+    """Yield rows for the passages without token vectors, batch by batch, with the numbers of done and of all passages.
 
-    They are encoded outside of any transaction.
+    They are encoded outside any transaction.
     """
     lacking = connection.execute(
         """SELECT passages.id, context, text, hidden FROM passages LEFT JOIN token_vectors ON passage = passages.id

@@ -112,7 +112,7 @@ def test_what_cannot_be_one_index(built: Index, two: tuple[Path, Path], tmp_path
     ):
         with pytest.raises(InputError, match=said):
             Index.build(wrong)
-    with pytest.raises(InputError, match=r"of the folders '.*papers' and '.*notes'\. Give"):
+    with pytest.raises(InputError, match=r"to the folders '.*papers' and '.*notes'\. Give"):
         Index.build(notes, index=built.path.name)
 
 

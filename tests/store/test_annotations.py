@@ -149,8 +149,8 @@ def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
     ("name", "fields", "problem"),
     [
         ("other", ["Person"], "the field 'Person' already exists. Give another --name"),
-        ("other", ["metadata"], "a field 'metadata' already"),
-        ("other", ["a", "A"], "a field 'A' already"),
+        ("other", ["metadata"], "the field 'metadata' already"),
+        ("other", ["a", "A"], "the field 'A' already"),
         ("", ["a"], "is not a valid name of annotations"),
         ("a\x1b", ["a"], "is not a valid name of annotations"),
     ],

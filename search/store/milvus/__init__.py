@@ -1,16 +1,16 @@
 """An index on a Milvus server, for collections that outgrow one machine.
 
-    client.py       milvus://host:port/name; requests: retries, errors in words
-    collections.py  the collections of an index, and the active one; passages as rows, and back
+    client.py       milvus://host:port/name; requests with retries and readable errors
+    collections.py  the collections of an index, and the active one; conversion of passages to rows and back
     filters.py      filters as expressions, or refused
     writer.py       writing, by a run of indexing
     store.py        reading
 
 `seewhy index` streams passages to the server while they are encoded. This machine keeps an `index.db` without passages:
-the files, the ids of the passages that each document has on the server, and the number of passages with each stem. So
-the next run writes and deletes only what has changed.
+the files, the IDs of each document's passages on the server, and the number of passages with each stem. So the next run
+writes and deletes only what has changed.
 
-A reader has the server find candidates, by embeddings and by its own full-text search, and fetches these with
-embedding and stems. All scores are computed here, by the formula of an index in a folder; so every score adds up,
-and only the choice of candidates is the server's. Such a list is approximate, and is labelled so.
+For a query the server finds candidates, by embeddings and by its own full-text search, and returns them with embedding
+and stems. All scores are computed here, with the same formula as for an index in a folder, so every score adds up and
+only the choice of candidates is the server's. Such a list is approximate, and is labelled so.
 """

@@ -1,4 +1,4 @@
-"""Addresses of indexes on Milvus, `milvus://HOST:PORT/NAME`, and requests to a server: retries, errors in words."""
+"""Addresses of indexes on Milvus, `milvus://HOST:PORT/NAME`; requests with retries and readable errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """
+        """Parse an address.
+
         Raises:
             InputError: it is invalid, or contains a password.
         """

@@ -1,14 +1,15 @@
-"""Filters as expressions of a Milvus server, and the values that are stored of a passage for them.
+"""Filters as expressions of a Milvus server, and the values that are stored with each passage for them.
 
 The JSON column `fields` of a passage contains, for a field F, only ASCII letters and numbers, so that typed text never
 becomes part of an expression:
 
-    "is"            marks: hashes of a field and a value; of the folders of a file, and of the endings of the names in
+    "is"            marks: hashes of a field and a value, of the folders of a file, and of the endings of the names in
                     its path
-    "n0_F", "n1_F"  the least and the greatest of its numbers
-    "d0_F", "d1_F"  the first end and the last beginning of its dates, in milliseconds
+    "n0_F", "n1_F"  minimum and maximum of its numbers
+    "d0_F", "d1_F"  the first end and the last start of its dates, in milliseconds
 
-What passes here passes in a folder's index. A field that no document has passes nothing, and is no error.
+A filter passes the same passages as in an index in a folder. A field that no document has passes nothing, without an
+error.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def _equal(field: str, value: Value) -> Iterator[str]:
 
 
 def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
-    """Yield conditions: the least of all values is below a value, or the greatest above it."""
+    """Yield conditions: the minimum of all values is below a value, or the maximum above it."""
     side = int(operator[0] == ">")
     if value.number is not None:
         yield _stored(f"n{side}_{field}", operator, repr(float(value.number)))
@@ -155,7 +156,7 @@ def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
 
 
 def _pattern(where: Where, leaf: FieldComparison, glob: str) -> str:
-    """Condition: a file is in a folder, or its name, or for a path that of a folder, has an extension."""
+    """Return a condition: a file is in a folder; or its name, or for a path any folder's name, has an ending."""
     folder, ending = re.fullmatch(r"/?([^*?[\\]+)/\*\*?", glob), re.fullmatch(r"\*(\.[^*?[\\/]+)", glob)
     column = leaf.field.column
     if column == "path" and folder:

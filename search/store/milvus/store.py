@@ -1,8 +1,8 @@
 """Reading an index on Milvus; see search/store/sqlite.py.
 
-A snapshot has the data that the server sent for one query: the complete candidates, and the number of passages with
-each term. These are ranked and explained like an index in a folder. There are no transactions: during a run of indexing
-a snapshot may contain some of its passages, and the counts of the last run.
+A snapshot contains the data that the server sent for one query: all candidates, and the number of passages with each
+term. They are ranked and explained like an index in a folder. There are no transactions: while indexing runs, a
+snapshot may contain some of the new passages, and the counts of the last run.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class MilvusStore(Store):
     def __init__(self, address: Address, place: Path | None = None) -> None:
         """
         Args:
-            place: folder of this machine's part of an index that it streams.
+            place: folder of this machine's part of the index, if it has one.
         """
         server = quote(address.uri.partition("://")[2], safe="")
         super().__init__(place or home() / "servers" / server / address.name)
@@ -114,7 +114,7 @@ class Filter(str):
 class MilvusSnapshot(Snapshot):
     """Data that the server sent for one query.
 
-    Without copies, annotations, token vectors and random pairs: those come from an empty database.
+    Has no copies, annotations, token vectors and random pairs: these are read from an empty database.
     """
 
     approximate = True

@@ -1,8 +1,8 @@
 """Writing an index with its passages on a Milvus server.
 
-The rows of a batch are written there before the transaction that stores the batch here. A run that was killed in
-between leaves rows with ids above the stored ones; the next run deletes them first. Rows of changed or deleted
-documents are noted in table `gone`, and deleted after the transaction.
+The rows of a batch are written to the server before the local transaction. A run killed in between leaves rows on the
+server with IDs above the stored ones; the next run deletes them first. Rows of changed or deleted documents are noted
+in table `gone`, and deleted after the transaction.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class MilvusWriter(Writer):
     ) -> None:
         """
         Args:
-            index: the folder of the part on this machine.
+            index: folder of the part on this machine.
 
         Raises:
-            InputError: another index answers at its address.
-            StoreUnavailable: the server does not answer.
+            InputError: another index is at the address.
+            StoreUnavailable: the server does not respond.
         """
         super().__init__(connection)
         self._index, self._server = index, server
