@@ -3,13 +3,9 @@
 from pathlib import Path
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.components.retrievers import MultiQueryTextRetriever
-from haystack.core.serialization import component_from_dict, component_to_dict
 
 from search import Encoder, Index
 from search.integrations import OF_QUERY
-from search.integrations.haystack import SeewhyTextRetriever
 
 
 @pytest.fixture
@@ -18,6 +14,10 @@ def index(notes: Path, tiny: Encoder) -> Index:
 
 
 def test_documents_are_the_hits_of_the_query(index: Index) -> None:
+    from haystack import Document, Pipeline
+
+    from search.integrations.haystack import SeewhyTextRetriever
+
     pipeline = Pipeline()
     pipeline.add_component("retriever", SeewhyTextRetriever(index, top_k=2, options={"mode": "dense"}))
     pipeline = Pipeline.loads(pipeline.dumps(), allowed_modules=["search"])
@@ -31,6 +31,10 @@ def test_documents_are_the_hits_of_the_query(index: Index) -> None:
 
 
 def test_figures_of_the_query_come_where_they_are_asked_for(index: Index) -> None:
+    from haystack.core.serialization import component_from_dict, component_to_dict
+
+    from search.integrations.haystack import SeewhyTextRetriever
+
     retriever = SeewhyTextRetriever(index, top_k=1, figures=True)
     again = component_from_dict(SeewhyTextRetriever, component_to_dict(retriever, "one"), "one")
     (document,) = again.run("key")["documents"]
@@ -40,6 +44,10 @@ def test_figures_of_the_query_come_where_they_are_asked_for(index: Index) -> Non
 
 
 def test_several_indexes_are_asked_as_one_and_written_by_their_names(index: Index) -> None:
+    from haystack.core.serialization import component_from_dict, component_to_dict
+
+    from search.integrations.haystack import SeewhyTextRetriever
+
     retriever = SeewhyTextRetriever([index.name], top_k=1)
     again = component_from_dict(SeewhyTextRetriever, component_to_dict(retriever, "one"), "one")
     (document,) = again.run("key")["documents"]
@@ -48,6 +56,10 @@ def test_several_indexes_are_asked_as_one_and_written_by_their_names(index: Inde
 
 
 def test_a_component_of_haystack_that_takes_a_retriever_takes_it_with_a_filter(index: Index) -> None:
+    from haystack.components.retrievers import MultiQueryTextRetriever
+
+    from search.integrations.haystack import SeewhyTextRetriever
+
     several = MultiQueryTextRetriever(retriever=SeewhyTextRetriever(index))
     found = several.run(["key", "door"], {"top_k": 1, "where": "name=keys.md"})["documents"]
     assert {document.meta["document"] for document in found} == {"keys.md"}

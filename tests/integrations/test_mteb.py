@@ -6,44 +6,49 @@ from typing import Any
 
 import numpy as np
 import pytest
-from datasets import Dataset
-from mteb.models import EncoderProtocol, SearchProtocol
 
 from search import Encoder, Index, InputError
-from search.integrations.mteb import SeewhyEncoder, SeewhySearch
 from tests.conftest import WORDS
 
 TEXTS = [" ".join(WORDS[(7 * i + 3 * j) % len(WORDS)] for j in range(12)) for i in range(20)]
 # Each text stands in two documents.
-CORPUS = Dataset.from_list(
-    [{"id": f"d{i}", "title": f"page {i // 2}", "text": TEXTS[i // 2]} for i in range(40)]
-)
-QUERIES = Dataset.from_list([{"id": f"q{i}", "text": " ".join(TEXTS[i].split()[2:5])} for i in range(10)])
+DOCUMENTS = [{"id": f"d{i}", "title": f"page {i // 2}", "text": TEXTS[i // 2]} for i in range(40)]
+ASKED = [{"id": f"q{i}", "text": " ".join(TEXTS[i].split()[2:5])} for i in range(10)]
 
 
 @pytest.mark.parametrize("options", [{}, {"mode": "dense"}, {"rerank": "late", "weight": 0.5}], ids=str)
 def test_a_search_has_the_order_of_the_library(
     own_home: Path, tiny: Encoder, options: dict[str, Any]
 ) -> None:
+    from datasets import Dataset
+    from mteb.models import SearchProtocol
+
+    from search.integrations.mteb import SeewhySearch
+
+    corpus, queries = Dataset.from_list(DOCUMENTS), Dataset.from_list(ASKED)
     search = SeewhySearch(tiny.model, **options)
     assert isinstance(search, SearchProtocol) and search.mteb_model_meta.name.startswith("seewhy/")
     with pytest.raises(InputError, match="Call index before search"):
-        search.search(QUERIES, top_k=3)
-    search.index(CORPUS, task_metadata=SimpleNamespace(name="mine"), hf_split="test", hf_subset="default")
+        search.search(queries, top_k=3)
+    search.index(corpus, task_metadata=SimpleNamespace(name="mine"), hf_split="test", hf_subset="default")
     (place,) = own_home.glob("evaluations/**/index.db")
     index = Index.open(place.parent)
-    for id_, scores in search.search(QUERIES, top_k=10).items():
-        text = QUERIES["text"][QUERIES["id"].index(id_)]
+    for id_, scores in search.search(queries, top_k=10).items():
+        text = queries["text"][queries["id"].index(id_)]
         hits = index.query(text, 10, per_document=1, all_copies=True, **options)
         assert len(scores) == 10
         assert scores[next(iter(scores))] == pytest.approx(hits[0].score, abs=1e-6)
         assert np.all(np.diff(np.float32(list(scores.values()))) < 0)  # trec_eval would else sort by name
-    candidates = {query: ["d5", "d38", "d0"] for query in QUERIES["id"]}
-    found = search.search(QUERIES, top_k=10, top_ranked=candidates)
+    candidates = {query: ["d5", "d38", "d0"] for query in queries["id"]}
+    found = search.search(queries, top_k=10, top_ranked=candidates)
     assert all(sorted(scores) == ["d0", "d38", "d5"] for scores in found.values())
 
 
 def test_an_encoder_gives_embeddings_of_batches(tiny: Encoder) -> None:
+    from mteb.models import EncoderProtocol
+
+    from search.integrations.mteb import SeewhyEncoder
+
     encoder = SeewhyEncoder(tiny)
     assert isinstance(encoder, EncoderProtocol)
     batches = [{"text": TEXTS[:3]}, {"text": ["key " * 500]}]
