@@ -195,8 +195,8 @@ def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> Non
     for place, resume, message in (
         ("out", False, "already exists. Give another"),
         ("no/where", False, "does not exist. Create it first"),
-        ("new", False, "or delete it"),
-        ("new", True, "is another one"),
+        ("new", False, "or delete that folder"),
+        ("new", True, "other settings or examples"),
     ):
         with pytest.raises(InputError, match=message):
             bert.train(graded, tmp_path / place, resume=resume, **given)
