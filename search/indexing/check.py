@@ -82,7 +82,7 @@ CHECKS = {
     ),
     "sources": _Check(
         _changed,
-        "no file has changed since it was indexed",
+        "the folder has not changed since it was indexed",
         "files changed since they were indexed",
         "stale",
         "index",
