@@ -47,7 +47,7 @@ test: $(VENV)/installed-dev
 conformance: $(VENV)/installed-dev
 	bash .ci/conformance
 
-# A wheel, put into empty environments and used there; PYTHONS names the interpreters.
+# Build a wheel, and test it in clean environments; PYTHONS names the interpreters.
 wheel:
 	PYTHONS="$(PYTHONS)" bash .ci/wheel
 
@@ -61,7 +61,7 @@ size:
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	@echo 'Installing, which takes a minute or two ...'
+	@echo 'Installing; this takes a minute or two ...'
 	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt torch
 	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,tui,server]'
 	@touch $@

@@ -29,7 +29,7 @@ from machine import headline
 from search import Index
 
 WIDTH, HEIGHT = 100, 30
-LOADED, MEANING = b"type to search", b" by meaning and words in "
+LOADED, MEANING = b"type to search", b" by meaning and keywords in "
 CLEAR = b"\x15"
 PATIENCE = 60.0
 

@@ -24,62 +24,62 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _LONGEST_NAME = 300  # of a path in a message
 
 _GROUPS = {
-    "lab": "Look inside BERT, apply task heads, and train.",
-    "lab label": "Label passages or texts by a checkpoint or a trained head.",
+    "lab": "Look inside BERT, use task heads, and train models.",
+    "lab label": "Label passages or texts with a model or a trained head.",
 }
 # Panel -> command -> its function and the first sentence of its help, in the order of the help.
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
-        "index": ("index:index", "Index folders of text, or bring their index up to date."),
-        "query": ("query:query", "Rank the passages of an index by how well they answer TEXT."),
-        "search": ("query:search", "Search as you type, and look around in what is found."),
-        "similar": ("query:similar", "List the passages that are most like a passage or a document."),
+        "index": ("index:index", "Index folders of text, or update their index."),
+        "query": ("query:query", "Find the passages that best answer TEXT."),
+        "search": ("query:search", "Search as you type, and read each hit in its document."),
+        "similar": ("query:similar", "List the passages most similar to a passage or document."),
         "duplicates": (
             "query:duplicates",
-            "List passages that say the same, the largest cluster first.",
+            "List near-duplicate passages, largest cluster first.",
         ),
-        "serve": ("serve:serve", "Serve a page to search in, and an HTTP API."),
-        "mcp": ("serve:mcp", "Let agents search, by the Model Context Protocol."),
+        "serve": ("serve:serve", "Serve a search page and an HTTP API."),
+        "mcp": ("serve:mcp", "Serve agents over the Model Context Protocol (MCP)."),
     },
     "Why": {
-        "explain": ("explain:explain", "Say why a passage has its score for TEXT, addend by addend."),
-        "contrast": ("explain:contrast", "Say why passage A is above passage B for TEXT."),
-        "why-not": ("explain:why_not", "Say why a document is not among the hits for TEXT."),
+        "explain": ("explain:explain", "Explain the score of a passage for TEXT, word by word."),
+        "contrast": ("explain:contrast", "Explain why passage A ranks above passage B for TEXT."),
+        "why-not": ("explain:why_not", "Explain why a document is not among the hits for TEXT."),
         "similarity": ("explain:similarity", "Compare sentences, or two texts token by token."),
     },
     "Indexes": {
-        "status": ("index:status", "Say what an index is made of and what was left out of it."),
+        "status": ("index:status", "Show the contents of an index, and what was skipped."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "check": ("index:check", "Check whether an index is intact and up to date."),
-        "move": ("index:move", "Keep an index whose folder was renamed or moved."),
-        "remove": ("index:remove", "Delete an index; the folder that was indexed stays as it is."),
-        "config": ("config:config", "Show or set what options are where they are not given."),
+        "move": ("index:move", "Tell an index the new path of its folder."),
+        "remove": ("index:remove", "Delete an index; your files are not touched."),
+        "config": ("config:config", "Show or set default options."),
     },
     "Measure": {
-        "eval": ("eval:evaluate", "Ask judged queries, and say how good the answers are."),
+        "eval": ("eval:evaluate", "Measure the quality of results on judged queries."),
     },
     "Laboratory": {
-        "lab inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),
-        "lab vocabulary": ("inspect:vocabulary", "Ask a model's vocabulary: texts, ids and entries."),
-        "lab fill": ("predict:fill", "Say which words BERT puts in the place of [MASK]."),
-        "lab next": ("predict:follows", "Say how likely a text follows another."),
-        "lab ask": ("predict:ask", "Answer QUESTION with a span of the best passages for it."),
-        "lab tag": ("label:tag", "Find entities or parts of speech in all passages."),
+        "lab inspect": ("inspect:inspect", "Show tokens, vectors and attention for a text or a pair."),
+        "lab vocabulary": ("inspect:vocabulary", "Look up tokens and IDs in the vocabulary of a model."),
+        "lab fill": ("predict:fill", "Predict the word at each [MASK]."),
+        "lab next": ("predict:follows", "Predict whether a text follows another."),
+        "lab ask": ("predict:ask", "Answer QUESTION with a quotation from the best passages."),
+        "lab tag": ("label:tag", "Tag entities or parts of speech in all passages."),
         "lab label train": ("label:label_train", "Train a head on labelled examples."),
-        "lab label apply": ("label:label_apply", "Label every passage that has no label yet, or texts."),
+        "lab label apply": ("label:label_apply", "Label all passages that have no label yet, or texts."),
         "lab label explain": (
             "label:label_explain",
-            "Say what each word of a text adds to each label of a head.",
+            "Show what each word of a text adds to each label.",
         ),
         "lab label remove": (
             "label:label_remove",
-            "Remove labels, or entities or parts of speech, from an index.",
+            "Remove labels, entities or parts of speech from an index.",
         ),
         "lab train": (
             "train:train",
-            "Train the encoder, or a head on it, on examples, and say what it was worth.",
+            "Train an encoder or a head on examples, and measure the gain.",
         ),
-        "lab models": ("index:models", "List or remove the models that were converted here."),
+        "lab models": ("index:models", "List or remove converted models."),
     },
 }
 
@@ -148,7 +148,7 @@ class Commands(_Quick, TyperGroup):
 def commands() -> TyperGroup:
     """The whole command line; a command's parameters are loaded when it is called."""
     app = typer.Typer(cls=Commands, no_args_is_help=True, context_settings=_SETTINGS)
-    app.callback(help="Semantic search over a folder of text that shows its working.")(_root)
+    app.callback(help="Search folders of text by meaning; every score is explained.")(_root)
     groups = {"": cast("TyperGroup", typer.main.get_command(app))}
     for panel, of_panel in _COMMANDS.items():
         for path, (function, about) in of_panel.items():
@@ -213,14 +213,14 @@ def main() -> None:
 def _of_the_system(error: Exception) -> str | None:
     """Message for an error of the operating system; None for any other error, which is a bug."""
     if is_of_memory(error):
-        return "there is not enough memory. Close other programs, or allow this one more (ulimit -v)."
+        return "not enough memory. Close other programs, or raise the limit (ulimit -v)."
     if isinstance(error, OSError):
         from search.render.format import cut_in_the_middle
 
         named = cut_in_the_middle(str(error.filename or "input or output"), _LONGEST_NAME)
         return f"{named}: {error.strerror or error}"
     if isinstance(error, UnicodeEncodeError) or "home directory" in str(error):
-        return f"an argument is invalid: {error}"
+        return f"invalid argument: {error}"
     return None
 
 

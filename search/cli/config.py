@@ -43,7 +43,7 @@ def settings() -> dict[str, Any]:
     file = place()
     values = toml(_text(file), f"the configuration in '{file}'")
     for key, value in values.items():
-        _require(key, value, f"the configuration in '{file}'", f"seewhy config --unset {quoted(key)}")
+        _require(key, value, f" in '{file}'", f"seewhy config --unset {quoted(key)}")
     return values
 
 
@@ -60,23 +60,23 @@ def defaults(command: str) -> dict[str, Any]:
 
 
 def config(
-    key: Annotated[str | None, typer.Argument(help="What to set: " + ", ".join(SETTINGS) + ".")] = None,
-    value: Annotated[str | None, typer.Argument(help="What it is from now on.")] = None,
-    unset: Annotated[str | None, typer.Option(metavar="KEY", help="Forget what a key is set to.")] = None,
+    key: Annotated[str | None, typer.Argument(help="Setting: " + ", ".join(SETTINGS) + ".")] = None,
+    value: Annotated[str | None, typer.Argument(help="Its new value.")] = None,
+    unset: Annotated[str | None, typer.Option(metavar="KEY", help="Remove this setting.")] = None,
 ) -> None:
-    """Show or set what options are where they are not given.
+    """Show or set default options.
 
-    With KEY and VALUE, or --unset KEY, the file is changed; else it is shown. An option that is given always counts.
+    Without arguments, prints the file and its settings. Options on the command line take precedence.
     """
     file = place()
     if unset and not key:
         _change(file, unset, None)
     elif key and value is not None and not unset:
         read = _read(key, value)
-        _require(key, read, "what you typed", "seewhy config -h")
+        _require(key, read, "", "seewhy config -h")
         _change(file, key, read)
     elif key is not None or unset:
-        raise typer.BadParameter("name a key and its value, or --unset and a key.")
+        raise typer.BadParameter("give KEY and VALUE, or --unset KEY.")
     else:
         note(f"{file}{'' if file.is_file() else '  (not there yet)'}")
         echo("\n".join(f"{name} = {json.dumps(setting)}" for name, setting in settings().items()))
@@ -89,7 +89,7 @@ def _text(file: Path) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"the configuration in '{file}' cannot be read: {error}. Correct it, or delete it."
+            f"cannot read the settings in '{file}': {error}. Correct or delete the file."
         ) from None
 
 
@@ -105,20 +105,20 @@ def _require(key: str, value: Any, where: str, remedy: str) -> None:
         InputError: the setting is unknown, or its value is invalid.
     """
     if key not in SETTINGS:
-        raise InputError(f"{where} has an unknown setting '{key}'. Choose from: {', '.join(SETTINGS)}.")
+        raise InputError(f"unknown setting '{key}'{where}. Choose from: {', '.join(SETTINGS)}.")
     if key in _SWITCHES:
         valid, form = isinstance(value, bool), "true or false"
     elif key in _LEAST:
         valid, form = (
             type(value) is int and value >= _LEAST[key],
-            f"a whole number, at least {_LEAST[key]}",
+            f"a whole number of at least {_LEAST[key]}",
         )
     elif key in _CHOICES:
         valid, form = value in _CHOICES[key], "one of " + ", ".join(_CHOICES[key])
     else:
         valid, form = isinstance(value, str) and bool(value.strip()), "a name or a path"
     if not valid:
-        raise InputError(f"{where} has {key} = {value!r:.80}, but it must be {form}. Try: {remedy}")
+        raise InputError(f"{key} is {value!r:.80}{where}; it must be {form}. Try: {remedy}")
 
 
 def _change(file: Path, key: str, value: Any) -> None:

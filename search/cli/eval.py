@@ -19,23 +19,24 @@ class DataOptions(EncoderChoice):
     """The data to evaluate on, and its index; the keywords of `search.evaluate`."""
 
     k: Annotated[
-        int, _retrieval("--top-k", "-k", metavar="N", min=1, help="Depth of metrics such as nDCG@10.")
+        int,
+        _retrieval("--top-k", "-k", metavar="N", min=1, help="Cut-off of the metrics, as in nDCG@10."),
     ] = 10
     index: Annotated[
         str | None,
         index_option(
-            "Which index a file of queries is about, or where to keep that of a collection.",
+            "Index that a file of queries refers to, or where to keep the index of a collection.",
             rich_help_panel="--task retrieval",
         ),
     ] = None
     split: Annotated[
-        str, _retrieval(metavar="NAME", help="Which judgements of a BEIR folder: qrels/NAME.tsv.")
+        str, _retrieval(metavar="NAME", help="Judgements of a BEIR folder: qrels/NAME.tsv.")
     ] = "test"
     whole_documents: Annotated[
         bool,
         _retrieval(
             "--whole-documents",
-            help="Rank title and text as one, cut to the model's length, as published.",
+            help="Encode each document as one text, truncated, as published results do.",
         ),
     ] = False
 
@@ -45,37 +46,38 @@ def evaluate(
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="A BEIR folder; CSV, TSV or JSONL of queries or sentence pairs; SQuAD's JSON; CoNLL.",
+            help="A BEIR folder; queries or sentence pairs as CSV, TSV or JSONL; SQuAD JSON; CoNLL.",
         ),
     ],
     data: DataOptions,
     output: Output,
     task: Annotated[
         Literal["retrieval", "answers", "entities"],
-        typer.Option(help="Judge rankings, or the answers or entities that --model finds."),
+        typer.Option(help="What to measure: rankings, or the answers or entities of --model."),
     ] = "retrieval",
     mode: Annotated[
         list[str] | None,
         _retrieval(
             "--mode",
             metavar="MODE[,KEY=VALUE]",
-            help="How to ask, with keywords of Index.query; others are compared with the first.",
+            help="Ranking to measure; may be repeated, to compare others with the first.",
         ),
     ] = None,
     per_query: Annotated[
         bool,
-        typer.Option("--per-query", help="With --json: the figures of every query, too."),
+        typer.Option("--per-query", help="With --json: include the figures of every query."),
     ] = False,
 ) -> None:
-    """Ask judged queries, and say how good the answers are.
+    """Measure the quality of results on judged queries.
 
-    Prints nDCG, MRR, MAP, recall and precision with 95 % intervals; for pairs of sentences correlations; for
-    answers exact match and F1; for entities precision, recall and F1.
+    Prints nDCG, MRR, MAP, recall and precision with 95 % intervals; correlations for pairs of sentences; exact
+    match and F1 for answers; precision, recall and F1 for entities.
 
-    A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.
+    A collection such as BEIR is first indexed, separately from your own indexes. A file of queries and paths refers to
+    one of your indexes.
     """
     if task != "retrieval" and not data.model:
-        raise typer.BadParameter(f"--model is needed: a checkpoint that was trained for {task}")
+        raise typer.BadParameter(f"--task {task} needs --model, a checkpoint trained for it")
     heads: dict[str, Any] = {"model": data.model, "offline": data.offline}
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating import evaluation as retrieval

@@ -35,7 +35,7 @@ class MatrixView:
     """Layer and units of the matrices to show."""
 
     layer: LayerOption = None
-    words: Annotated[bool, matrix_option("--words", help="By whole words, WordPieces merged.")] = False
+    words: Annotated[bool, matrix_option("--words", help="Show whole words instead of tokens.")] = False
 
     def show(
         self,
@@ -66,7 +66,7 @@ class MatrixView:
         )
 
 
-_HIT_HELP = "A rank (3), a passage (p812), or a path, whose best passage is meant."
+_HIT_HELP = "A rank (3), a passage ID (p812), or a path (its best passage)."
 
 
 def explain(
@@ -77,13 +77,13 @@ def explain(
     output: DrawnOutput,
     typed: Annotated[str, typer.Argument(metavar="HIT", help=_HIT_HELP)] = "1",
     matrix: Annotated[
-        bool, typer.Option("--matrix", help="Print both matrices, token by token; or --words, by words.")
+        bool, typer.Option("--matrix", help="Print both matrices, by token, or with --words by word.")
     ] = False,
 ) -> None:
-    """Say why a passage has its score for TEXT, addend by addend.
+    """Explain the score of a passage for TEXT, word by word.
 
-    With --png or --html it goes into that file, by words or with --matrix by tokens, and nothing is printed, unless
-    --json asks for it.
+    --png and --html write the explanation to a file, by word, or by token with --matrix. Nothing is printed then,
+    unless you add --json.
     """
     from search.render import json, why
 
@@ -106,14 +106,14 @@ def explain(
 def contrast(
     text: QueryArgument,
     a: Annotated[str, typer.Argument(metavar="A", help=_HIT_HELP)],
-    b: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="As for A.")],
     chosen: options.HitOptions,
     index: IndexOptions,
     output: Output,
 ) -> None:
-    """Say why passage A is above passage B for TEXT.
+    """Explain why passage A ranks above passage B for TEXT.
 
-    The gap of their scores is split by query word.
+    Shows how much each query word adds to the difference of the scores.
     """
     from search.render import why
 
@@ -130,7 +130,7 @@ def why_not(
         str,
         typer.Argument(
             metavar="PATH",
-            help="A file (also keys.md:31 or table.csv#12), or a passage (p812).",
+            help="A path (keys.md, keys.md:31, table.csv#12) or a passage ID (p812).",
         ),
     ],
     chosen: options.RankOptions,
@@ -138,9 +138,9 @@ def why_not(
     index: IndexOptions,
     output: Output,
 ) -> None:
-    """Say why a document is not among the hits for TEXT.
+    """Explain why a document is not among the hits for TEXT.
 
-    Its true rank, the cause, and the gap to the last hit, by query word.
+    Shows its rank, the reason, and the difference to the last hit for each query word.
     """
     from search.render import why
 
@@ -171,31 +171,31 @@ def similarity(
     output: DrawnOutput,
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="Sentences; - reads them from standard input, one a line."),
+        typer.Argument(
+            metavar="TEXT", help="Sentences, or - to read them from standard input, one per line."
+        ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Compare with the lines of this file, not with each other."),
+        typer.Option(metavar="FILE", help="Compare with the lines of this file, instead of each other."),
     ] = None,
     tokens: Annotated[
         bool,
-        typer.Option(
-            "--tokens", "--matrix", help="Compare two texts token by token; or --words, by words."
-        ),
+        typer.Option("--tokens", "--matrix", help="Compare two texts by token, or with --words by word."),
     ] = False,
 ) -> None:
     """Compare sentences, or two texts token by token.
 
-    No index is needed. With --png or --html the matrix goes into that file, and nothing is printed but with --json.
+    Needs no index. --png and --html write the matrix to a file; nothing is printed then, unless you add --json.
     """
     rows = lines_of("-") if texts == ["-"] else list(texts or [])
     columns = lines_of(against) if against else None
     if not all(text.strip() for text in rows):
-        raise InputError("a sentence is empty. Leave it out.")
+        raise InputError("one of the sentences is empty. Remove it.")
     if tokens or view.words or view.layer:
         _show_pair([*rows, *(columns or [])], encoder, view, output)
     elif not rows or (columns is None and len(rows) < 2):
-        raise InputError("give at least two sentences, or - for one a line on standard input.")
+        raise InputError("give at least two sentences, or - to read them from standard input.")
     else:
         _show_sentences(rows, columns, encoder.load(), output)
 
@@ -208,7 +208,7 @@ def _show_sentences(
 
     size = len(rows) * len(columns or rows)
     if output.html and size > page.MOST_CELLS:
-        raise InputError(f"{size:,} cosines are too many for a page. Take --png or --json.")
+        raise InputError(f"{size:,} cosines are too many for a page. Use --png or --json.")
     compared = compare(rows, columns, model=encoder)
     output.result(
         compared,
@@ -225,7 +225,7 @@ def _show_pair(texts: list[str], encoder: EncoderChoice, view: MatrixView, outpu
 
     by: By = "word" if view.words else "token"
     if len(texts) != 2:
-        raise InputError(f"a matrix of {by}s compares two texts, and there are {len(texts)}.")
+        raise InputError(f"--tokens, --words and --layer compare two texts, not {len(texts)}.")
     loaded = encoder.load()
     why = explain(*texts, layer=layer_of(view.layer), model=loaded)
     view.show(why, by, output, lambda: json.explanation(why))

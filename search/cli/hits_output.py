@@ -31,7 +31,7 @@ class HitsOutput(Output):
 
     form: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="paths: each file once, best first."),
+        typer.Option("--format", "-f", help="paths: list each file once, best first."),
     ] = None
     lines: Annotated[
         int,
@@ -40,10 +40,10 @@ class HitsOutput(Output):
             "-C",
             metavar="N",
             min=0,
-            help="Show each passage whole, with N lines of its file before and behind it.",
+            help="Show whole passages, with N lines of the file before and after.",
         ),
     ] = 0
-    as_jsonl: Annotated[bool, output_option("--jsonl", help="Print one JSON object a line.")] = False
+    as_jsonl: Annotated[bool, output_option("--jsonl", help="Print one JSON object per line.")] = False
 
     @property
     def format(self) -> str:
@@ -109,7 +109,7 @@ def open_hit(hit: Hit, marks: Sequence[Highlight]) -> None:
         InputError: its file is gone, or the editor cannot be started.
     """
     if hit.changed == "gone":
-        raise InputError(f"'{hit.path}' is gone. Bring the index up to date with --update.")
+        raise InputError(f"'{hit.path}' no longer exists. To update the index, add --update.")
     from search.render.hits import line_of
 
     sys.stdout.flush()
@@ -136,7 +136,7 @@ def editor() -> list[str]:
     try:
         words = shlex.split(os.environ.get(variable, ""), posix=os.name != "nt")
     except ValueError as error:
-        raise InputError(f"${variable} is no command: {error}. Try: {_EXAMPLE}") from None
+        raise InputError(f"${variable} is not a valid command: {error}. Try: {_EXAMPLE}") from None
     if not words:
         raise InputError(f"no editor is set. Try: {_EXAMPLE}")
     return words
@@ -163,5 +163,6 @@ def open_at(path: str, line: int) -> None:
 def about_age(hits: Sequence[Hit]) -> list[str]:
     """A note that counts the files of hits that changed or are gone since they were indexed, with the remedy."""
     stale = {hit.path for hit in hits if hit.changed}
-    hint = f"files of these hits changed or gone since they were indexed: {len(stale)}. To update: seewhy index FOLDER"
+    files = "1 of these files has" if len(stale) == 1 else f"{len(stale)} of these files have"
+    hint = f"{files} changed or been deleted since indexing. Update with: seewhy index FOLDER"
     return [hint] if stale else []

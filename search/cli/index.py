@@ -40,34 +40,33 @@ def index(
         list[Path] | None,
         typer.Argument(
             metavar="FOLDER",
-            help="What to index; several make one index. Default: the folder of --index.",
+            help="Folder to index; several go into one index. Default: the folder of --index.",
         ),
     ] = None,
     index: Annotated[
-        str | None, index_option("Where to keep the index. Default: your data folder.")
+        str | None, index_option("Name or path of the index. Default: named after the folder.")
     ] = None,
     workers: Annotated[
         str | None,
         model_option(
             metavar="N|ray|ray://HOST:PORT",
-            help="Encode in N processes, or by actors of Ray (extra `ray`).",
+            help="Encode in N processes, or on a Ray cluster (extra `ray`).",
         ),
     ] = None,
     rebuild: Annotated[
         bool,
-        typer.Option("--rebuild", help="Encode everything again; annotations are dropped."),
+        typer.Option("--rebuild", help="Encode everything again; tags and labels are dropped."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on and keep the index up to date until Ctrl-C.")
+        bool, typer.Option("--watch", help="Keep running and index changes until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Index folders of text, or bring their index up to date.
+    """Index folders of text, or update their index.
 
-    Only what is new or changed is encoded. A run that is stopped keeps what it has done; the next one goes
-    on from there.
+    Encodes only new and changed text. To continue an interrupted run, run the same command again.
     """
     from search.index import Index
     from search.render import json, reports
@@ -78,7 +77,7 @@ def index(
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter(
-                "it goes with neither --rebuild nor --watch.", param_hint="--dry-run"
+                "it cannot be combined with --rebuild or --watch.", param_hint="--dry-run"
             )
         output.show(Index.preview(named, index=index, **files), reports.changes)
         return
@@ -123,7 +122,7 @@ def folders_of_index(named: str | None) -> Folders:
     from search.store.settings import Folders
 
     if not named:
-        raise typer.BadParameter("name a folder to index, or with --index an index to bring up to date.")
+        raise typer.BadParameter("give a FOLDER to index, or --index NAME to update an index.")
     place = named_place(named)
     return Folders.from_meta(read_meta(place / DATABASE))
 
@@ -147,7 +146,7 @@ def watch_on(built: Index, output: Output) -> None:
 
 
 def status(output: Output, index: IndexOption = None) -> None:
-    """Say what an index is made of and what was left out of it."""
+    """Show the contents of an index, and what was skipped."""
     from search.index import Index
     from search.render import reports
 
@@ -176,13 +175,15 @@ def check(
     index: IndexOption = None,
     repair: Annotated[
         bool,
-        typer.Option("--repair", help="Rebuild damaged postings and FAISS files, delete stray files."),
+        typer.Option(
+            "--repair", help="Rebuild damaged postings and FAISS files, and delete stray files."
+        ),
     ] = False,
 ) -> None:
     """Check whether an index is intact and up to date.
 
-    Without --repair nothing is changed. Exit code 1 if anything is damaged; what is only out of date (changed
-    files, an interrupted run) is named, with exit code 0.
+    Changes nothing without --repair. The exit code is 1 if the index is damaged, and 0 if it is only out of date
+    (changed files, an interrupted run).
     """
     from search.indexing.check import check as look
     from search.render import reports
@@ -204,10 +205,10 @@ def models(
         typer.Option(metavar="NAME", help='Delete the converted model of this name, or "all".'),
     ] = None,
 ) -> None:
-    """List or remove the models that were converted here.
+    """List or remove converted models.
 
-    A model that was removed is converted again when it is next used. One that could not be converted is listed
-    with the reason, and tried again when it is removed from the list.
+    Models are converted on first use, so that they load faster. A removed model is converted again when it is next
+    used; a failed conversion is listed with its reason, and removing it allows another try.
     """
     from search.encoding import cache
     from search.render import format, reports
@@ -218,7 +219,7 @@ def models(
         return
     if remove != "all" and remove not in {row.name for row in rows}:
         names = ", ".join(sorted({row.name for row in rows})) or "none"
-        raise InputError(f"no converted model is called '{remove}'. There are: {names}.")
+        raise InputError(f"no converted model is named '{remove}'. Converted models: {names}.")
     for row in rows:
         if remove in ("all", row.name):
             cache.remove(row)
@@ -229,16 +230,13 @@ def move(
     index: IndexArgument,
     folder: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FOLDER", help="Where its folder is now; of several folders, each of them."
-        ),
+        typer.Argument(metavar="FOLDER", help="New path of its folder; if it has several, all paths."),
     ],
     output: Output,
 ) -> None:
-    """Keep an index whose folder was renamed or moved.
+    """Tell an index the new path of its folder.
 
-    At least half of its files have to be there. Nothing is encoded; the next run of seewhy index
-    sees to the rest.
+    At least half of its files must be there. Nothing is encoded; to index new and changed files, run seewhy index.
     """
     from search.index import Index
     from search.indexing.update import move as moved
@@ -250,12 +248,12 @@ def move(
 
 def remove(
     index: IndexArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
-    """Delete an index; the folder that was indexed stays as it is.
+    """Delete an index; your files are not touched.
 
-    Of an index on a server (milvus://...) what is there is deleted.
+    For an index on a server (milvus://...), its data on the server is deleted.
     """
     from search.store.files import remove_index
     from search.store.layout import existing_place, is_address, streamed
@@ -285,5 +283,7 @@ def _confirm(target: str, named: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InputError(f"{target} is not deleted without a yes: seewhy remove {quoted(named)} --yes")
+        raise InputError(
+            f"{target} is deleted only after confirmation. Run: seewhy remove {quoted(named)} --yes"
+        )
     typer.confirm(f"Delete {target}?", abort=True, err=True)

@@ -13,21 +13,21 @@ from search.cli.options import OfflineOption, checkpoint, panel
 from search.cli.output import DrawnOutput, Output, output_option
 
 _attention, _texts = panel("Attention"), panel("Two texts side by side")
-_itself = panel("The model itself, without a text")
+_itself = panel("The model, without a text")
 _MODEL_ALONE = ("--parameters", "--modules")
 
 
 def inspect(
     output: DrawnOutput,
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to read.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text.")] = None,
     text2: Annotated[
         str | None, typer.Argument(metavar="TEXT2", help="The second text of a pair, or to compare with.")
     ] = None,
     model: Annotated[
-        str | None, checkpoint("The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
+        str | None, checkpoint("The model, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
     attention: Annotated[
-        bool, _attention("--attention", help="Show who reads whom; --html and --json have every head.")
+        bool, _attention("--attention", help="Show attention; --html and --json have every head.")
     ] = False,
     layer: Annotated[
         int | None, _attention(min=1, help="Attention of this layer, the mean of its heads.")
@@ -37,36 +37,36 @@ def inspect(
         str | None,
         _attention(
             metavar="TOKEN|N",
-            help="This head step by step for one token: q.k / sqrt(d), softmax, weighted sum.",
+            help="Compute this head step by step for one token: q.k / sqrt(d), softmax, weighted sum.",
         ),
     ] = None,
     word: Annotated[
         list[str] | None,
-        _texts(metavar="WORD", help="This word's vectors in both; repeat it for another word in TEXT2."),
+        _texts(metavar="WORD", help="Compare this word in both texts; a second one is of TEXT2."),
     ] = None,
     against: Annotated[
         list[str] | None,
-        _texts(metavar="WORD", help="With --word: also compare with this; may be repeated."),
+        _texts(metavar="WORD", help="With --word: also compare with this word or text; may be repeated."),
     ] = None,
     equal_rows: Annotated[
-        bool, _texts("--equal-rows", help="Which vectors at the same position are equal, part by part.")
+        bool, _texts("--equal-rows", help="Show which vectors at the same position are equal.")
     ] = False,
     parameters: Annotated[
-        bool, _itself("--parameters", help="Its tensors by name, with shape and count.")
+        bool, _itself("--parameters", help="List its tensors, with shape and size.")
     ] = False,
-    modules: Annotated[bool, _itself("--modules", help="Its modules as a tree.")] = False,
+    modules: Annotated[bool, _itself("--modules", help="Show its modules as a tree.")] = False,
     values: Annotated[
-        int, output_option(metavar="N", min=0, help="Show the first N numbers of vectors, too.")
+        int, output_option(metavar="N", min=0, help="Also show the first N numbers of each vector.")
     ] = 0,
-    vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False,
+    vectors: Annotated[bool, output_option("--vectors", help="With --json: all vectors.")] = False,
     offline: OfflineOption = False,
 ) -> None:
-    """Look inside BERT while it reads a text, or a pair of texts.
+    """Show tokens, vectors and attention for a text or a pair.
 
-    Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
-    --head who reads whom, with --token one head step by step; with --word words in two contexts, with
-    --equal-rows what two texts share. --png draws attention, --html writes a page of it with all heads to choose
-    from. Without a text: --parameters, --modules.
+    Prints tokens, the parts of the embedding layer, hidden states, pooler and number of parameters. --attention,
+    --layer and --head show attention instead; --png and --html save it. --token computes one head step by step,
+    --word compares words in two contexts, --equal-rows two texts position by position. --parameters and --modules
+    need no text.
     """
     modes = {
         "--parameters": parameters,
@@ -80,11 +80,11 @@ def inspect(
     if (text is None) != (mode in _MODEL_ALONE):
         raise typer.BadParameter("give a text, or --parameters or --modules alone", param_hint="TEXT")
     if mode == "--equal-rows" and text2 is None:
-        raise typer.BadParameter("--equal-rows compares two texts: give a second one")
+        raise typer.BadParameter("--equal-rows compares two texts: add a second one")
     if (head or token) and not layer:
         raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
     if output.files and mode != "--attention":
-        raise typer.BadParameter("--png and --html draw attention: give --attention or --layer")
+        raise typer.BadParameter("--png and --html draw attention: add --attention or --layer")
     import search.bert as bert
     from search.encoding.models import DEFAULT_MODEL
     from search.render import inspection as draw
@@ -124,7 +124,7 @@ def _the_only(options: dict[str, bool]) -> str:
     """
     named = [name for name, is_given in options.items() if is_given]
     if len(named) > 1:
-        raise typer.BadParameter(f"{named[0]} and {named[1]} exclude each other")
+        raise typer.BadParameter(f"{named[0]} and {named[1]} cannot be combined")
     return named[0] if named else ""
 
 
@@ -167,23 +167,23 @@ def _attended(
 def vocabulary(
     output: Output,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="A text, to see what it becomes and reads as.")
+        str | None, typer.Argument(metavar="TEXT", help="Tokenize this text, and decode it again.")
     ] = None,
     ids: Annotated[
         str | None,
-        typer.Option(metavar="ID,ID", help="The entries of these ids, and the text they make."),
+        typer.Option(metavar="ID,ID", help="Decode these IDs."),
     ] = None,
     token: Annotated[
-        list[str] | None, typer.Option(help="The id of this entry: key, ##ing, [MASK]; may be repeated.")
+        list[str] | None, typer.Option(help="Look up this entry: key, ##ing, [MASK]; may be repeated.")
     ] = None,
     model: Annotated[
-        str | None, checkpoint("Whose vocabulary, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
+        str | None, checkpoint("The model, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Ask a model's vocabulary: texts, ids and entries.
+    """Look up tokens and IDs in the vocabulary of a model.
 
-    Without a question: its size, and the kinds of its entries.
+    Without arguments, prints the size of the vocabulary and the kinds of its entries.
     """
     import search.bert as bert
     from search.encoding.models import DEFAULT_MODEL

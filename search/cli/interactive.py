@@ -38,7 +38,7 @@ _AROUND = 40  # lines of the file before and behind the passage
 _ABOVE = 3  # visible rows of the document above the passage
 _LONGEST = 1000  # characters of a line around a passage: one of megabytes took seconds
 _NARROWEST = 20
-_BY = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
+_BY = {"hybrid": "meaning and keywords", "dense": "meaning", "lexical": "keywords"}
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class SearchScreen(Screen[None]):
         Binding("ctrl+e", "why", "Why", priority=True),
         Binding("tab", "mode", "Ranking", priority=True),
         Binding("down,ctrl+n", "move(1)", "Next hit", priority=True),
-        Binding("up,ctrl+p", "move(-1)", "Hit before", priority=True),
+        Binding("up,ctrl+p", "move(-1)", "Previous hit", priority=True),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True),
         Binding("pageup", "scroll(-1)", show=False, priority=True),
-        Binding("escape,ctrl+c", "app.quit", "Leave", priority=True),
+        Binding("escape,ctrl+c", "app.quit", "Quit", priority=True),
     ]
 
     def __init__(self, index: Index | Indexes, text: str, mode: Mode, options: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ class SearchScreen(Screen[None]):
         self._query = LiveQuery(0, "", mode)  # the last one
         self._answered = self._query  # what the hits answer
         self._pause: Timer | None = None
-        self._notes = {"model": "by words alone until the model is loaded", "search": ""}
+        self._notes = {"model": "keywords only until the model is loaded", "search": ""}
 
     def compose(self) -> ComposeResult:
         yield Input(self._first, placeholder="What are you looking for?", select_on_focus=False)
@@ -124,7 +124,7 @@ class SearchScreen(Screen[None]):
 
     def _loaded(self, error: str = "") -> None:
         """Search by meaning; without a model, only by words."""
-        self._notes["model"] = f"by words alone: {error}" if error else ""
+        self._notes["model"] = f"keywords only: {error}" if error else ""
         self._say()
         self._set_mode("lexical" if error else self._mode)
 
@@ -289,7 +289,7 @@ class ExplanationScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q,ctrl+e", "dismiss(None)", "Back"),
-        Binding("ctrl+c", "app.quit", "Leave"),
+        Binding("ctrl+c", "app.quit", "Quit"),
     ]
 
     def __init__(self, draw: Callable[[int], str]) -> None:

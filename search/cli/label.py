@@ -28,30 +28,28 @@ class TaggerOptions:
     )
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Replace annotations of this name by another model."),
+        typer.Option("--replace", help="Replace tags of this name that another model made."),
     ] = False
 
 
 def tag(
     tags: TaggerOptions,
     output: Output,
-    model: Annotated[
-        str, checkpoint("A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER.")
-    ],
+    model: Annotated[str, checkpoint("A token classification model, such as dslim/bert-base-NER.")],
     text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Tag this text instead of an index, and print it.")
+        str | None, typer.Option(metavar="TEXT", help="Tag this text instead of an index.")
     ] = None,
     index: IndexOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Find entities or parts of speech in all passages.
+    """Tag entities or parts of speech in all passages.
 
-    Filters such as --where "person='Ada Lovelace'" then find them. Only passages that were not tagged yet are
-    read: a run that is stopped goes on where it was, and after an update of the index only new passages are read.
-    With --text nothing is stored, and every word is shown.
+    You can then filter by them: --where "person='Ada Lovelace'". Only passages without tags are read, so you can
+    continue an interrupted run, or tag new passages after an update. With --text, the tag of every word is printed
+    and nothing is stored.
     """
     if text is not None and (index or tags.replace):
-        raise typer.BadParameter("--text asks no index: leave --index and --replace out")
+        raise typer.BadParameter("--text uses no index: drop --index and --replace")
     from search.render import predictions as draw
 
     if text is not None:
@@ -68,18 +66,16 @@ def tag(
     output.show(report, draw.tag_report)
 
 
-head_option = typer.Option(
-    "--head", metavar="FOLDER", help="A head that `seewhy lab label train --out` has made."
-)
+head_option = typer.Option("--head", metavar="FOLDER", help="A head from `seewhy lab label train --out`.")
 
 
 @dataclass(frozen=True)
 class FitOptions:
     """Training and cross-validation of a head; keywords of `train_labels`."""
 
-    name: Annotated[str, typer.Option(help="What is labelled, and the field of filters.")] = "label"
+    name: Annotated[str, typer.Option(help="Name of the labels, for filters: NAME=VALUE.")] = "label"
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5
 
 
 def label_train(
@@ -87,23 +83,26 @@ def label_train(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="CSV or TSV with the columns label and text, or label and path of an index.",
+            help="CSV or TSV with the columns label and text, or label and path (an indexed file).",
         ),
     ],
     fit: FitOptions,
     index: IndexOptions,
     output: Output,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to keep the head.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="New folder for the head.")] = None,
     encoder: Annotated[
         str | None,
         model_option(
-            metavar="NAME|FOLDER", help="The encoder, where there is no index. Default: all-MiniLM-L6-v2."
+            metavar="NAME|FOLDER", help="Encoder, if no index is used. Default: all-MiniLM-L6-v2."
         ),
     ] = None,
 ) -> None:
-    """Train a head on labelled examples: a linear classifier on frozen embeddings. Says how good it is."""
+    """Train a head on labelled examples.
+
+    The head is a linear classifier on frozen embeddings. Its accuracy is measured by cross-validation.
+    """
     if index.index and encoder:
-        raise typer.BadParameter("an index has its own encoder: leave --encoder or --index out")
+        raise typer.BadParameter("an index has its own encoder: drop --encoder or --index")
     from search.annotating.labels import train_labels
     from search.bert.labelling import check_no_head
     from search.evaluating.formats import read_examples
@@ -131,40 +130,39 @@ def label_train(
         data=lambda: json.document(trained.training, head=None if kept is None else str(kept)),
     )
     if kept is None:
-        output.note("note: the head was not kept; name a folder for it with --out")
+        output.note("note: the head was not saved. To save it, add --out FOLDER")
     else:
-        output.note(f"wrote {kept}; label with it: seewhy lab label apply --head {kept}")
+        output.note(f"Saved {kept}. Label with: seewhy lab label apply --head {kept}")
 
 
 def label_apply(
     output: Output,
     model: Annotated[
-        str | None, checkpoint("A checkpoint that was trained to classify texts: label with its classes.")
+        str | None, checkpoint("A text classification model; its classes are the labels.")
     ] = None,
     head: Annotated[Path | None, head_option] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Label this text instead of an index. May be repeated."),
+        typer.Option(metavar="TEXT", help="Label this text instead of an index; may be repeated."),
     ] = None,
     index: IndexOption = None,
     name: Annotated[
-        str | None, typer.Option(help="The field of filters. Default: the head's name, else label.")
+        str | None, typer.Option(help="Name for filters. Default: the head's name, else label.")
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Drop the labels of that name by another model or head."),
+        typer.Option("--replace", help="Replace labels of this name that another model or head made."),
     ] = False,
     offline: OfflineOption = False,
 ) -> None:
-    """Label every passage that has no label yet, or texts.
+    """Label all passages that have no label yet, or texts.
 
-    By a checkpoint or by a trained head. Filters then find it: --where "sentiment=positive". With --text
-    nothing is stored.
+    You can then filter by them: --where "sentiment=positive". With --text, nothing is stored.
     """
     if (model is None) == (head is None):
-        raise typer.BadParameter("give one of --model and --head")
+        raise typer.BadParameter("give either --model or --head")
     if text and (index or name or replace):
-        raise typer.BadParameter("--text labels no index: leave --index, --name and --replace out")
+        raise typer.BadParameter("--text uses no index: drop --index, --name and --replace")
     from search.render import predictions as draw
 
     if text:
@@ -183,12 +181,12 @@ def label_apply(
 
 
 def label_explain(
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT", help="What is labelled.")],
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT", help="Texts to label and explain.")],
     engine: EngineOptions,
     output: Output,
     head: Annotated[Path, head_option],
 ) -> None:
-    """Say what each word of a text adds to each label of a head."""
+    """Show what each word of a text adds to each label."""
     from search.bert.labelling import explain_label, load_linear_head
     from search.render import predictions as draw
 
@@ -200,11 +198,11 @@ def label_explain(
 
 
 def label_remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What they are called: label, ner, pos.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Their name, such as label, ner or pos.")],
     output: Output,
     index: IndexOption = None,
 ) -> None:
-    """Remove labels, or entities or parts of speech, from an index."""
+    """Remove labels, entities or parts of speech from an index."""
     from search.index import Index
     from search.render.predictions import removed
 

@@ -123,20 +123,20 @@ def index_option(help_: str, **more: Any) -> Any:
 IndexOption = Annotated[
     str | None,
     index_option(
-        "Which index, or milvus://HOST:PORT/NAME. Default: $SEEWHY_INDEX, the folder's, or the only one."
+        "Name, path or milvus://HOST:PORT/NAME. Default: $SEEWHY_INDEX, the current folder's, or the only one."
     ),
 ]
 ServedIndexes = Annotated[
     list[str] | None,
-    index_option("Which index, or milvus://HOST:PORT/NAME; may be repeated. Default: all of yours."),
+    index_option("Name, path or milvus://HOST:PORT/NAME; may be repeated. Default: all indexes."),
 ]
 IndexArgument = Annotated[
     str,
-    typer.Argument(metavar="INDEX", help="Its name, as listed, or its path."),
+    typer.Argument(metavar="INDEX", help="Name (see seewhy list) or path."),
 ]
 ModelOption = Annotated[str | None, declared_option(options.ModelOptions, "model")]
 PoolingOption = Annotated[str | None, declared_option(options.ModelOptions, "pooling")]
-OfflineOption = Annotated[bool, model_option("--offline", help="Never call out to the Hugging Face hub.")]
+OfflineOption = Annotated[bool, model_option("--offline", help="Never access the Hugging Face Hub.")]
 WhereOption = Annotated[str | None, declared_option(options.FilterOptions, "where")]
 
 
@@ -148,7 +148,7 @@ class EngineOptions:
     """Engine of an encoder, and access to the hub."""
 
     offline: OfflineOption = False
-    engine: Annotated[str, model_option(help="auto, openvino or torch.")] = "auto"
+    engine: Annotated[str, model_option(help="Inference engine: auto, openvino or torch.")] = "auto"
 
 
 @dataclass(frozen=True)
@@ -184,18 +184,18 @@ class AnyIndexOptions(EngineOptions):
     index: Annotated[
         list[str] | None,
         index_option(
-            "Which index; several are asked as one. Default: $SEEWHY_INDEX, the folder's, or the only one."
+            "Name or path; may be repeated. Default: $SEEWHY_INDEX, the current folder's, or the only one."
         ),
     ] = None
     all_indexes: Annotated[
-        bool, hits_option("--all-indexes", help="Ask all indexes of your data folder as one.")
+        bool, hits_option("--all-indexes", help="Search all indexes in your data folder.")
     ] = False
     update: Annotated[
         bool,
         hits_option(
             "--update/--no-update",
             envvar="SEEWHY_UPDATE",
-            help="First bring the index up to date with its folder.",
+            help="Update the index before searching.",
         ),
     ] = False
 
@@ -230,7 +230,7 @@ def _update(opened: Index, quiet: bool) -> None:
         with stopped_gently(quiet), progress_bar(quiet) as progress:
             report = opened.update(progress=progress)
     except SearchError as error:
-        note(f"note: the index was not brought up to date: {error}", quiet)
+        note(f"note: the index could not be updated: {error}", quiet)
     else:
         if not report.nothing_changed:
             note(update_line(report), quiet)

@@ -28,7 +28,7 @@ Color = Literal["auto", "always", "never"]
 COLORS: tuple[str, ...] = get_args(Color)
 output_option = partial(typer.Option, rich_help_panel="Output")
 PngOption = Annotated[
-    Path | None, typer.Option("--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).")
+    Path | None, typer.Option("--png", metavar="FILE", help="Save it as a PNG (extra `pictures`).")
 ]
 
 
@@ -40,7 +40,7 @@ class Output:
         False
     )
     quiet: Annotated[
-        bool, output_option("--quiet", "-q", help="No progress, no notes; results only.")
+        bool, output_option("--quiet", "-q", help="Print results only: no progress, notes or verdict.")
     ] = False
     color: Annotated[Color, output_option(help="auto: on a terminal, unless NO_COLOR is set.")] = "auto"
 
@@ -91,9 +91,7 @@ class DrawnOutput(Output):
     """
 
     png: PngOption = None
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it as a page for the browser.")
-    ] = None
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Save it as an HTML page.")] = None
 
     def __post_init__(self) -> None:
         if self.png and not find_spec("matplotlib"):
@@ -203,7 +201,7 @@ def text_of(name: str, remedy: str) -> str:
     except OSError as error:
         raise InputError(f"{called} cannot be read: {error.strerror or error}. Check the name.") from None
     except ReadError as error:
-        raise InputError(f"{called} cannot be read as text: {error.reason}. {remedy}") from None
+        raise InputError(f"{called} has no usable text: {error.reason}. {remedy}") from None
 
 
 def lines_of(name: str) -> list[str]:
@@ -212,10 +210,10 @@ def lines_of(name: str) -> list[str]:
     Raises:
         InputError: it cannot be read, or a line before the last is empty.
     """
-    lines = text_of(name, "Give one sentence a line.").rstrip().splitlines()
+    lines = text_of(name, "Give one sentence per line.").rstrip().splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip():
-            raise InputError(f"line {number} of '{name}' is empty. Give one sentence a line.")
+            raise InputError(f"line {number} of '{name}' is empty. Give one sentence per line.")
     return lines
 
 
@@ -258,5 +256,5 @@ def stopped_gently(quiet: bool) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        note("seewhy: stopped. What was done is kept; the same command goes on from there.", quiet)
+        note("seewhy: stopped. Finished work is saved; to continue, run the same command again.", quiet)
         raise

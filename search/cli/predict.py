@@ -12,27 +12,27 @@ from search.cli.output import Output, progress_bar, text_of
 from search.records import options
 
 HeadModel = Annotated[
-    str, checkpoint("A checkpoint that still has its head, bert-base-uncased for instance.")
+    str, checkpoint("A checkpoint with its pre-training head, such as bert-base-uncased.")
 ]
 
 
 def fill(
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="A text with [MASK] where a word is to be guessed.")
+        str, typer.Argument(metavar="TEXT", help="A text with [MASK] for each word to predict.")
     ],
     output: Output,
     model: HeadModel,
-    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Words at each mask.")] = 5,
+    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of predictions per mask.")] = 5,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORD", help="The right word, for its loss; once for each [MASK]."),
+        typer.Option(metavar="WORD", help="The correct word, to compute the loss; once per [MASK]."),
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Say which words BERT puts in the place of [MASK].
+    """Predict the word at each [MASK].
 
-    That is what BERT was pre-trained to do. Several masks are masked all at once, and each is guessed by itself.
-    The default model of the other commands cannot do it, as sentence encoders have lost the head.
+    BERT was pre-trained for this task. Several masks are predicted at the same time, independently of each other.
+    The default model of other commands cannot do it: sentence encoders no longer have this head.
     """
     from search.bert import fill
     from search.render import predictions as draw
@@ -43,19 +43,21 @@ def fill(
 
 def follows(
     first: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
-    second: Annotated[str, typer.Argument(metavar="TEXT2", help="The text that may follow it.")],
+    second: Annotated[str, typer.Argument(metavar="TEXT2", help="The text that may follow.")],
     output: Output,
     model: HeadModel,
     label: Annotated[
         int | None,
-        typer.Option(min=0, max=1, help="The truth, for the loss: 0 for is-next, 1 for not."),
+        typer.Option(
+            min=0, max=1, help="The correct answer, to compute the loss: 0 if it follows, 1 if not."
+        ),
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Say how likely a text follows another.
+    """Predict whether a text follows another.
 
-    By BERT's next-sentence head. It was trained on pairs from one document and from two, so it mostly tells whether
-    the topic changes; later models left the task out (RoBERTa) or replaced it (ALBERT).
+    Uses BERT's next-sentence head. It was trained on pairs from the same and from different documents, so it mostly
+    detects a change of topic. Later models dropped the task (RoBERTa) or replaced it (ALBERT).
     """
     from search.bert import next_sentence
     from search.render import predictions as draw
@@ -71,17 +73,13 @@ class ReaderOptions:
 
     model: Annotated[
         str | None,
-        checkpoint(
-            "The reader: a checkpoint that was trained for answer spans, such as deepset/roberta-base-squad2."
-        ),
+        checkpoint("An extractive question-answering model, such as deepset/roberta-base-squad2."),
     ] = None
-    answers: Annotated[
-        int, typer.Option("--answers", "-n", min=1, help="How many answers are shown.")
-    ] = 3
+    answers: Annotated[int, typer.Option("--answers", "-n", min=1, help="Number of answers.")] = 3
 
 
 def ask(
-    words: Annotated[list[str], typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    words: Annotated[list[str], typer.Argument(metavar="QUESTION", help="Your question.")],
     reader: ReaderOptions,
     passages: options.HitOptions,
     index: IndexOptions,
@@ -91,19 +89,19 @@ def ask(
         typer.Option(
             "--in",
             metavar="FILE",
-            help="Read this text file, - for standard input, instead of passages of an index.",
+            help="Read this text file (- for standard input) instead of an index.",
         ),
     ] = None,
 ) -> None:
-    """Answer QUESTION with a span of the best passages for it.
+    """Answer QUESTION with a quotation from the best passages.
 
-    The index's own encoder finds the passages, a reader that you name reads them. "No answer" is an answer.
+    The index finds the passages, and --model reads them. It may also find no answer.
     """
     from search.bert.answering import READERS
     from search.render import predictions as draw
 
     if not reader.model:
-        raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
+        raise typer.BadParameter(f"give --model, an extractive question-answering model: {READERS}")
     question, notes = " ".join(words), tuple[str, ...]()
     with progress_bar(output.quiet) as progress:
         if inside is not None:

@@ -38,7 +38,7 @@ def query(
     index: AnyIndexOptions,
     output: HitsOutput,
 ) -> None:
-    """Rank the passages of an index by how well they answer TEXT."""
+    """Find the passages that best answer TEXT."""
     text = " ".join(words)
     keywords = {**selection, **ranking, **filters}
     opened: Any = None  # an index, several, or a server's answer
@@ -56,9 +56,9 @@ def query(
         of_index = "".join(f" --index {quoted(name)}" for name in named)
         declared = options.declared(options.RerankOptions).items()
         typed = [f"--{name}" for name, (_, option) in declared if keywords[name] != option.default]
-        same = f"  (with the same {' and '.join(typed)})" if typed else ""
+        same = f"  (add the same {' and '.join(typed)})" if typed else ""
         output.note(
-            f"\nWhy the first? seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"
+            f"\nExplain hit 1: seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"
         )
     output.remarks([*about_age(hits), *opened.notes])
 
@@ -75,7 +75,7 @@ def similar(
         str,
         typer.Argument(
             metavar="PATH|ID",
-            help="A file (also keys.md:31 or table.csv#12), or a passage (p812).",
+            help="A path (keys.md, keys.md:31, table.csv#12) or a passage ID (p812).",
         ),
     ],
     selection: options.HitsOptions,
@@ -83,16 +83,14 @@ def similar(
     index: IndexOptions,
     output: HitsOutput,
     same_document: Annotated[
-        bool, hits_option("--same-document", help="Also other passages of the same document.")
+        bool, hits_option("--same-document", help="Include other passages of the same document.")
     ] = False,
     explain: Annotated[
         str | None,
-        typer.Option(
-            metavar="HIT", help="Say instead why a rank (3) or passage (p812) is similar, word by word."
-        ),
+        typer.Option(metavar="HIT", help="Explain one hit instead, by rank (3) or passage ID (p812)."),
     ] = None,
 ) -> None:
-    """List the passages that are most like a passage or a document."""
+    """List the passages most similar to a passage or document."""
     opened = index.open()
     example = passage_or_path(typed)
     hits = opened.similar(example, same_document=same_document, **filters, **selection)
@@ -104,7 +102,7 @@ def similar(
         why, record = opened.explain_similar(example, hit), None if isinstance(hit, int) else hit
         output.show(why, partial(explanation, hit=record), lambda: json.explanation(why, record))
     else:
-        none = "nothing else is there to compare with, or nothing scores enough."
+        none = "there are no other passages, or none reaches --min-score."
         marks = [()] * len(hits)
         output.print(hits, output.around(opened, hits), marks, no_hits=none, grouped=selection["group"])
     output.remarks([*about_age(hits), *opened.notes])
@@ -122,7 +120,7 @@ def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:
     for hit in hits:
         if str(hit.rank) == typed:
             return hit
-    raise InputError(f"'{typed}' is not among the hits. Give a rank (1) or a passage (p812).")
+    raise InputError(f"'{typed}' is not among the hits. Give a rank (1) or a passage ID (p812).")
 
 
 def duplicates(
@@ -130,15 +128,15 @@ def duplicates(
     threshold: Annotated[
         float,
         typer.Option(
-            "--threshold", "-t", metavar="T", help="Least cosine of a pair, above 0, at most 1."
+            "--threshold", "-t", metavar="T", help="Minimum cosine of a pair, above 0 and at most 1."
         ),
     ] = 0.95,
     where: WhereOption = None,
     index: IndexOption = None,
 ) -> None:
-    """List passages that say the same, the largest cluster first.
+    """List near-duplicate passages, largest cluster first.
 
-    Every pair is compared, and pairs are joined to clusters.
+    Compares all pairs of passages. Pairs that share a passage form one cluster.
     """
     from search.index import Index
     from search.render import hits as draw
@@ -155,21 +153,20 @@ def search(
     filters: options.FilterOptions,
     length: options.ListOptions,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="What to begin with.", show_default=False)
+        list[str] | None, typer.Argument(metavar="TEXT", help="First query.", show_default=False)
     ] = None,
 ) -> None:
-    """Search as you type, and look around in what is found.
+    """Search as you type, and read each hit in its document.
 
-    Each hit with the document around it, why it is there, and your editor at one key; the last line lists the keys.
+    One key explains the score of a hit, another opens it in your editor; the last line lists the keys.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on the last
     if not all(stream.isatty() for stream in streams) or os.environ.get("TERM") == "dumb":
         raise InputError(
-            "a search that stays open needs a terminal for its input and output. "
-            "In a script or a pipe ask once: seewhy query TEXT"
+            "seewhy search needs a terminal for input and output. In a script use: seewhy query TEXT"
         )
     if find_spec("textual") is None:
-        raise OptionalDependency("textual", "tui", "the search that stays open")
+        raise OptionalDependency("textual", "tui", "seewhy search")
     opened = index.open()
     from search.cli.interactive import SearchApp
 

@@ -30,22 +30,22 @@ class NetworkOptions:
     """Address of the server, and who has access."""
 
     host: Annotated[
-        str, network_option(metavar="ADDRESS", help="What to listen on; the others need --token.")
+        str, network_option(metavar="ADDRESS", help="Address to listen on; others need --token.")
     ] = "127.0.0.1"
     port: Annotated[
-        int, network_option("--port", "-p", metavar="N", min=0, max=65535, help="0 takes a free one.")
+        int, network_option("--port", "-p", metavar="N", min=0, max=65535, help="0 chooses a free one.")
     ] = 8765
     token: Annotated[
         str,
         network_option(
             envvar="SEEWHY_TOKEN",
             metavar="SECRET",
-            help="What clients have to show; better in $SEEWHY_TOKEN. 'new' makes one.",
+            help="Secret that clients must send; 'new' creates one. Safer in $SEEWHY_TOKEN.",
         ),
     ] = ""
     origin: Annotated[
         list[str] | None,
-        network_option(metavar="URL", help="A site whose pages may ask the API; may be repeated."),
+        network_option(metavar="URL", help="Website whose pages may call the API; may be repeated."),
     ] = None
 
 
@@ -54,13 +54,13 @@ def serve(
     engine: EngineOptions,
     index: ServedIndexes = None,
     open_: Annotated[
-        bool, typer.Option("--open", help="Open the page in your browser once it can answer.")
+        bool, typer.Option("--open", help="Open the page in your browser when it is ready.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Serve a page to search in, and an HTTP API.
+    """Serve a search page and an HTTP API.
 
-    Only this machine can ask, unless another address is given, which needs a token. Nothing can be changed by asking.
+    Only this machine has access. For others, give --host and --token. The server is read-only.
     """
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
@@ -75,14 +75,14 @@ def serve(
     settings = Settings(network.host, token, tuple(network.origin or ()))
     served = AppState.open(index or (), **vars(engine))
     if not served.indexes:
-        raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")
+        raise IndexNotFound("there is no index yet. Make one with: seewhy index FOLDER")
     for text in served.notes:
         note(f"note: {text}", quiet)
     listening = _listening(network.host, network.port)
     address = url_of(*listening.getsockname()[:2])
     if token != network.token:
-        note(f"the token of this run: {token}", False)
-    note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C ends it)", quiet)
+        note(f"token for this run: {token}", False)
+    note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C stops it)", quiet)
     beside: list[Beside] = [partial(served.warm, say=partial(note, quiet=quiet))]
     if open_:
         beside.append(lambda ends: _open_when_ready(address, served, ends))
@@ -115,7 +115,7 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, listening.detach())
     except OSError as error:
         raise InputError(
-            f"cannot listen on {host}, port {port}: {error.strerror or error}. Take a free port with: --port 0"
+            f"cannot listen on {host}, port {port}: {error.strerror or error}. To use a free port, add: --port 0"
         ) from None
 
 
@@ -123,9 +123,9 @@ def mcp(
     engine: EngineOptions,
     index: ServedIndexes = None,
 ) -> None:
-    """Let agents search, by the Model Context Protocol.
+    """Serve agents over the Model Context Protocol (MCP).
 
-    The agent's program starts it and speaks over standard input and output. Nothing can be changed by asking.
+    The agent's program starts this command, and talks to it over standard input and output. Access is read-only.
     """
     if find_spec("mcp") is None:
         raise OptionalDependency("mcp", "mcp", "answering agents")
@@ -133,7 +133,7 @@ def mcp(
     from search.serving.mcp.server import answer
 
     if sys.stdin.isatty():
-        note("Agents speak here, by the Model Context Protocol; Ctrl-D ends it.")
+        note("Waiting for an agent on standard input (Model Context Protocol). Ctrl-D stops it.")
     # Without a name only the user's own: any other may have come with somebody's files.
     served, ends = AppState.open(index or (), own=True, **vars(engine)), threading.Event()
     for text in served.notes:

@@ -29,30 +29,28 @@ class TrainerOptions:
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Leave the embeddings and the first N layers as they are; all: the whole encoder.",
+            help="Freeze the embeddings and the first N layers; all: the whole encoder.",
         ),
     ] = None
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume", help="Go on from the last checkpoint of a run that was stopped, if any."
-        ),
+        typer.Option("--resume", help="Continue an interrupted run from its last checkpoint."),
     ] = False
     dev: Annotated[
-        Path | None, held_option(metavar="FILE", help="Measure with this file. Default: a tenth of DATA.")
+        Path | None, held_option(metavar="FILE", help="Evaluate on this file. Default: a tenth of DATA.")
     ] = None
     epochs: Annotated[
         int | None,
-        step_option(min=1, help="How often every example is seen at most. Default: 1; heads 4."),
+        step_option(min=1, help="Maximum number of epochs. Default: 1; for heads 4."),
     ] = None
-    batch_size: Annotated[int, step_option(min=1, help="Examples a step.")] = 16
+    batch_size: Annotated[int, step_option(min=1, help="Examples per step.")] = 16
     lr: Annotated[
         float | None,
         step_option(
-            min=0.0, help="The highest learning rate. Default: 2e-5; heads 1e-4, with --freeze all 1e-2."
+            min=0.0, help="Peak learning rate. Default: 2e-5; for heads 1e-4, with --freeze all 1e-2."
         ),
     ] = None
-    seed: Annotated[int, step_option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0
+    seed: Annotated[int, step_option(min=0, max=2**32 - 1, help="Random seed.")] = 0
     offline: OfflineOption = False
 
 
@@ -68,20 +66,20 @@ def train(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="CSV, TSV or JSONL of pairs, or of texts with labels; tag: CoNLL; read: SQuAD's JSON.",
+            help="CSV, TSV or JSONL of pairs or labelled texts; for tag CoNLL, for read SQuAD JSON.",
         ),
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="FOLDER", help="Where the model goes; nothing may be there yet."),
+        typer.Option("--out", metavar="FOLDER", help="New folder for the model."),
     ],
     options: TrainerOptions,
     output: Output,
 ) -> None:
-    """Train the encoder, or a head on it, on examples, and say what it was worth.
+    """Train an encoder or a head on examples, and measure the gain.
 
-    Held-out data is measured before and after. The result is a folder for `seewhy index --model`; of a head for
-    `seewhy lab label apply`, `lab tag` or `lab ask`, and `seewhy eval`.
+    The model is evaluated on held-out data before and after. Use its folder with `seewhy index --model`; a head with
+    `seewhy lab label apply`, `lab tag`, `lab ask` or `seewhy eval`.
     """
     import search.bert as bert
     from search.render import evaluation as draw
@@ -89,13 +87,13 @@ def train(
     keywords: dict[str, Any] = dict(vars(options))
     if (freeze := keywords["freeze"]) not in (None, "all"):
         if not freeze.isdecimal():
-            raise typer.BadParameter(f"--freeze takes a number of layers, or all, and not '{freeze}'")
+            raise typer.BadParameter(f"--freeze takes a number of layers or 'all', not '{freeze}'")
         keywords["freeze"] = int(freeze)
     try:
         with progress_bar(output.quiet) as progress:
             report = getattr(bert, _TRAINERS[kind])(data, out, progress=progress, **keywords)
     except KeyboardInterrupt:
-        again = "The same command with --resume goes on from the last checkpoint, if any."
+        again = "To continue from the last checkpoint, run the same command with --resume."
         note(f"seewhy: stopped. {again}", output.quiet)
         raise
     output.show(report, draw.training)

@@ -55,7 +55,7 @@ def embedded(encoder: Encoder, texts: Sequence[str], role: Role) -> list[list[fl
 def _warn_of_truncation(model: str, limit: int) -> None:
     """Warn once per model that texts are truncated."""
     warnings.warn(
-        f"'{model}' reads at most {limit} tokens of a text; the rest is dropped. Split the documents.",
+        f"'{model}' reads at most {limit} tokens of a text and drops the rest. Split the documents.",
         stacklevel=3,
     )
 

@@ -94,7 +94,7 @@ class SeewhySearch:
             InputError: `index` was not called before.
         """
         if self._index is None:
-            raise InputError("there is nothing to search in. Call index before search.")
+            raise InputError("nothing has been indexed. Call index before search.")
         depth = self._index.status().documents if top_ranked else top_k
         results = {}
         for query in queries:

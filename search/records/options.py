@@ -92,7 +92,7 @@ class RerankOptions(RankingOptions, total=False):
 
     rerank: Annotated[
         str | None,
-        Option(None, "Rerank the best 30, by late interaction or a cross-encoder.", "late|MODEL"),
+        Option(None, "Rerank the best 30: late interaction or a cross-encoder.", "late|MODEL"),
     ]
 
 
@@ -103,7 +103,7 @@ class FilterOptions(TypedDict, total=False):
         str | None,
         Option(
             None,
-            "Only passages like this: path:docs/** and not kind=code",
+            "Only passages that match: path:docs/** and not kind=code",
             "FILTER",
             flags=("--where", "-w"),
         ),
@@ -151,7 +151,7 @@ class SelectionOptions(LimitOptions, total=False):
         bool, Option(False, "List k documents, each with its best passages.", panel="Which hits")
     ]
     offset: Annotated[int, Option(0, "Skip the first N hits; ranks stay.", "N", "Which hits", ge=0)]
-    min_score: Annotated[float | None, Option(None, "Leave out hits that score less.", "S", "Which hits")]
+    min_score: Annotated[float | None, Option(None, "Omit hits with a lower score.", "S", "Which hits")]
     all_copies: Annotated[bool, Option(False, "List every copy of a text.", panel="Which hits")]
 
 
@@ -193,7 +193,7 @@ class ModelOptions(TypedDict, total=False):
 
     model: Annotated[
         str | None,
-        Option(None, "The encoder. Default: the index's, else all-MiniLM-L6-v2.", "NAME|FOLDER", "Model"),
+        Option(None, "Encoder. Default: the index's, else all-MiniLM-L6-v2.", "NAME|FOLDER", "Model"),
     ]
     pooling: Annotated[
         str | None,
@@ -206,7 +206,7 @@ class VectorOptions(TypedDict, total=False):
 
     layer: Annotated[
         int | str | None,
-        Option(None, "Layer that is pooled: -1 the last, mean:4 the mean of 4.", panel="Model"),
+        Option(None, "Layer to pool: -1 is the last, mean:4 averages the last 4.", panel="Model"),
     ]
     dim: Annotated[int | None, Option(None, "Keep the first N dimensions.", "N", "Model", ge=1)]
     precision: Annotated[
@@ -218,15 +218,15 @@ class EncoderOptions(ModelOptions, VectorOptions, total=False):
     """All settings of embeddings."""
 
     max_tokens: Annotated[
-        int | None, Option(None, "Most tokens of a text. Default: the model's own.", ge=1)
+        int | None, Option(None, "Maximum tokens of a text. Default: the model's own.", ge=1)
     ]
 
 
 class FileOptions(TypedDict, total=False):
     """Files of a folder that are indexed, and their text and title fields."""
 
-    include: Annotated[Sequence[str] | None, Option(None, "Index only files like this.", "GLOB")]
-    exclude: Annotated[Sequence[str] | None, Option(None, "Leave out files like this.", "GLOB")]
+    include: Annotated[Sequence[str] | None, Option(None, "Index only matching files.", "GLOB")]
+    exclude: Annotated[Sequence[str] | None, Option(None, "Skip matching files.", "GLOB")]
     text_field: Annotated[str | None, Option(None, "Column or key that holds the text.", "NAME", "Files")]
     title_field: Annotated[
         str | None, Option(None, "Column or key that holds the title.", "NAME", "Files")
@@ -240,7 +240,7 @@ class TokenVectorOptions(TypedDict, total=False):
         bool | None,
         Option(
             None,
-            "Keep the vectors of all tokens, for a quick --rerank late.",
+            "Store the vectors of all tokens, to speed up --rerank late.",
             flags=("--token-vectors/--no-token-vectors",),
         ),
     ]
@@ -261,14 +261,14 @@ class StoreOptions(TypedDict, total=False):
         str | None,
         Option(
             None,
-            "Stream the passages there; none: keep them here again.",
+            "Store the passages on this server; none: store them locally again.",
             "milvus://HOST:PORT/NAME",
             "Server",
         ),
     ]
     store_index: Annotated[
         str | None,
-        Option(None, "FLAT, which misses nothing, HNSW, IVF_FLAT or DISKANN.", "KIND", "Server"),
+        Option(None, "Index type: FLAT (exact), HNSW, IVF_FLAT or DISKANN.", "KIND", "Server"),
     ]
 
 

@@ -102,8 +102,8 @@ def name_of(text: str) -> str:
 
 
 _SINCE_INDEXED = {
-    "moved": "lines of now; the file changed since it was indexed",
-    "changed": "changed since it was indexed",
+    "moved": "current lines; the file has changed since indexing",
+    "changed": "changed since indexing",
     "gone": "gone",
 }
 
@@ -225,4 +225,4 @@ def verdict_line(best: Hit) -> str:
 
 def copies_of(hit: Hit) -> str:
     """Number of other documents with the same text: "and in 212 other documents"; "" for none."""
-    return f"and in {hit.copies:,} other documents" if hit.copies else ""
+    return f"also in {hit.copies:,} other documents" if hit.copies else ""

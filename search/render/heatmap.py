@@ -137,7 +137,7 @@ def left_out(whole: Units, visible: Units) -> str:
     counts = [len(whole.query) - len(visible.query), len(whole.passage) - len(visible.passage)]
     if not any(counts):
         return ""
-    return f"Left out, as they added least: {counts[0]} {whole.by}s of the query, {counts[1]} of the passage."
+    return f"Omitted, smallest contributions: {counts[0]} {whole.by}s of the query, {counts[1]} of the passage."
 
 
 def _largest(added: Vector, count: int) -> list[int]:
@@ -188,7 +188,7 @@ def sentences(canvas: Canvas, similarities: Similarities) -> None:
         _draw_legend(canvas, columns, similarities.columns)
     shape = f"{len(rows)} x {len(columns)} cosines"
     if max(similarities.cosines.shape) > _MOST_SENTENCES:
-        canvas.dim(f"{shape} are too many to draw here; --html, --png and --json have them all.")
+        canvas.dim(f"{shape} are too many to print. Use --html, --png or --json.")
     else:
         _draw_cells(canvas, rows, columns, similarities.cosines)
     canvas.title("Closest pairs")
@@ -211,7 +211,7 @@ def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = N
         canvas.facts((("rows", one_line(why.query)), ("columns", one_line(why.passage))))
     rows, columns = drawn.labels
     _draw_contributions(canvas, why, drawn)
-    canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not add up to anything")
+    canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not sum to the score")
     _draw_cells(canvas, rows, columns, drawn.similarity)
     canvas.gap()
     canvas.dim(f"({len(rows)} x {len(columns)} {drawn.by}s)")
@@ -220,7 +220,7 @@ def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = N
 def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     """The addends of the cosine, the sum of each row behind it, and the sum of all."""
     part = "cosine" if why.weight == 1 else "cosine's part of the score"
-    canvas.title(f"Contributions, in thousandths: they add up to the {part}")
+    canvas.title(f"Contributions, in thousandths: they sum to the {part}")
     rows, columns = drawn.labels
     cells = 1000 * np.column_stack([drawn.contributions, drawn.contributions.sum(axis=1)])
     _draw_cells(canvas, rows, [*columns, "sum"], cells, 1000 * largest_addend(drawn), places=1)
@@ -269,7 +269,7 @@ def _cell(share: float, number: str) -> Text:
 
 
 CAVEATS = (
-    "A weight says with what share one head of one layer reads a token: one step among many.",
+    "A weight is the share of a token in what one head of one layer reads: one step of many.",
     "Whether attention explains an answer is disputed (Jain & Wallace 2019, Wiegreffe & Pinter 2019).",
 )
 
@@ -296,7 +296,7 @@ def attention_json(attention: Attention, layer: int | None = None, head: int | N
 def rows_line(attention: Attention) -> str:
     """Reading instructions for a picture of attention."""
     size = f"{len(attention.tokens)} tokens, {one_line(attention.model)}"
-    return f"A row reads, a column is read. Every row sums to 1; {size}."
+    return f"Each row is a token that reads, each column a token that is read. Rows sum to 1; {size}."
 
 
 def labels(attention: Attention) -> list[str]:

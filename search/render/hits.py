@@ -37,7 +37,7 @@ from search.render.terminal import Canvas, as_text
 if TYPE_CHECKING:
     from search.records.explanations import Highlight
 
-_NO_PASSAGES = "the index holds no passages yet."
+_NO_PASSAGES = "the index has no passages yet."
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _PREVIEW = 160  # characters of a passage that others repeat
 
@@ -121,7 +121,7 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
         canvas.line(f"No two passages have a cosine of {threshold:g} or more.", whole=True)
         return
     for number, cluster in enumerate(clusters, 1):
-        alike = "the same text" if cluster.exact else f"cosines from {cluster.lowest:.3f} on"
+        alike = "the same text" if cluster.exact else f"cosines of at least {cluster.lowest:.3f}"
         canvas.line(f"{number:>2}  {len(cluster.passages)} passages, {alike}", style="bold")
         for copy in cluster.passages:
             same = copy.same_text_as is not None
@@ -133,9 +133,7 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
                 canvas.dim(shortened(one_line(copy.text), _PREVIEW), indent=11)
         canvas.gap()
     total = sum(len(cluster.passages) for cluster in clusters)
-    canvas.dim(
-        f"{total:,} passages in {counted(len(clusters), 'cluster')}; = is a text that came before."
-    )
+    canvas.dim(f"{total:,} passages in {counted(len(clusters), 'cluster')}; = marks a repeated text.")
 
 
 ROWS = 6  # of a passage

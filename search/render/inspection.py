@@ -47,7 +47,7 @@ def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> Non
     canvas.table(_of_tokens(inspected, names, ([f"{length:.3f}" for length in row] for row in rows)))
     difference = inspected.embedding.difference
     canvas.dim(
-        f"  Lengths of the vectors; put together here they differ from the model's by {difference:.1e}."
+        f"  Lengths of the vectors. Their sum, computed here, differs from the model's by {difference:.1e}."
     )
     layers, tokens, width = inspected.states.shape
     canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
@@ -107,7 +107,7 @@ def pooler_line(inspected: Inspection) -> str:
     if output is None:
         return f"There is none: {one_line(inspected.no_pooler)}."
     difference = inspected.pooler_difference
-    return f"Length {_length(output):.3f}; computed here it differs from the model's by {difference:.1e}."
+    return f"Length {_length(output):.3f}; the value computed here differs from the model's by {difference:.1e}."
 
 
 def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
@@ -195,7 +195,7 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
     canvas.table(_of_tokens(work, headers, rows))
     canvas.gap()
     canvas.line(
-        f"The head hands on the sum of softmax x v: {width} numbers, length {_length(work.output):.3f}."
+        f"The output of the head is the sum of softmax x v: {width} numbers, length {_length(work.output):.3f}."
     )
     canvas.dim(f"Computed here; the weights of {one_line(work.model)} differ by {work.difference:.1e}.")
 
@@ -240,7 +240,7 @@ def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
 def what_was_compared(cosines: ContextualCosines) -> str:
     """The words and the model, in a sentence."""
     words = " and ".join(f"'{one_line(word)}' in {letters(i)}" for i, word in enumerate(cosines.words))
-    return f"Cosines of {words}, by {one_line(cosines.model)}; of several tokens the mean counts."
+    return f"Cosines of {words}, by {one_line(cosines.model)}; a word of several tokens is their mean."
 
 
 def _marked(text: str, start: int, end: int) -> Text:

@@ -121,5 +121,5 @@ def _serialisable(value: Any) -> Any:
     """Convert a value for json.dumps; raise TypeError if it has no JSON form."""
     opened = _opened(value)
     if opened is value:
-        raise TypeError(f"{type(value).__name__} has no form in JSON")
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
     return opened

@@ -35,7 +35,7 @@ _DEEPEST = 0.75  # opacity of the deepest colour
 @singledispatch
 def html(record: Any) -> str:
     """A record as HTML, for `_repr_html_`."""
-    raise TypeError(f"a notebook shows no {type(record).__name__} of ours")
+    raise TypeError(f"a notebook cannot show {type(record).__name__}")
 
 
 @html.register
@@ -54,7 +54,7 @@ def _(why: Explanation) -> str:
         f"<p><b>{isolated(why.query)}</b></p>",
         f"<p><b>{why.score:.6f}</b> {total}, {text(how_made(why))}<br>{text(sentence(why))}</p>",
         f"<p>{isolated(why.passage)}</p>",
-        f"<h4>Cosines of token vectors at {layer_of(why)}: which token is like which</h4>{cosines}",
+        f"<h4>Cosines of token vectors at {layer_of(why)}: the similarity of tokens</h4>{cosines}",
         f"<h4>Contributions, in thousandths: what made the score</h4>{added}",
         f"<p>{text(left_out(drawn, visible))}</p>",
     )
@@ -85,7 +85,7 @@ def _(similarities: Similarities) -> str:
     n, m = similarities.cosines.shape
     note = f"<p>{n} × {m} cosines, {text(similarities.pooling)} pooling, {text(similarities.model)}</p>"
     if max(n, m) > MOST_SENTENCES:
-        return f"{note}<p>Too many to show here: .plot() draws them, .to_pandas() and .cosines hold them.</p>"
+        return f"{note}<p>Too many to show. Use .plot(), .to_pandas() or .cosines.</p>"
     rows = [f"{i + 1} {one_line(sentence)}" for i, sentence in enumerate(similarities.rows)]
     columns = [str(j + 1) if similarities.itself else one_line(similarities.columns[j]) for j in range(m)]
     return f"<div>{_matrix(rows, columns, similarities.cosines, 1.0, (_PURPLE, _GREY), 2)}{note}</div>"

@@ -52,9 +52,9 @@ def filled(canvas: Canvas, guessed: MaskPredictions) -> None:
     canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
     if guessed.loss is not None:
         at_random = math.log(guessed.vocabulary)
-        canvas.dim(f"The mean loss is {guessed.loss:.4f}; a guess at random has {at_random:.4f}.")
+        canvas.dim(f"The mean loss is {guessed.loss:.4f}; random guessing has {at_random:.4f}.")
     if len(guessed.masks) > 1:
-        canvas.dim("Each mask is guessed by itself: the words need not fit together.")
+        canvas.dim("Each mask is predicted independently: the words may not fit together.")
 
 
 def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
@@ -81,7 +81,7 @@ def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
     canvas.gap()
     if pair.loss is not None:
         canvas.dim(f"The loss, -ln of the probability of the label, is {pair.loss:.4f}.")
-    canvas.dim("It sees a change of topic; it says little about order within one document.")
+    canvas.dim("This head detects a change of topic, rather than the order of sentences in a document.")
 
 
 def probability(value: float) -> str:
@@ -196,7 +196,7 @@ def removed(canvas: Canvas, was: Annotator) -> None:
     fields = ", ".join(map(one_line, was.fields))
     passages = counted(was.annotated, "passage")
     canvas.line(
-        f"Removed the annotations '{one_line(was.name)}' of {passages}, with the fields {fields}.",
+        f"Removed the annotations '{one_line(was.name)}' from {passages}, with the fields {fields}.",
         whole=True,
     )
 
@@ -266,4 +266,4 @@ def _no_answer(reply: Answers) -> str:
     """Message for no answer, with the reason."""
     if reply.nearest is None:
         return "No answer: there is nothing to read."
-    return f"No answer: no span of {counted(reply.passages, 'passage')} scores as much as no answer."
+    return f"No answer: no span of {counted(reply.passages, 'passage')} scores higher than no answer."

@@ -25,12 +25,12 @@ _MOST_LINES = 50  # reasons; any number may occur
 _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 _VERDICTS = {
     "damaged": "The index is damaged",
-    "stale": "The index is sound, but not up to date or not tidy",
+    "stale": "The index is sound, with warnings",
     "ok": "The index is sound and up to date",
 }
 
 # What to do about files that were left out for a reason.
-_REMEDIES = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
+_REMEDIES = {"needs seewhy[documents]": "to read them, run: pip install 'seewhy[documents]'"}
 
 
 @as_text
@@ -43,7 +43,7 @@ def report(canvas: Canvas, done: Report) -> None:
         else f"Indexed {folder}: {_file_counts(done)}"
     )
     canvas.line(f"{did}.", style="bold", whole=True)
-    reused = f", {done.reused:,} known already" if done.reused else ""
+    reused = f", {done.reused:,} reused" if done.reused else ""
     work = "" if done.nothing_changed else f" ({done.encoded:,} encoded{reused})"
     canvas.facts(
         (
@@ -61,7 +61,9 @@ def report(canvas: Canvas, done: Report) -> None:
 @as_text
 def moved(canvas: Canvas, item: Status) -> None:
     """The new folder of an index, in one line."""
-    canvas.line(f"The index {escape(shown_path(item.index))} is of {folders_line(item)} now.", whole=True)
+    canvas.line(
+        f"The index {escape(shown_path(item.index))} now belongs to {folders_line(item)}.", whole=True
+    )
 
 
 def folders_line(about: Report | Changes | Status) -> str:
@@ -113,7 +115,7 @@ def _file_counts(done: Report) -> str:
 def status(canvas: Canvas, state: Status) -> None:
     """One index: its model, its contents, its size."""
     folders = [
-        ("folder", escape(folder) + ("" if Path(folder).is_dir() else "  (not there now)"))
+        ("folder", escape(folder) + ("" if Path(folder).is_dir() else "  (folder not found)"))
         for folder in state.folders or (state.folder,)
     ]
     canvas.facts(
@@ -122,32 +124,30 @@ def status(canvas: Canvas, state: Status) -> None:
             *folders,
             ("model", escape(state.model)),
             ("embeddings", f"{state.pooling} pooling, {state.dimension} dimensions, unit length"),
-            ("model reads", f"at most {state.max_tokens} tokens at a time"),
-            ("encoded by", state.engine or "nothing yet"),
+            ("model reads", f"at most {state.max_tokens} tokens per passage"),
+            ("encoded by", state.engine or "not encoded yet"),
             ("documents", f"{state.documents:,}"),
             ("passages", f"{state.passages:,}"),
             ("tokens", f"{state.tokens:,}"),
             ("vectors", state.vectors),
             *([("size", size(state.bytes))] if state.bytes else []),
-            ("updated", state.updated[:19].replace("T", " ") or "never finished"),
+            ("updated", state.updated[:19].replace("T", " ") or "never completed"),
             ("skipped", skipped_line(state.skipped)),
             *(("annotations", escape(annotator.progress)) for annotator in state.annotations),
         )
     )
     _draw_skipped(canvas, state.skipped)
     if state.running:
-        canvas.line("A run is under way: this is what the index holds so far.", style="yellow")
+        canvas.line("Indexing is in progress. These are the contents so far.", style="yellow")
     elif not state.complete:
-        canvas.line(
-            "The last run was stopped before its end. Go on with: seewhy index FOLDER", style="yellow"
-        )
+        canvas.line("The last run was interrupted. Continue with: seewhy index FOLDER", style="yellow")
 
 
 @as_text
 def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
     """One line for each index."""
     if not indexes:
-        canvas.line("No index has been made yet. Make one with: seewhy index FOLDER", whole=True)
+        canvas.line("There is no index yet. Make one with: seewhy index FOLDER", whole=True)
         return
     table = grid("name", "folder", "model", *map(number, ("documents", "passages", "size")))
     for item in indexes:
@@ -160,7 +160,7 @@ def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
 def model_list(canvas: Canvas, models: Sequence[ConvertedModel]) -> None:
     """One line for each converted model; the reason if a model could not be converted."""
     if not models:
-        canvas.line("No model has been converted on this machine yet; the first use of one does it.")
+        canvas.line("No model has been converted yet. A model is converted when it is first used.")
         return
     table = grid("name", Column("weights", no_wrap=True), number("layers"), number("size"))
     for item in models:

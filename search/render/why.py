@@ -39,17 +39,17 @@ _NAMES = 2  # passage words in a contrast
 
 # What to do about a missing document, by the reason; for all others the reason says enough.
 REMEDIES = {
-    "new": "It came after the last run. Index it with: seewhy index FOLDER",
+    "new": "It was added after the last run. Index it with: seewhy index FOLDER",
     "not there": "There is no such file. Check the spelling.",
-    "outside the folder": "Index the folder it is in, or ask another index with --index.",
-    "ignored": "An ignore file or a built-in rule says so. Take it back with a line '!NAME' in .seewhyignore.",
-    "hidden": "Its name or a folder's begins with a dot; such files are never read.",
-    "secret": "Files of that name hold keys or passwords; they are never read.",
-    "excluded": "--include or --exclude say so; give others to: seewhy index FOLDER",
-    "binary": "It holds no text.",
-    "empty": "There is nothing in it to find.",
-    "too large": "Cut it into smaller files.",
-    "needs seewhy[documents]": "Install what reads it with: pip install 'seewhy[documents]'",
+    "outside the folder": "Index its folder, or choose another index with --index.",
+    "ignored": "An ignore file or a built-in rule excludes it. To index it, add '!NAME' to .seewhyignore.",
+    "hidden": "Its name or its folder's name begins with a dot; such files are never read.",
+    "secret": "Files with such names contain keys or passwords; they are never read.",
+    "excluded": "--include or --exclude excludes it. To change them, run: seewhy index FOLDER",
+    "binary": "It contains no text.",
+    "empty": "It contains nothing to search.",
+    "too large": "Split it into smaller files.",
+    "needs seewhy[documents]": "To read it, run: pip install 'seewhy[documents]'",
 }
 
 
@@ -74,7 +74,7 @@ def contrast(canvas: Canvas, compared: Contrast) -> None:
     _draw_hit(canvas, "A", compared.a)
     _draw_hit(canvas, "B", compared.b)
     above, below = ("A", "B") if compared.gap >= 0 else ("B", "A")
-    canvas.title(f"Why {above} is above {below}" if compared.gap else "A and B have equal scores")
+    canvas.title(f"Why {above} ranks above {below}" if compared.gap else "A and B have equal scores")
     _draw_gap(canvas, compared, "A", "B")
 
 
@@ -82,7 +82,7 @@ def contrast(canvas: Canvas, compared: Contrast) -> None:
 def why_not(canvas: Canvas, standing: WhyNot) -> None:
     """The answer in one sentence, then the rank of the document."""
     canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
-    canvas.line(("wanted ", "dim"), (escape(standing.document), "cyan"), whole=True)
+    canvas.line(("target ", "dim"), (escape(standing.document), "cyan"), whole=True)
     canvas.title(answer(standing))
     if standing.cause == "not indexed" and standing.reason in REMEDIES:
         canvas.line(REMEDIES[standing.reason])
@@ -93,7 +93,7 @@ def why_not(canvas: Canvas, standing: WhyNot) -> None:
     _draw_hit(canvas, "it", standing.hit)
     canvas.dim(snippet(standing.hit), indent=17)
     if standing.contrast is not None:
-        canvas.title("What it lacks against the last hit")
+        canvas.title("Difference to the last hit")
         _draw_gap(canvas, standing.contrast, "last", "it")
 
 
@@ -105,12 +105,12 @@ def answer(standing: WhyNot) -> str:
     ranks = f"p{standing.hit.passage_id} ranks {standing.hit.rank:,} of {standing.passages:,} passages"
     return {
         "found": f"It is among the first {standing.k} hits: {ranks}.",
-        "lower": f"Others score higher: {ranks}, and {standing.k} hits were asked for.",
-        "limit": f"Its document has as many hits as are shown of one: {ranks}; ask with: --per-document 0",
-        "copy": f"Its text is shown once, from {escape(standing.detail)}: {ranks}; ask with: --all-copies",
-        "changed": f"Its file has changed since it was indexed{detail}: {ranks}; run: seewhy index FOLDER",
-        "gone": f"Its file is gone; its text is still in the index: {ranks}.",
-        "filtered": f"A filter leaves it out: {ranks}.",
+        "lower": f"Others score higher: {ranks}; the limit is {counted(standing.k, 'hit')}.",
+        "limit": f"Its document has reached the limit of hits: {ranks}. To lift it, add: --per-document 0",
+        "copy": f"Its text is listed once, from {escape(standing.detail)}: {ranks}. To list it, add: --all-copies",
+        "changed": f"Its file has changed since indexing{detail}: {ranks}. Update with: seewhy index FOLDER",
+        "gone": f"Its file was deleted, but its text is still in the index: {ranks}.",
+        "filtered": f"A filter excludes it: {ranks}.",
     }[standing.cause]
 
 
@@ -151,7 +151,7 @@ def _lines(why: Explanation) -> list[_WordLine]:
 
 
 def sentence(why: Explanation) -> str:
-    """The main sources of a score: "Mainly phone ~ devices; 62 % meaning, 38 % words."
+    """The main sources of a score: "Mainly phone ~ devices; 62 % meaning, 38 % keywords."
 
     A word of the query is paired with the passage's most similar word, or with the one that it added most with.
     """
@@ -170,11 +170,11 @@ def sentence(why: Explanation) -> str:
 
 
 def _divided(why: Explanation) -> str:
-    """Shares of the parts of a score: "62 % meaning, 38 % words"; as numbers, if one is negative."""
+    """Shares of the parts of a score: "62 % meaning, 38 % keywords"; as numbers, if one is negative."""
     parts = {
         "meaning": why.weight * float(why.contributions.sum()),
-        "words": _sum_of(why, "term"),
-        "what hits shall be like": _sum_of(why, "like"),
+        "keywords": _sum_of(why, "term"),
+        "similarity to examples": _sum_of(why, "like"),
         "best matches": 0.0 if why.late is None else float(why.late.sum()),
     }
     parts = {name: value for name, value in parts.items() if abs(value) > 1e-9}
@@ -215,7 +215,9 @@ def _draw_words(canvas: Canvas, why: Explanation) -> None:
     """A line for each word of the query and each other addend, and their sum."""
     lines = _lines(why)
     largest = max((abs(line.added) for line in lines), default=0.0)
-    table = grid("Query word", number("added"), Column(no_wrap=True), number("as a word"), "mostly with")
+    table = grid(
+        "Query word", number("added"), Column(no_wrap=True), number("as a keyword"), "mostly with"
+    )
     for line in lines:
         keyword = f"{line.keyword:+.4f}" if line.keyword else ""
         partners = ", ".join(one_line(partner.text) for partner in line.share.partners)
@@ -242,7 +244,7 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     score = (f"{why.score:.6f}", "bold green")
     canvas.line("score ", score, f" = {' + '.join(parts)} {signed(why.residual)} (residual)")
     if why.recomputed is not None and why.drift is not None:
-        canvas.dim(f"      {why.recomputed:.6f} {signed(why.drift)} by the embedding that is stored")
+        canvas.dim(f"      {why.recomputed:.6f} {signed(why.drift)} with the stored embedding")
     pairs = f"{len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens"
     canvas.dim(f"({pairs}, {how_made(why)})")
     canvas.gap()
@@ -251,16 +253,14 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
 def how_made(why: Explanation) -> str:
     """Method of the embeddings, and of addends that are not exact."""
     steps = (
-        f"; by integrated gradients in {why.steps} steps, so the residual is their error"
-        if why.steps
-        else ""
+        f"; integrated gradients in {why.steps} steps, whose error is the residual" if why.steps else ""
     )
     return f"{why.pooling} pooling{steps}"
 
 
 def _draw_passage(canvas: Canvas, why: Explanation) -> None:
     """The passage's own text, its strongest words marked by colour, or by brackets without colour."""
-    canvas.line("What each passage word added" if why.weight else "The passage", style="bold")
+    canvas.line("Contribution of each passage word" if why.weight else "The passage", style="bold")
     marks = why.strongest()
     strongest = max((mark.weight for mark in marks), default=0.0)
     text, at = Text(), 0
@@ -272,7 +272,7 @@ def _draw_passage(canvas: Canvas, why: Explanation) -> None:
     canvas.line(text.append(escape(why.passage[at:])), indent=2)
     for name, added in _beside(why).items():
         canvas.dim(f"  {one_line(name)}: {added:+.4f}")
-    canvas.dim(f"  (strongest word {strongest:+.4f}; marked from a quarter of it on)")
+    canvas.dim(f"  (marked: words with at least a quarter of the strongest, {strongest:+.4f})")
     canvas.gap()
 
 
@@ -288,15 +288,15 @@ def _beside(why: Explanation) -> dict[str, float]:
 
 
 def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
-    canvas.line("Which word is like which", style="bold")
+    canvas.line("Most similar words", style="bold")
     pairs = sorted(why.alignment(), key=lambda pair: -pair.similarity)
     table = grid(number(), "", number(), Column(no_wrap=True), header="")
     for pair in pairs[:_PAIRS]:
         words = (f"  {one_line(pair.query.text)}", f"~  {one_line(pair.passage.text)}")
         table.add_row(*words, f"{pair.similarity:.3f}", bar(max(pair.similarity, 0), 2 * _BAR))
     canvas.table(table)
-    more = f"; {counted(len(pairs) - _PAIRS, 'weaker pair')} left out" if len(pairs) > _PAIRS else ""
-    canvas.dim(f"  (cosines at {layer_of(why)}; no addends{more})")
+    more = f"; {counted(len(pairs) - _PAIRS, 'weaker pair')} omitted" if len(pairs) > _PAIRS else ""
+    canvas.dim(f"  (cosines at {layer_of(why)}; not part of the score{more})")
 
 
 def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
@@ -333,7 +333,7 @@ def share_name(share: Share | Difference) -> str:
     text = one_line(share.text)
     if share.kind == "late":
         return f'best match of "{text}"'
-    return f'the word "{text}"' if share.kind == "term" else text
+    return f'keyword "{text}"' if share.kind == "term" else text
 
 
 def signed(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The API, /api/v1: what the library and the command answer, as JSON. Nothing is changed by asking."""
+"""The API, /api/v1: the answers of library and command, as JSON. Read-only."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -96,10 +96,10 @@ def _goes_on(params: parameters.Search | parameters.Similar, hits: Hits) -> bool
 
 @_get("/search", parameters.Search)
 def search(served: AppState, params: parameters.Search) -> Any:
-    """The passages that answer a query best, best first.
+    """The passages that best answer a query, best first.
 
-    What comes back as `next` asks for the hits behind these, in the same state of the index. With `explain`, k is 10 at
-    most; with `rerank`, offset + k is 30 at most.
+    Pass `next` from the answer to get the next hits, from the same generation of the index. With `explain`, k is at
+    most 10; with `rerank`, offset + k is at most 30.
     """
     if params.explain and params.k > MOST_EXPLAINED:
         raise InputError(f"k is {params.k}, but with explain it must be {MOST_EXPLAINED} or less.")
@@ -116,7 +116,7 @@ def search(served: AppState, params: parameters.Search) -> Any:
 
 @_get("/explain", parameters.Explain)
 def explain(served: AppState, params: parameters.Explain) -> Any:
-    """Why a passage has its score for a query: tokens, both matrices, every addend."""
+    """Explanation of a passage's score for a query: tokens, both matrices, every addend."""
 
     def find(index: Index) -> dict[str, Any]:
         hit = index.hit(params.q, params.passage, **params.of(RerankOptions))
@@ -128,7 +128,7 @@ def explain(served: AppState, params: parameters.Explain) -> Any:
 
 @_get("/contrast", parameters.ContrastParameters)
 def contrast(served: AppState, params: parameters.ContrastParameters) -> Any:
-    """Why one passage stands above another for a query, by word of the query."""
+    """Difference between the scores of two passages for a query, by query word."""
     options = params.of(RankingOptions)
     return _run(served, params, lambda index: index.contrast(params.q, params.a, params.b, **options))
 
@@ -144,7 +144,7 @@ def why_not(served: AppState, params: parameters.WhyNotParameters) -> Any:
 
 @_get("/similar", parameters.Similar)
 def similar(served: AppState, params: parameters.Similar) -> Any:
-    """The passages that are most like a passage or document, the most like first."""
+    """The passages most similar to a passage or document, best first."""
 
     def find(index: Index) -> tuple[Hits, list[dict[str, Any]]]:
         example, options = params.example(index), params.of(SimilarOptions)
@@ -160,9 +160,7 @@ def similarity(served: AppState, params: parameters.Similarity) -> Any:
     from search.texts import compare
 
     if len([*params.text, *params.against]) < 2:
-        raise InputError(
-            "two texts at least are needed to compare. Give text twice, or text and against."
-        )
+        raise InputError("give at least two texts: text twice, or text and against.")
     return compare(params.text, params.against or None, model=served.index(params.index).encoder)
 
 
@@ -174,7 +172,7 @@ def status(served: AppState, params: OfIndex) -> Any:
 
 @_get("/indexes", RequestModel)
 def indexes(served: AppState, params: RequestModel) -> Any:
-    """The indexes that can be asked, first the one that is asked where none is named."""
+    """The available indexes; the first one is the default."""
 
     def each(name: str) -> dict[str, Any]:
         try:
@@ -192,5 +190,5 @@ async def document(
     id: Annotated[Id, Path(description="`document_id` of a hit, of the same generation.")],
     params: Annotated[OfIndex, Query()],
 ) -> Response:
-    """A whole document as far as the index holds it, with its passages; its file is not read."""
+    """A document as stored in the index, with its passages. Its file is not read."""
     return await _answered(request, lambda served: _run(served, params, lambda index: index.document(id)))

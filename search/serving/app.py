@@ -41,7 +41,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     app = FastAPI(
         title="seewhy",
         version=search.__version__,
-        description="Semantic search that shows its working.",
+        description="Search folders of text by meaning; every score is explained.",
         docs_url=None,  # FastAPI's own pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
@@ -68,7 +68,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     async def readyz() -> PlainTextResponse:
         """Confirm that models were loaded, so that queries are quick."""
         if not served.ready.is_set():
-            raise problems.busy("the model is being loaded. Ask again in a moment.", "not-ready")
+            raise problems.busy("the model is still loading. Try again in a moment.", "not-ready")
         return PlainTextResponse("ok\n")
 
     return Local(SecurityMiddleware(app, settings), served, limiter)

@@ -43,13 +43,13 @@ def in_one_generation(
     for _ in range(_TRIES):
         if expected not in (None, generation):
             raise GenerationGone(
-                f"the index has changed since generation {expected}. Ask without generation."
+                f"the index has changed since generation {expected}. Try again without generation."
             )
         answer, before = work(), generation
         generation = index.generation
         if generation == before:
             return generation, answer
-    raise IndexBusy("the index is being written to. Ask again in a moment.")
+    raise IndexBusy("the index is being updated. Try again in a moment.")
 
 
 class AppState:
@@ -137,7 +137,7 @@ class AppState:
         index = self.indexes.get(name or self.first)
         if index is None:
             raise IndexNotFound(
-                f"there is no index '{name}' here. Choose one of: {', '.join(self.indexes)}."
+                f"this server has no index '{name}'. Choose from: {', '.join(self.indexes)}."
             )
         return index
 
@@ -163,5 +163,5 @@ class AppState:
             try:
                 index.query("a", k=1)
             except Exception as error:
-                say(f"note: the index '{name}' cannot be asked: {first_line(error)}")
+                say(f"note: the index '{name}' cannot be searched: {first_line(error)}")
         self.ready.set()

@@ -68,5 +68,5 @@ def of_next(value: str) -> tuple[int, int]:
     """
     match = re.fullmatch(r"([0-9]{1,16})-([0-9]{1,16})", value)
     if match is None or int(match[2]) > LAST_HIT:
-        raise InputError(f"{quoted(value[:80])} is no value of next. Take it from an answer.")
+        raise InputError(f"{quoted(value[:80])} is not valid for next. Copy it from an answer.")
     return int(match[1]), int(match[2])

@@ -71,10 +71,10 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.token and not _is_loopback(self.host):
             raise InputError(
-                f"to listen on {self.host} takes a token: set SEEWHY_TOKEN, or type --token new"
+                f"listening on {self.host} requires a token: set SEEWHY_TOKEN, or add --token new"
             )
         if self.token and not re.fullmatch(rf"[!-~]{{{SHORTEST_TOKEN},}}", self.token):
-            raise InputError(f"a token has {SHORTEST_TOKEN} or more ASCII characters, without spaces.")
+            raise InputError(f"a token needs at least {SHORTEST_TOKEN} ASCII characters, without spaces.")
 
     @property
     def trusted_hosts(self) -> list[str]:
@@ -110,7 +110,7 @@ class RequestLimiter:
         state = self._limiter.statistics()
         is_free = state.borrowed_tokens < state.total_tokens
         if not is_free and (not wait or state.tasks_waiting >= self._most_waiting):
-            raise busy("too many requests are waiting. Ask again in a moment.")
+            raise busy("too many requests are waiting. Try again in a moment.")
         return await run_sync(function, limiter=self._limiter)
 
 
@@ -158,7 +158,7 @@ class SecurityMiddleware:
         # A form of a page that sends no referrer has the origin "null", though it is of the same.
         own = _is_of(origin, headers.get("host", "")) or (origin == "null" and site == "same-origin")
         if (origin is not None and not own) or (site not in ("none", "same-origin") and not is_link):
-            raise Problem(403, "foreign-origin", "pages of other servers may not ask this one.")
+            raise Problem(403, "foreign-origin", "pages of other websites may not call this server.")
 
     def _require_token(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem where the token is missing or wrong: a program sends it as bearer, a browser as password."""
@@ -190,7 +190,7 @@ def _counted(receive: Receive) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > LARGEST_BODY:
-            detail = f"the body may have {LARGEST_BODY:,} bytes."
+            detail = f"the request body may have at most {LARGEST_BODY:,} bytes."
             raise Problem(413, "body-too-large", detail, (("Connection", "close"),))
         return message
 

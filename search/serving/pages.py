@@ -83,9 +83,9 @@ def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[Vie
 class OnPage(SearchRequest):
     """Parameters in the address of the search page."""
 
-    words: Annotated[bool, Field(description="Words alone, while one types.")] = False
-    shades: Annotated[bool, Field(description="Mark every token, not words alone.")] = False
-    facets: Annotated[bool, Field(description="With the facets.")] = False
+    words: Annotated[bool, Field(description="Keywords only, while typing.")] = False
+    shades: Annotated[bool, Field(description="Highlight all tokens, not only words.")] = False
+    facets: Annotated[bool, Field(description="Include facets.")] = False
 
     @property
     def options(self) -> QueryOptions:
@@ -215,7 +215,7 @@ class OfHit(SearchRequest):
     """A hit, and how its explanation is shown."""
 
     passage: Id
-    like: Annotated[Id | None, Field(description="Why it is like this passage, instead.")] = None
+    like: Annotated[Id | None, Field(description="Explain similarity to this passage.")] = None
     by: Literal["word", "token"] = "word"
 
 

@@ -29,7 +29,7 @@ LARGEST = 2**53 - 1  # whole number that every program reads as it is
 MOST_TEXTS = 100  # that are compared with each other
 
 Id = Annotated[int, Field(ge=1, le=LARGEST, examples=[1])]
-IndexName = Annotated[Text | None, Field(description="An index; by default the first.")]
+IndexName = Annotated[Text | None, Field(description="Name of an index. Default: the first.")]
 Sentence = Annotated[Text, Field(min_length=1)]
 
 
@@ -39,7 +39,7 @@ class OfIndex(RequestModel):
     index: IndexName = None
     generation: Annotated[
         Annotated[int, Field(ge=0, le=LARGEST)] | None,
-        Field(description="Refuse to answer from another generation."),
+        Field(description="Fail if the index has another generation."),
     ] = None
 
 
@@ -48,7 +48,7 @@ class OfQuery(OfIndex):
 
     q: Annotated[
         Sentence,
-        Field(description="What to look for, in your own words.", examples=["where are the keys?"]),
+        Field(description="The question, in natural language.", examples=["where are the keys?"]),
     ]
 
 
@@ -57,14 +57,14 @@ class OfList(OfIndex):
 
     next: Annotated[
         Annotated[str, Field(max_length=100)] | None,
-        Field(description="`next` of an answer: what comes after it."),
+        Field(description="`next` from the previous answer, for the next hits."),
     ] = None
 
 
 class Search(fields_of(CountOptions, QueryOptions, base=OfList), OfQuery):  # type: ignore[misc]
     """A query of the API."""
 
-    highlights: Annotated[bool, Field(description="Say where words stand.")] = True
+    highlights: Annotated[bool, Field(description="Include the positions of keywords.")] = True
 
 
 class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
@@ -77,8 +77,8 @@ class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
 class ContrastParameters(fields_of(RankingOptions, base=OfQuery)):  # type: ignore[misc]
     """A query and two passages of its index."""
 
-    a: Annotated[Id, Field(description="The id of a passage.")]
-    b: Annotated[Id, Field(description="The id of another.")]
+    a: Annotated[Id, Field(description="`passage_id` of the first passage.")]
+    b: Annotated[Id, Field(description="`passage_id` of the second.")]
 
 
 class ExampleParameters(OfIndex):
@@ -87,7 +87,7 @@ class ExampleParameters(OfIndex):
     passage: Annotated[Id | None, Field(description="`passage_id` of a hit.")] = None
     document: Annotated[
         Id | None,
-        Field(description="Instead, `document_id` of a hit: all its passages."),
+        Field(description="`document_id` of a hit, for all its passages."),
     ] = None
 
     def example(self, index: Index) -> int | Path:
@@ -97,7 +97,7 @@ class ExampleParameters(OfIndex):
             InputError: the document is not in the index, or not exactly one of the two is set.
         """
         if (self.passage is None) == (self.document is None):
-            raise InputError("give passage or document: one of them.")
+            raise InputError("give either passage or document.")
         return self.passage or index.location(self.document or 0)
 
 
@@ -108,7 +108,7 @@ class WhyNotParameters(fields_of(CandidateOptions, ListOptions, base=ExamplePara
 class Similar(fields_of(CountOptions, SimilarOptions, base=OfList), ExampleParameters):  # type: ignore[misc]
     """A passage or document, and limits for the similar passages."""
 
-    same_document: Annotated[bool, Field(description="With passages of the same document.")] = False
+    same_document: Annotated[bool, Field(description="Include passages of the same document.")] = False
 
 
 class Similarity(RequestModel):
@@ -120,13 +120,13 @@ class Similarity(RequestModel):
         Field(
             min_length=1,
             max_length=MOST_TEXTS,
-            description="Texts; say it once for each.",
+            description="Texts; repeat the parameter for each.",
             examples=[["a key", "a lock"]],
         ),
     ]
     against: Annotated[
         list[Sentence],
-        Field(max_length=MOST_TEXTS, description="Compare with these, not with each other."),
+        Field(max_length=MOST_TEXTS, description="Compare with these instead of each other."),
     ] = Field(default_factory=list)
 
 

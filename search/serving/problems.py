@@ -71,7 +71,7 @@ def problem_of(error: Exception) -> Problem:
         code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
         return Problem(error.status_code, code, str(error.detail), tuple((error.headers or {}).items()))
     if errors.is_of_memory(error):
-        return Problem(503, "no-memory", "there is not enough memory for that now; try again later.")
+        return Problem(503, "no-memory", "not enough memory at the moment. Try again later.")
     if isinstance(error, errors.TextTooLong):
         return Problem(400, "bad-input", f"{str(error).partition('. ')[0]}. Shorten it.")
     for kind, status, code in _CODES:
@@ -79,7 +79,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem(
                 status, code, str(error), _AGAIN if code in ("busy", "store-unavailable") else ()
             )
-    return Problem(500, "failed", "the server failed at that; its log says how.")
+    return Problem(500, "failed", "internal error. Details are in the server's log.")
 
 
 def _about_parameters(failures: Sequence[Any]) -> str:
@@ -135,7 +135,7 @@ def _way_on(request: Request, problem: Problem) -> str:
     if problem.code != "generation-gone":
         return ""
     query = request.url.remove_query_params(["generation", "document"]).query
-    return f'<p><a href="{text(request.scope["path"])}?{text(query)}">Ask the index as it is now</a></p>'
+    return f'<p><a href="{text(request.scope["path"])}?{text(query)}">Repeat the query on the current index</a></p>'
 
 
 def install(app: FastAPI) -> None:

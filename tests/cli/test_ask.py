@@ -47,7 +47,7 @@ def test_no_answer_is_an_answer(run: Run, indexed: Path, unsure: Path) -> None:
     code, out, err = run("lab", "ask", QUESTION, "--model", unsure)
     assert (code, err) == (0, "")
     assert out.startswith("No answer: no span of ")
-    assert "scores as much as no answer." in " ".join(out.split())
+    assert "scores higher than no answer." in " ".join(out.split())
     assert "The nearest:" in out
     found = json.loads(run("lab", "ask", QUESTION, "--model", unsure, "--json")[1])
     assert found["answers"] == [] and found["nearest"]["rank"] == 0

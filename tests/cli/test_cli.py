@@ -25,7 +25,7 @@ def test_query(run: Run, indexed: Path) -> None:
     code, out, err = run("query", "find the key")
     assert code == 0
     assert re.search(r"^ 1  -?\d\.\d{3}  .*:\d", out)
-    assert "Why the first?" in err
+    assert "Explain hit 1: seewhy explain" in err
     assert run("query", "find the key", "-q")[2] == ""
     code, out, err = run("query", "find the key", "-k", "2", "--json")
     hits = json.loads(out)
@@ -71,7 +71,7 @@ def test_status_and_list(run: Run, indexed: Path, tiny_model: Path) -> None:
 
 def test_list_without_indexes(run: Run) -> None:
     assert run("list", "--json")[:2] == (0, "[]\n")
-    assert "No index has been made yet" in run("list")[1]
+    assert "There is no index yet" in run("list")[1]
 
 
 def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_ctrl_c_keeps_what_was_done(
         patch.setattr(Encoder, "encode", stop)
         code, _, err = run("index", notes, "--model", tiny_model)
     assert code == 130
-    assert "stopped. What was done is kept" in err
+    assert "stopped. Finished work is saved" in err
     assert run("index", notes, "--model", tiny_model)[0] == 0
 
 
@@ -157,7 +157,7 @@ def test_models_are_listed_and_removed(
     assert err.startswith(f"removed {tiny_model} (")
     assert json.loads(run("lab", "models", "--json")[1]) == []
     code, _, err = run("lab", "models", "--remove", "nope")
-    assert (code, "no converted model is called 'nope'" in err) == (1, True)
+    assert (code, "no converted model is named 'nope'" in err) == (1, True)
     assert run("query", "key")[0] == 0  # converted again
     assert tiny_model.name in run("lab", "models")[1]
 
@@ -186,7 +186,7 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(
     assert json.loads(out)["renamed"] == [["keys.md", "locks.md"]]
     code, out, err = run("index", indexed, "--dry-run", "--watch")
     assert (code, out) == (2, "")
-    assert "neither --rebuild nor --watch" in err
+    assert "cannot be combined with --rebuild or --watch" in err
     code, out, _ = run("index", indexed)
     assert "1 file added, 1 renamed, 1 removed" in out
     (indexed / "empty.txt").touch()

@@ -74,11 +74,14 @@ def test_to_other_commands_they_are_something_else(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("nope = 1", "has an unknown setting 'nope'. Choose from: k, per_document, mode"),
-        ("k = 0", "has k = 0, but it must be a whole number, at least 1. Try: seewhy config --unset k"),
-        ("k = true", "has k = True, but it must be a whole number"),
-        ("mode = 'best'", "has mode = 'best', but it must be one of hybrid, dense, lexical"),
-        ("update = 'yes'", "has update = 'yes', but it must be true or false"),
+        ("nope = 1", "unknown setting 'nope' in '{file}'. Choose from: k, per_document, mode"),
+        (
+            "k = 0",
+            "k is 0 in '{file}'; it must be a whole number of at least 1. Try: seewhy config --unset k",
+        ),
+        ("k = true", "k is True in '{file}'; it must be a whole number"),
+        ("mode = 'best'", "mode is 'best' in '{file}'; it must be one of hybrid, dense, lexical"),
+        ("update = 'yes'", "update is 'yes' in '{file}'; it must be true or false"),
         ("k = ", "is not valid TOML"),
         ("a." * 200 + "b = 1", "is not valid TOML: a key with too many dots"),
     ],
@@ -89,14 +92,14 @@ def test_what_is_wrong_is_named_with_the_file_and_the_way_out(
     file.write_text(text, encoding="utf-8")
     code, _, err = run("list")
     assert code == 1
-    assert f"seewhy: the configuration in '{file}'" in err
-    assert said in err
+    assert str(file) in err
+    assert said.replace("{file}", str(file)) in err
 
 
 def test_what_is_typed_wrongly_changes_nothing(run: Run, file: Path) -> None:
     for args in (("k", "many"), ("nope", "1"), ("update", "yes")):
         code, _, err = run("config", *args)
-        assert (code, "what you typed has" in err) == (1, True)
+        assert (code, "seewhy: " in err) == (1, True)
     assert run("config", "k")[0] == 2
     assert not file.exists()
     file.write_text("k = 0\n", encoding="utf-8")

@@ -44,7 +44,7 @@ def test_each_editor_is_told_the_line_as_it_takes_it(
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [("", "no editor is set"), ("vim '", r"\$VISUAL is no command: No closing quotation")],
+    [("", "no editor is set"), ("vim '", r"\$VISUAL is not a valid command: No closing quotation")],
 )
 def test_an_editor_that_is_none(monkeypatch: pytest.MonkeyPatch, command: str, said: str) -> None:
     monkeypatch.delenv("EDITOR", raising=False)

@@ -28,10 +28,10 @@ def test_quiet_is_without_notes(run: Run, indexed: Path, own_home: Path) -> None
     assert "cannot read" in run("list")[2]
     assert run("list", "-q")[2] == ""
     (indexed / "keys.md").write_text("changed", encoding="utf-8")
-    assert "since they were indexed" in run("query", "key", "-i", "notes")[2]
+    assert "since indexing" in run("query", "key", "-i", "notes")[2]
     assert run("query", "key", "-i", "notes", "-q")[2] == ""
     shutil.rmtree(indexed)
-    assert "not brought up to date" in run("query", "key", "-i", "notes", "--update")[2]
+    assert "could not be updated" in run("query", "key", "-i", "notes", "--update")[2]
     assert run("query", "key", "-i", "notes", "--update", "-q")[2] == ""
 
 
@@ -39,6 +39,6 @@ def test_the_first_run_knew_nothing_already(run: Run, tmp_path: Path, tiny_model
     (tmp_path / "notes").mkdir()
     for name in ("a", "b"):
         (tmp_path / "notes" / f"{name}.md").write_text("# Same\n\nopen the door", encoding="utf-8")
-    assert "2 (1 encoded, 1 known already)" in run("index", tmp_path / "notes", "--model", tiny_model)[1]
+    assert "2 (1 encoded, 1 reused)" in run("index", tmp_path / "notes", "--model", tiny_model)[1]
     (tmp_path / "notes" / "c.md").write_text("# Same\n\nopen the door", encoding="utf-8")
-    assert "3 (0 encoded, 1 known already)" in run("index", tmp_path / "notes")[1]
+    assert "3 (0 encoded, 1 reused)" in run("index", tmp_path / "notes")[1]

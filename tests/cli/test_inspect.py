@@ -84,7 +84,7 @@ def test_attention(run: Run, tiny_model: Path) -> None:
         (["--layer", 2, "--head", 4], "Attention in layer 2, head 4", expected.matrix(2, 4)),
     ):
         out = run("turn the key", *options)[1]
-        assert out.startswith(title) and "Every row sums to 1" in out and "Jain & Wallace 2019" in out
+        assert out.startswith(title) and "Rows sum to 1" in out and "Jain & Wallace 2019" in out
         numbers = [float(number) for number in re.findall(r"\d\.\d\d\b", out.partition("Every row")[0])]
         np.testing.assert_allclose(numbers, matrix.ravel(), atol=0.00501)
         found = json.loads(run("turn the key", *options, "--json")[1])
@@ -199,14 +199,14 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
         ([""], 1, "the text is empty"),
         ([], 2, "give a text, or --parameters or --modules alone"),
         (["key", "--modules"], 2, "give a text, or --parameters or --modules alone"),
-        (["--modules", "--parameters"], 2, "--parameters and --modules exclude each other"),
+        (["--modules", "--parameters"], 2, "--parameters and --modules cannot be combined"),
         (["key", "--equal-rows"], 2, "--equal-rows compares two texts"),
-        (["key", "--equal-rows", "--word", "key"], 2, "--word and --equal-rows exclude each other"),
+        (["key", "--equal-rows", "--word", "key"], 2, "--word and --equal-rows cannot be combined"),
         (["key", "--token", "key"], 2, "--head needs --layer"),
         (["key", "--head", "1"], 2, "--head needs --layer"),
         (["key", "--layer", "9"], 1, "has no layer 9. Choose from 1 to 3"),
         (["key", "--layer", "1", "--head", "5"], 1, "has no head 5. Choose from 1 to 4"),
-        (["key", "--attention", "--word", "key"], 2, "--word and --attention exclude each other"),
+        (["key", "--attention", "--word", "key"], 2, "--word and --attention cannot be combined"),
         (["key", "--word", "cat"], 1, "'cat' does not occur in 'key'"),
         (["key", "--word", "key"], 1, "nothing to compare"),
         (["key " * 80], 1, "has 82 tokens, but"),

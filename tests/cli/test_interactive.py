@@ -83,7 +83,7 @@ class Slow:
 def test_hits_come_as_one_types(indexed: Path, run: Run) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await pilot.press(*"rotate", "space", *"the", "space", *"key", "question_mark")
-        await shows(pilot, "by meaning and words", "keys.md:1-5")
+        await shows(pilot, "by meaning and keywords", "keys.md:1-5")
         assert pilot.app.query_one(Input).value == "rotate the key?"
         first = screen(pilot).hits[0]
         assert (first.document, first.mode) == ("keys.md", "hybrid")
@@ -101,9 +101,9 @@ def test_words_alone_count_until_the_model_is_there(indexed: Path) -> None:
 
     async def steps(pilot: Pilot[None]) -> None:
         await pilot.press(*"water")
-        await shows(pilot, "by words alone until the model is loaded", "1 hit by words in", "keys.md")
+        await shows(pilot, "keywords only until the model is loaded", "1 hit by keywords in", "keys.md")
         slow.loaded.set()
-        await shows(pilot, "by meaning and words")
+        await shows(pilot, "by meaning and keywords")
         assert "until the model is loaded" not in drawn(pilot)
 
     used(SearchApp(slow), steps)  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def test_words_alone_count_until_the_model_is_there(indexed: Path) -> None:
 
 def test_without_a_model_words_are_left(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
-        await shows(pilot, "there is no model 'x'", "lexical (Tab)", "keys.md", "by words in")
+        await shows(pilot, "there is no model 'x'", "lexical (Tab)", "keys.md", "by keywords in")
 
     used(SearchApp(Slow(opened(indexed), "there is no model 'x'"), "key"), steps)  # type: ignore[arg-type]
 
@@ -120,7 +120,7 @@ def test_why_is_what_explain_prints(indexed: Path, run: Run) -> None:
     printed = run("explain", "the key", "2")[1].splitlines()
 
     async def steps(pilot: Pilot[None]) -> None:
-        await shows(pilot, "by meaning and words")
+        await shows(pilot, "by meaning and keywords")
         await pilot.press("down", "ctrl+n", "up", "ctrl+e")
         await shows(pilot, *printed[:3], printed[4])
         assert isinstance(pilot.app.screen, ExplanationScreen)
@@ -138,12 +138,12 @@ def test_enter_opens_the_editor_where_the_words_stand(
     monkeypatch.setattr("search.cli.hits_output.subprocess.run", lambda argv, check: called.append(argv))
 
     async def steps(pilot: Pilot[None]) -> None:
-        await shows(pilot, "by meaning and words")
+        await shows(pilot, "by meaning and keywords")
         await pilot.press("enter")
         assert called == [["vim", "+5", str(indexed / "keys.md")]]
         monkeypatch.setenv("VISUAL", "'")
         await pilot.press("enter")
-        await shows(pilot, "$VISUAL is no command")
+        await shows(pilot, "$VISUAL is not a valid command")
 
     used(SearchApp(opened(indexed), "rotate the key"), steps)
 
@@ -157,7 +157,7 @@ def test_several_indexes_are_one(indexed: Path, tiny_model: Path, tmp_path: Path
     both = Indexes.open([indexed, tmp_path / "other"], offline=True)
 
     async def steps(pilot: Pilot[None]) -> None:
-        await shows(pilot, "by meaning and words", "─ notes, other ─", "water.md:1")
+        await shows(pilot, "by meaning and keywords", "─ notes, other ─", "water.md:1")
         place = [hit.document for hit in screen(pilot).hits].index("water.md")
         pilot.app.query_one(OptionList).highlighted = place
         await pilot.press("ctrl+e")
@@ -168,7 +168,7 @@ def test_several_indexes_are_one(indexed: Path, tiny_model: Path, tmp_path: Path
 
 def test_escape_leaves(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
-        await shows(pilot, "by meaning and words")
+        await shows(pilot, "by meaning and keywords")
         await pilot.press("escape")
         await until(pilot, lambda: not pilot.app.is_running)
 
@@ -178,9 +178,9 @@ def test_escape_leaves(indexed: Path) -> None:
 def test_modes_take_turns(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         for said, mode in (
-            ("by meaning and words", "hybrid"),
+            ("by meaning and keywords", "hybrid"),
             ("by meaning in", "dense"),
-            ("by words", "lexical"),
+            ("by keywords", "lexical"),
         ):
             await shows(pilot, said, f"{mode} (Tab)")
             await pilot.press("tab")
@@ -202,7 +202,7 @@ def test_what_files_say_is_no_markup_and_no_command(notes: Path, tiny_model: Pat
     run("index", notes, "--model", tiny_model)
 
     async def steps(pilot: Pilot[None]) -> None:
-        await shows(pilot, "by words", "[bold red]Key[/]", "odd [b].md")
+        await shows(pilot, "by keywords", "[bold red]Key[/]", "odd [b].md")
         await shows(pilot, "\\x1b[31mthe \\u202edoor $x.", "[/nothing]")
         assert "\x1b" not in drawn(pilot)
         assert "\u202e" not in drawn(pilot)
@@ -220,7 +220,7 @@ def test_lines_of_megabytes_around_a_passage_are_cut() -> None:
 
 def test_a_narrow_terminal_has_the_document_below(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
-        await shows(pilot, "by meaning and words")
+        await shows(pilot, "by meaning and keywords")
         hits, preview = pilot.app.query_one(OptionList), pilot.app.query_one(VerticalScroll)
         assert preview.region.x >= hits.region.right
         await pilot.resize_terminal(60, 30)
@@ -248,7 +248,7 @@ def test_the_command(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -
     )
 
     async def steps(pilot: Pilot[None]) -> None:
-        await shows(pilot, "open the door", "lexical (Tab)", "1 hit by words in", "keys.md")
+        await shows(pilot, "open the door", "lexical (Tab)", "1 hit by keywords in", "keys.md")
 
     used(begun[0], steps)
     monkeypatch.setitem(sys.modules, "textual", None)

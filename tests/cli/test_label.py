@@ -61,14 +61,14 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     assert "3-fold cross-validation" in " ".join(out.split())
     assert "majority class" in out
     assert "<b>door</b>\\x1b[31m" in out and "\x1b" not in out
-    assert f"label with it: seewhy lab label apply --head {tmp_path / 'head'}" in err
+    assert f"Label with: seewhy lab label apply --head {tmp_path / 'head'}" in err
     assert load_linear_head(tmp_path / "head").name == "topic"
     code, out, err = run(*args, "--out", tmp_path / "head")
     assert (code, out) == (1, "") and "already contains a head. Give another folder" in err
     code, out, err = run(*args, "--json", "--pooling", "cls")
     found = json.loads(out)
     assert (code, found["head"], found["source"]) == (0, None, "topics.csv")
-    assert "the head was not kept; name a folder for it with --out" in err
+    assert "the head was not saved. To save it, add --out FOLDER" in err
     assert (found["report"]["pooling"], found["report"]["examples"]) == ("cls", 60)
     assert sum(map(sum, found["report"]["confusion"])) == pytest.approx(60)
     assert run(*args, "-q")[2] == ""
@@ -137,7 +137,7 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     assert (code, err, json.loads(out)["annotated"]) == (0, "", passages)
     run("lab", "label", "apply", "--head", head, "--name", "has it", "-i", index.path)
     code, out, _ = run("lab", "label", "remove", "has it", "-i", index.path, "-q")
-    assert code == 0 and f"Removed the annotations 'has it' of {passages} passages" in out
+    assert code == 0 and f"Removed the annotations 'has it' from {passages} passages" in out
     assert run("lab", "label", "remove", "topic", "-i", index.path)[0] == 1
 
 

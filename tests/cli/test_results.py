@@ -82,13 +82,13 @@ def test_files_that_changed_or_are_gone_are_said_to(
     (indexed / "deep" / "time.txt").unlink()
     code, out, err = run("query", KEY)
     assert code == 0
-    moved = "lines of now; the file changed since it was indexed"
+    moved = "current lines; the file has changed since indexing"
     assert re.search(rf"keys\.md:12-14  p\d\n    {moved}\n", out)
-    assert re.search(r"keys\.md:\d-\d  p\d\s+changed since it was indexed$", out, re.MULTILINE)
+    assert re.search(r"keys\.md:\d-\d  p\d\s+changed since indexing$", out, re.MULTILINE)
     assert re.search(r"time\.txt:1-2  p\d\s+gone$", out, re.MULTILINE)
     monkeypatch.setenv("COLUMNS", "100")
     assert re.search(rf"keys\.md:12-14  p\d\s+{moved}\n", run("query", KEY)[1])
-    assert "note: files of these hits changed or gone since they were indexed: 2. To update: " in err
+    assert "note: 2 of these files have changed or been deleted since indexing. Update with: " in err
     found = json.loads(run("query", KEY, "--json")[1])
     assert {hit["changed"] for hit in found} == {"", "moved", "changed", "gone"}
     gone = next(hit["passage_id"] for hit in found if hit["changed"] == "gone")
@@ -99,7 +99,7 @@ def test_a_folder_that_was_moved_is_said_to_be(run: Run, indexed: Path) -> None:
     indexed.rename(indexed.with_name("moved"))
     code, out, err = run("query", KEY, "--update", "-i", "notes")
     assert code == 0 and "gone" in out
-    assert f"the index was not brought up to date: the folder '{indexed}' is gone." in err
+    assert f"the index could not be updated: the folder '{indexed}' is gone." in err
 
 
 def test_the_words_that_count_are_told_and_shown(run: Run, indexed: Path) -> None:
@@ -123,10 +123,10 @@ def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.Mo
     (indexed / "new.txt").write_text("The key was found by me.\n", encoding="utf-8")
     assert "1 file changed" in run("query", KEY)[2]
     (indexed / "new.txt").write_text("The key was lost.\n", encoding="utf-8")
-    assert "since they were indexed: 1." in run("query", KEY, "--no-update")[2]
+    assert "1 of these files has changed" in run("query", KEY, "--no-update")[2]
     indexed.rename(indexed.with_name("elsewhere"))
     code, out, err = run("query", KEY)
-    assert (code, "  gone" in out, "note: the index was not brought up to date: " in err) == (
+    assert (code, "  gone" in out, "note: the index could not be updated: " in err) == (
         0,
         True,
         True,

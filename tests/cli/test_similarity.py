@@ -93,11 +93,11 @@ def test_other_poolings(run: Run) -> None:
     [
         (["one"], 1, "give at least two sentences"),
         ([], 1, "give at least two sentences"),
-        (["a", " "], 1, "a sentence is empty"),
-        (["a", "b", "c", "--tokens"], 1, "a matrix of tokens compares two texts, and there are 3"),
+        (["a", " "], 1, "one of the sentences is empty"),
+        (["a", "b", "c", "--tokens"], 1, "compare two texts, not 3"),
         (["a", "--against", "no-such-file"], 1, "'no-such-file' cannot be read"),
-        (["a", "--against", "GAP"], 1, "is empty. Give one sentence a line"),
-        (["a", "--against", "EMPTY"], 1, "cannot be read as text: empty"),
+        (["a", "--against", "GAP"], 1, "is empty. Give one sentence per line"),
+        (["a", "--against", "EMPTY"], 1, "has no usable text: empty"),
         (["a", "b", "--tokens", "--layer", "4"], 1, "no layer 4. Choose from 0 to 3"),
         (["a", "b", "--tokens", "--layer", "first"], 1, "no layer 'first'"),
         (["a", "b", "--html", "no/folder/x.html"], 1, "cannot be written: No such file"),
@@ -168,7 +168,7 @@ def test_a_vector_with_itself_has_the_cosine_1(run: Run) -> None:
 def test_integrated_gradients_are_named(run: Run) -> None:
     code, out, _ = run("find keys", "the key", "--tokens", "--pooling", "pooler")
     assert code == 0
-    assert "pooler pooling; by integrated gradients in" in " ".join(out.split())
+    assert "pooler pooling; integrated gradients in" in " ".join(out.split())
 
 
 def test_a_model_that_is_none_of_sentences_is_said_to_be(run: Run, tmp_path: Path) -> None:

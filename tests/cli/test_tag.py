@@ -121,7 +121,9 @@ def test_another_checkpoint_is_never_mixed_in(
     assert [(one.name, one.fields) for one in index.status().annotations] == [("ner", ("person", "x-y"))]
     code, _, err = run("lab", "label", "remove", "other")
     assert code == 1 and "no annotations 'other'; it has ner" in err
-    assert "Removed the annotations 'ner' of 5 passages" in run("lab", "label", "remove", "ner", "-q")[1]
+    assert (
+        "Removed the annotations 'ner' from 5 passages" in run("lab", "label", "remove", "ner", "-q")[1]
+    )
 
 
 def test_parts_of_speech_of_an_index(run: Run, index: search.Index, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
         (
             ["classify", "a.csv", "--freeze", "half"],
             2,
-            "--freeze takes a number of layers, or all, and not 'half'",
+            "--freeze takes a number of layers or 'all', not 'half'",
         ),
         (["tag", "no.conll"], 1, "cannot read 'no.conll'"),
         (["encoder"], 2, "Missing argument 'DATA'"),
@@ -102,7 +102,7 @@ def test_a_stop_says_how_to_go_on(run: Run, tmp_path: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     monkeypatch.setattr("search.bert.train", stopped)
-    assert "The same command with --resume goes on" in run("encoder", "a.csv")[2]
+    assert "run the same command with --resume" in run("encoder", "a.csv")[2]
 
 
 def report(**changed: Any) -> TrainingReport:

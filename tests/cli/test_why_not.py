@@ -68,9 +68,9 @@ def why_not(run: Run, what: Any, *more: Any) -> tuple[dict[str, Any], str]:
 @pytest.mark.parametrize(
     ("path", "reason", "said"),
     [
-        ("ignored.md", "ignored", "Take it back with a line"),
+        ("ignored.md", "ignored", "To index it, add '!NAME'"),
         (".hidden.md", "hidden", "begins with a dot"),
-        ("empty.md", "empty", "nothing in it to find"),
+        ("empty.md", "empty", "nothing to search"),
         ("excluded.md", "excluded", "--include or --exclude"),
         ("table.csv#9", "not there", "the file has 2 records with text"),
         ("no-such.md", "not there", "Check the spelling"),

@@ -81,7 +81,7 @@ def test_second_run_and_explain(home: Path) -> None:
     ).stdout.replace(os.sep, "/")
     shown = seewhy(home, "explain", QUESTIONS[0], "1").stdout
     assert "(residual)" in shown
-    assert "Which word is like which" in shown
+    assert "Most similar words" in shown
 
 
 def test_contributions_sum_to_the_cosine_of_every_hit_of_five_questions(

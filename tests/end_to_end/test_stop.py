@@ -100,12 +100,12 @@ def test_stopped_in_the_middle_it_keeps_what_was_done_and_goes_on(
     code, out, err = first.interrupt()
     assert code == 130
     assert out == ""
-    assert "stopped. What was done is kept; the same command goes on from there." in err
+    assert "stopped. Finished work is saved; to continue, run the same command again." in err
     assert "Traceback" not in err
     kept = stored(index)
     assert kept >= 500
 
-    assert "The last run was stopped before its end" in run("status", "--index", index)[1]
+    assert "The last run was interrupted" in run("status", "--index", index)[1]
 
     with closing(sqlite3.connect(index / "index.db")) as db:
         begun = db.execute("SELECT count(*) FROM files").fetchone()[0]
@@ -147,7 +147,7 @@ def test_stopped_while_the_model_is_loaded(
     first.wait_for((index / "writer.json").exists)  # the lock is held, nothing has been encoded
     code, out, err = first.interrupt()
     assert (code, out) == (130, ""), err
-    assert "the same command goes on from there" in err
+    assert "run the same command again" in err
     assert "Traceback" not in err
     assert "Not used" not in run("lab", "models")[1]
 

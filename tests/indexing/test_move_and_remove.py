@@ -66,7 +66,7 @@ def test_an_index_is_removed(indexed: Path, run: Run, own_home: Path) -> None:
     before = everything(indexed)
     code, _, err = run("remove", "notes")
     assert code == 1
-    assert "' is not deleted without a yes: seewhy remove notes --yes" in err
+    assert "' is deleted only after confirmation. Run: seewhy remove notes --yes" in err
     code, out, err = run("remove", "notes", "--yes")
     assert (code, out) == (0, "")
     assert f"Deleted the index in '{own_home / 'indexes' / 'notes'}'" in err

@@ -139,7 +139,7 @@ def test_without_a_folder_an_index_has_to_be_named(
 ) -> None:
     code, _, err = run("index")
     assert code == 2
-    assert "name a folder to index" in err
+    assert "give a FOLDER to index" in err
     assert run("index", *two, "-i", tmp_path / "place", "--model", tiny_model)[0] == 0
     assert run("index", "-i", tmp_path / "place")[0] == 0
     code, _, err = run("index", "-i", "nope")

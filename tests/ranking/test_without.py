@@ -92,7 +92,7 @@ def test_the_command(notes: Path, tiny_model: Path, run: Run) -> None:
     (hit, *_) = json.loads(run("query", *asked, "--json")[1])
     assert hit["ranking"]["without"] == ["key", "door"]
     err = run("query", *asked)[2]
-    typed = f"seewhy explain 'find the key of the door' p{hit['passage_id']}  (with the same --without)"
+    typed = f"seewhy explain 'find the key of the door' p{hit['passage_id']}  (add the same --without)"
     assert typed in err
     code, out, _ = run("explain", asked[0], "1", *asked[1:])
     assert code == 0 and "without  key, door" in out

@@ -312,7 +312,7 @@ def test_a_gap_is_split_by_word_with_both_signs() -> None:
         (
             {"cause": "not indexed", "reason": "empty", "hit": None},
             "Why it is not among the hits",
-            "nothing in it to find",
+            "nothing to search",
         ),
     ],
 )

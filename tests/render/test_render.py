@@ -132,7 +132,7 @@ def test_a_reason_with_a_way_out_names_it() -> None:
     group = SkippedGroup(Reason.NEEDS_EXTRA, 3, ("a.pdf", "b.docx"))
     assert reports.report(replace(REPORT, skipped=(group,)), width=80).endswith(
         "  needs seewhy[documents]: a.pdf, b.docx and 1 more\n"
-        "    read them with: pip install 'seewhy[documents]'"
+        "    to read them, run: pip install 'seewhy[documents]'"
     )
 
 
@@ -186,7 +186,7 @@ def test_escaped_text_can_be_shown(text: str) -> None:
 def test_report() -> None:
     drawn = reports.report(REPORT, width=80)
     assert "Indexed /notes: 2 files added, 1 removed." in drawn
-    assert "1,234 (10 encoded, 2 known already)" in drawn
+    assert "1,234 (10 encoded, 2 reused)" in drawn
     assert "56,789 (truncated: 0)" in drawn
     assert "7 (7 binary)" in drawn
     assert "binary: a.png, b.png and 5 more" in drawn
@@ -216,16 +216,18 @@ def test_explanation_without_colour() -> None:
 def test_an_explanation_begins_with_one_sentence() -> None:
     terms = (Term("Keys", 0.25, 0, 4), Term("zebra", 0.25, 9, 14))
     hybrid = replace(by_hand(), weight=0.8, terms=terms, score=1.3, mode="hybrid")
-    assert why.sentence(hybrid) == "Mainly Keys ~ Key; 62 % meaning, 38 % words."
+    assert why.sentence(hybrid) == "Mainly Keys ~ Key; 62 % meaning, 38 % keywords."
     drawn = why.explanation(hybrid, HIT)
     (keys, zebra) = (
         re.findall(r"[+-]\d\.\d{4}", line) for line in drawn.split("\n") if line[:5] in ("Keys ", "zebra")
     )
     assert keys == ["+0.6500", "+0.2500"] and zebra == ["+0.2500", "+0.2500"]
     words = replace(hybrid, weight=0.0, score=0.5, contributions=0 * hybrid.contributions, mode="lexical")
-    assert why.sentence(words) == 'Mainly "Keys", "zebra"; 100 % words.'
+    assert why.sentence(words) == 'Mainly "Keys", "zebra"; 100 % keywords.'
     against = replace(hybrid, terms=(*terms, Term("unlike p3", -0.25, kind="like")), score=1.05)
-    assert why.sentence(against).endswith("; +0.80 meaning, +0.50 words, -0.25 what hits shall be like.")
+    assert why.sentence(against).endswith(
+        "; +0.80 meaning, +0.50 keywords, -0.25 similarity to examples."
+    )
     judged = replace(hybrid, weight=0.0, terms=(Term("cross-encoder", 0.9, kind="model"),), score=0.9)
     assert why.sentence(judged) == ""
 
@@ -284,7 +286,7 @@ def test_the_part_that_matters_and_what_is_left_out() -> None:
     assert [unit.label for unit in shown.query] == ["##s", "[SEP]"]  # the largest sums, in order
     assert [unit.label for unit in shown.passage] == [",", "key", "[SEP]"]
     assert left_out(drawn, shown) == (
-        "Left out, as they added least: 2 tokens of the query, 3 of the passage."
+        "Omitted, smallest contributions: 2 tokens of the query, 3 of the passage."
     )
     assert left_out(drawn, part(drawn, 4, 6)) == ""
 
@@ -371,7 +373,7 @@ def test_answers_with_the_numbers_of_their_sum(found: Answers) -> None:
     ) in shown
     assert "is «in the water». " in shown and "0.924" in shown
     assert ("; 3 further answers not shown." in shown) == bool(found.answers)
-    assert ("No answer: no span of 4 passages scores as much" in shown) == (not found.answers)
+    assert ("No answer: no span of 4 passages scores higher" in shown) == (not found.answers)
 
 
 @pytest.mark.parametrize(
@@ -400,7 +402,7 @@ def test_a_filter_that_is_printed_is_read_as_what_was_meant(name: str) -> None:
 def test_the_sum_and_the_stored_score() -> None:
     drawn = why.explanation(replace(by_hand(), recomputed=1.5))
     assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawn
-    assert "      1.500000 - 2.5e-01 by the embedding that is stored" in drawn
+    assert "      1.500000 - 2.5e-01 with the stored embedding" in drawn
     assert "mean pooling)" in drawn
     assert "stored" not in why.explanation(by_hand())
 
@@ -418,7 +420,7 @@ def test_a_score_of_two_parts() -> None:
 
 def test_integrated_gradients_say_so() -> None:
     drawn = " ".join(why.explanation(replace(by_hand(), pooling="cls", steps=32)).split())
-    assert "cls pooling; by integrated gradients in 32 steps, so the residual is their error" in drawn
+    assert "cls pooling; integrated gradients in 32 steps, whose error is the residual" in drawn
 
 
 def test_json_of_an_explanation() -> None:
@@ -455,7 +457,7 @@ def test_nothing_from_a_file_reaches_a_comparison_raw(colour: bool) -> None:
     ("cause", "said"),
     [
         ("found", "among the first 10 hits: p12 ranks 1 of 99"),
-        ("filtered", "A filter leaves it out"),
+        ("filtered", "A filter excludes it"),
     ],
 )
 def test_every_cause_has_its_sentence(cause: str, said: str) -> None:

@@ -43,7 +43,7 @@ def test_others_may_not_ask_without_a_token(
     code, _, said = run("serve", "--host", "0.0.0.0", "--port", "0")
     assert code == 1 and "SEEWHY_TOKEN" in said and "--token new" in said and not served
     code, _, said = run("serve", "--token", "new", "--port", "0", "--quiet")
-    assert code == 0 and len(said.split("the token of this run: ")[1].strip()) == 32
+    assert code == 0 and len(said.split("token for this run: ")[1].strip()) == 32
     monkeypatch.setenv("SEEWHY_TOKEN", "sixteen-or-more-letters")
     code, out, said = run("serve", "--host", "0.0.0.0", "--port", "0")
     assert code == 0 and "http://localhost:" in said and "sixteen" not in out + said

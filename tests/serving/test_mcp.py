@@ -87,7 +87,7 @@ def test_the_rest_of_a_list_is_the_rest_of_the_list(call: Call) -> None:
     first = call("search", query=QUERY, k=2)
     rest = call("search", query=QUERY, k=2, next=first["next"])
     assert first["results"] + rest["results"] == whole
-    assert "no value of next" in call("search", query=QUERY, next="7")
+    assert "not valid for next" in call("search", query=QUERY, next="7")
     before = "7" + first["next"].removeprefix(str(first["generation"]))
     assert "the index has changed" in call("search", query=QUERY, next=before)
 
@@ -106,7 +106,7 @@ def test_an_answer_is_as_long_as_may_be(notes: Path, run: Run, call: Call) -> No
     for most in range(FEWEST_TOKENS, FEWEST_TOKENS + 8):
         fetched = call("fetch", id=id_, around=1_000, max_tokens=most)
         assert len(json.dumps(fetched, ensure_ascii=False)) <= 4 * most
-    assert "longer than max_tokens" in fetched["cut"]
+    assert "exceeds max_tokens" in fetched["cut"]
 
 
 def test_a_changed_file_is_told(notes: Path, call: Call) -> None:
@@ -145,7 +145,7 @@ def test_a_line_that_is_too_long_comes_in_parts(notes: Path, run: Run, call: Cal
     run("index", notes)
     id_ = call("search", query=QUERY, where="name:long.txt")["results"][0]["id"]
     assert in_parts(call, id_, "1-2", FEWEST_TOKENS) == written
-    assert "nothing behind offset" in call("fetch", id=id_, lines="1-2", offset=len(written))
+    assert "ends before offset" in call("fetch", id=id_, lines="1-2", offset=len(written))
 
 
 def in_parts(call: Call, id_: str, lines: str, max_tokens: int) -> str:
@@ -217,7 +217,7 @@ def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str
     assert "seewhy index FOLDER" in call("why_not", query=QUERY, document="late.md:9")["reason"]
     (notes / "out").symlink_to(notes.parent)
     for path in ("/etc/passwd", "../secret.txt", "out/secret.txt", "a\0b", str(notes / document)):
-        assert "by its path within" in call("why_not", query=QUERY, document=path)
+        assert "the path of the document within" in call("why_not", query=QUERY, document=path)
 
 
 @pytest.fixture
@@ -270,17 +270,17 @@ def test_an_index_with_other_scores_is_left_out_with_a_note(
     with TestClient(create_app(), base_url=ADDRESS) as client:
         found = caller(client)("search", query=QUERY)
     assert found["index"] == "a"
-    assert "'b' has other scores and was not asked" in found["notes"][0]
+    assert "'b' has other embeddings and was not searched" in found["notes"][0]
 
 
 def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
     assert "k\n  Input should be greater than or equal to 1" in call("search", query="a", k=0)
     assert "colour\n  Extra inputs are not permitted" in call("search", query="a", colour=1)
-    assert "Choose one of" in call("search", query="a", index="elsewhere")
-    assert "Take it as search gave it" in call("fetch", id="p12")
+    assert "Choose from" in call("search", query="a", index="elsewhere")
+    assert "Copy it from a search result" in call("fetch", id="p12")
     assert "passage" in call("fetch", id=f"{index.path.name}@{index.generation}/p999999")
     assert call("search", query="key", where="name:nothing")["notes"] == [
-        "No passage passes the filter. Ask without where and since."
+        "No passage passes the filter. Try without where and since."
     ]
 
 

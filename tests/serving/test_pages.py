@@ -96,7 +96,7 @@ def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, i
     standing = index.why_not(QUERY, "deep/time.txt", 1, per_document=1)
     page = client.get(way).text
     assert (
-        f"ranks {standing.hit and standing.hit.rank} of {standing.passages} passages, and 1 hits were asked for"
+        f"ranks {standing.hit and standing.hit.rank} of {standing.passages} passages; the limit is 1 hit"
         in page
     )
 
@@ -118,7 +118,7 @@ def test_an_old_link_says_that_the_index_has_changed_and_leads_on(
     assert client.get(f"{address}&generation={index.generation}").status_code == 200
     old = client.get(f"{address}&generation={index.generation + 1}&document=1", headers=FRAGMENT)
     assert old.status_code == 410 and "the index has changed" in old.text
-    (way,) = links(old.text, r'<a href="([^"]+)">Ask the index as it is now')
+    (way,) = links(old.text, r'<a href="([^"]+)">Repeat the query on the current index')
     assert "generation" not in way and "document" not in way
     assert client.get(way).status_code == 200
 

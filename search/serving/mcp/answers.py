@@ -34,7 +34,7 @@ class PassageId:
         """
         match = _ID.fullmatch(text)
         if match is None:
-            raise InputError(f"{quoted(text[:80])} is no id. Take it as search gave it, whole.")
+            raise InputError(f"{quoted(text[:80])} is not a valid id. Copy it from a search result.")
         return cls(match["index"], int(match["generation"]), int(match["passage"]))
 
 
@@ -71,7 +71,7 @@ def listed(most: int, count: int, make: Callable[[int, int], Answer]) -> Answer:
     return answer
 
 
-Place = Annotated[str, Field(description="path:line-line, within the indexed folder.")]
+Place = Annotated[str, Field(description="path:line-line, relative to the indexed folder.")]
 Changed = Literal["moved", "changed", "gone"]
 
 
@@ -85,20 +85,18 @@ class VerdictAnswer(BaseModel):
 class HitAnswer(BaseModel):
     """One passage."""
 
-    id: Annotated[str, Field(description="For fetch and explain.")]
+    id: Annotated[str, Field(description="Pass it to fetch or explain.")]
     index: str
     title: str
     url: str
     place: Place
     heading: str = ""
-    text: Annotated[str, Field(description="A part of the passage: fetch it to answer.")]
+    text: Annotated[str, Field(description="Excerpt. Fetch the passage before you answer.")]
     score: Annotated[float, Field(description="meaning + words.")]
-    meaning: Annotated[float | None, Field(description="What meaning adds to the score.")] = None
-    words: Annotated[float | None, Field(description="What words of the query add to it.")] = None
-    percentile: Annotated[float | None, Field(description="Of random pairs, those that score less.")] = (
-        None
-    )
-    changed: Annotated[Changed | None, Field(description="What became of the file.")] = None
+    meaning: Annotated[float | None, Field(description="Contribution of meaning to the score.")] = None
+    words: Annotated[float | None, Field(description="Contribution of keywords to the score.")] = None
+    percentile: Annotated[float | None, Field(description="Percentile among random pairs.")] = None
+    changed: Annotated[Changed | None, Field(description="Status of the file since indexing.")] = None
 
 
 class SearchAnswer(BaseModel):
@@ -106,10 +104,10 @@ class SearchAnswer(BaseModel):
 
     verdict: VerdictAnswer | None = None
     results: list[HitAnswer]
-    next: Annotated[str | None, Field(description="Ask with it for the hits behind these.")] = None
-    total: Annotated[int, Field(description="Passages of the indexes.")]
-    index: Annotated[str, Field(description="The indexes that were asked.")]
-    generation: Annotated[int, Field(description="Another after every change.")]
+    next: Annotated[str | None, Field(description="Pass it to search to get the next hits.")] = None
+    total: Annotated[int, Field(description="Number of passages searched.")]
+    index: Annotated[str, Field(description="The indexes that were searched.")]
+    generation: Annotated[int, Field(description="Changes whenever an index changes.")]
     notes: list[str] | None = None
 
 
@@ -122,8 +120,8 @@ class FetchAnswer(BaseModel):
     url: str
     place: Place
     heading: str | None = None
-    cut: Annotated[str | None, Field(description="Why this is not all, and how to go on.")] = None
-    changed: Annotated[Changed | None, Field(description="This text is as it was indexed.")] = None
+    cut: Annotated[str | None, Field(description="Why text is missing, and how to get it.")] = None
+    changed: Annotated[Changed | None, Field(description="The file changed; text is as indexed.")] = None
     notes: list[str] | None = None
     metadata: dict[str, str]
 
@@ -132,7 +130,7 @@ class ShareAnswer(BaseModel):
     """Contribution of one word of the query to the score."""
 
     word: str
-    kind: Annotated[str, Field(description="word: by meaning; term: as it stands there.")]
+    kind: Annotated[str, Field(description="word: by meaning; term: as a keyword.")]
     adds: float
     by: Annotated[list[str] | None, Field(description="Words of the passage.")] = None
 
@@ -146,7 +144,7 @@ class ExplanationAnswer(BaseModel):
     score: float
     cosine: float
     shares: list[ShareAnswer]
-    others: Annotated[float, Field(description="All shares that are not listed.")] = 0.0
+    others: Annotated[float, Field(description="Sum of the shares that are not listed.")] = 0.0
     residual: float
 
 
@@ -174,7 +172,7 @@ class IndexStatus(BaseModel):
     model: str | None = None
     generation: int | None = None
     notes: list[str] | None = None
-    problem: Annotated[str | None, Field(description="Why it cannot be asked.")] = None
+    problem: Annotated[str | None, Field(description="Why it cannot be searched.")] = None
 
 
 class IndexesAnswer(BaseModel):

@@ -30,8 +30,8 @@ _READS = ToolAnnotations(
 _TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
     (tools.search, "Search by meaning and words", (FilterOptions, ModeOptions)),
     (tools.explain, "Why a passage has its score", (ModeOptions,)),
-    (tools.why_not, "Why a document was not found", (FilterOptions, ModeOptions)),
-    (tools.status, "What the indexes hold", ()),
+    (tools.why_not, "Why a document is not among the hits", (FilterOptions, ModeOptions)),
+    (tools.status, "List the indexes", ()),
     (tools.fetch, "Read a passage or lines", ()),
 )
 
@@ -47,7 +47,7 @@ def server(served: AppState, run: Run = run_sync) -> MCPServer[Any]:
         "seewhy",
         version=search.__version__,
         title="seewhy",
-        description="Semantic search that shows its working.",
+        description="Search folders of text by meaning; every score is explained.",
         instructions=_instructions(served),
         log_level="ERROR",
         tools=[_offered(served, run, *tool) for tool in _TOOLS],
@@ -68,14 +68,14 @@ def _instructions(served: AppState) -> str:
     lines = [
         f"- {index.name}: {index.problem}"
         if index.problem
-        else f"- {index.name}: {index.documents:,} documents of {index.folder}, brought up to date {index.updated}"
+        else f"- {index.name}: {index.documents:,} documents from {index.folder}, updated {index.updated}"
         for index in (tools.status(served).indexes if served.indexes else [])
     ]
     return "\n".join(
         (
-            "Search in folders of text by meaning and words. search finds passages, fetch reads them; answer from what "
-            "fetch gives, with its `place`. explain and why_not say why a passage was found, or a document was not. "
-            "Indexes, which are all asked where none is named:",
+            "Search folders of text by meaning and keywords. search finds passages, fetch reads them. Answer from what "
+            "fetch returns, and cite its `place`. explain and why_not tell why a passage was found or a document was "
+            "not. All of these indexes are searched unless you name one:",
             *(lines or ["There is no index yet. Make one with: seewhy index FOLDER"]),
         )
     )

@@ -29,15 +29,15 @@ _SHARES = 20
 LINES = r"^[0-9]{1,9}-[0-9]{1,9}$"
 
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
-IndexName = Annotated[Text | None, Field(description="An index; by default all.")]
-Id = Annotated[str, Field(max_length=4_500, description="The id of a hit of search.")]
-Query = Annotated[Text, Field(description="What to look for, in your own words.")]
+IndexName = Annotated[Text | None, Field(description="Name of an index. Default: all.")]
+Id = Annotated[str, Field(max_length=4_500, description="id of a search result.")]
+Query = Annotated[Text, Field(description="The question, in natural language.")]
 Tokens = Annotated[
     int,
     Field(
         ge=FEWEST_TOKENS,
         le=MOST_TOKENS,
-        description="How long the answer may be; four characters count as a token.",
+        description="Maximum length of the answer; four characters count as one token.",
     ),
 ]
 
@@ -46,15 +46,15 @@ def search(
     served: AppState,
     query: Query,
     index: IndexName = None,
-    k: Annotated[int, Field(ge=1, le=20, description="How many hits.")] = 5,
-    next: Annotated[Text | None, Field(description="`next` of an answer, with the same query.")] = None,
+    k: Annotated[int, Field(ge=1, le=20, description="Number of hits.")] = 5,
+    next: Annotated[Text | None, Field(description="`next` of an answer to the same query.")] = None,
     max_tokens: Tokens = 1_500,
     **options: Any,
 ) -> answers.SearchAnswer:
-    """Find the passages of the indexed documents that answer a question best, asked in your own words. Better than grep
-    where the wording is not known; for an exact name or string grep is better. Read `verdict` first: 'nothing' means
-    that probably nothing here answers this, so say that or ask otherwise. `text` is a part of a passage: fetch it
-    before you answer from it."""
+    """Find the passages that best answer a question in natural language. Better than grep if you do not know the exact
+    wording; for an exact name or string use grep. Read `verdict` first: 'nothing' means that probably no document
+    answers the question, so say so or rephrase it. `text` is an excerpt of the passage: fetch the passage before you
+    answer from it."""
     indexes = _comparable(served, index)
     expected, offset = of_next(next) if next else (None, 0)
 
@@ -65,7 +65,7 @@ def search(
     generation, (hits, marks) = in_one_generation(indexes, expected, find)
     notes = list(indexes.notes)
     if not hits and (options.get("where") or options.get("since")):
-        notes.append("No passage passes the filter. Ask without where and since.")
+        notes.append("No passage passes the filter. Try without where and since.")
     total = sum(member.status().passages for member in indexes.all)
     ids = [str(PassageId(hit.index, indexes.of(hit).generation, hit.passage_id)) for hit in hits]
 
@@ -103,7 +103,7 @@ def _comparable(served: AppState, name: str | None) -> Indexes:
         if not fingerprint.differences(replace(first, passages=fingerprint.passages)):
             alike.append(index)
         else:
-            notes.append(f"'{name}' has other scores and was not asked. Name it as `index`.")
+            notes.append(f"'{name}' has other embeddings and was not searched. Name it as `index`.")
     if not alike:
         raise InputError(" ".join(notes))
     return Indexes(alike, notes, skip_damaged=True)
@@ -162,8 +162,8 @@ def passage_of(served: AppState, text: str) -> tuple[library.Index, PassageId]:
 
 
 def explain(served: AppState, query: Query, id: Id, **options: Any) -> answers.ExplanationAnswer:
-    """Say why a passage has its score for a query: what each word of the query added, by its meaning and because it
-    stands there. The addends sum to the score."""
+    """Explain the score of a passage for a query: the contribution of each query word, by meaning and as a keyword.
+    The contributions sum to the score."""
     from search.render.why import sentence
 
     index, id_ = passage_of(served, id)
@@ -196,14 +196,14 @@ def why_not(
     query: Query,
     document: Annotated[
         Text,
-        Field(description="Path of a file within the indexed folder, or an id."),
+        Field(description="Path of a file within the indexed folder, or an id from search."),
     ],
     index: IndexName = None,
-    k: Annotated[int, Field(ge=1, le=100, description="How many hits there were to be.")] = 5,
+    k: Annotated[int, Field(ge=1, le=100, description="Number of hits of the query.")] = 5,
     **options: Any,
 ) -> answers.WhyNotAnswer:
-    """Say where a document stands for a query and why it is not among the hits: others score higher, it is not indexed,
-    its file has changed, a filter leaves it out."""
+    """Return the rank of a document for a query, and why it is not among the hits: others score higher, it is not
+    indexed, its file has changed, or a filter excludes it."""
     from search.render.why import REMEDIES, answer
 
     def stand(name: str, index: library.Index, item: Path | int) -> tuple[str, int, WhyNot]:
@@ -257,12 +257,12 @@ def _within(index: library.Index, document: str) -> Path:
     except (OSError, ValueError):
         is_within = False
     if Path(document).is_absolute() or not is_within:
-        raise InputError(f"name a document by its path within {index.folders.described}.")
+        raise InputError(f"give the path of the document within {index.folders.described}.")
     return root / document
 
 
 def status(served: AppState, index: IndexName = None) -> answers.IndexesAnswer:
-    """List the indexes: their folders, how much they hold, when they were brought up to date."""
+    """List the indexes, with folder, size and time of the last update."""
     indexes = [_status(name, index) for name, index in served.named(index).items()]
     return answers.IndexesAnswer(indexes=indexes, notes=list(served.notes) or None)
 
@@ -288,17 +288,17 @@ def fetch(
     served: AppState,
     id: Id,
     around: Annotated[
-        int, Field(ge=0, le=10_000, description="How many lines before and after it.")
+        int, Field(ge=0, le=10_000, description="Number of lines before and after it.")
     ] = 20,
     lines: Annotated[
         str | None,
-        Field(pattern=LINES, description="Instead, these lines: 120-180"),
+        Field(pattern=LINES, description="Read these lines instead: 120-180"),
     ] = None,
     offset: Annotated[int, Field(ge=0, description="Characters to skip; see `cut`.")] = 0,
     max_tokens: Tokens = 2_000,
 ) -> answers.FetchAnswer:
-    """Read a passage that search found with the lines around it, or any lines of its document. If the document is right
-    but the answer does not stand here, read on there with `lines`. Answer from this, and cite `place`."""
+    """Read a passage from search with the lines around it, or any lines of its document. If the document is right but
+    the answer is elsewhere in it, read on with `lines`. Answer from this text, and cite `place`."""
     index, id_ = passage_of(served, id)
 
     def find() -> tuple[StoredPassage, DocumentText]:
@@ -309,7 +309,7 @@ def fetch(
     generation, (passage, document) = in_one_generation(index, None, find)
     notes = list(index.notes)
     if generation != id_.generation:
-        notes.append("The index has changed since this id was given.")
+        notes.append("The index has changed since the search that returned this id.")
 
     def make(start: int, stop: int, cut: str = "") -> answers.FetchAnswer:
         return _fetched(document, passage, id_, (start, stop), cut, notes)
@@ -320,8 +320,8 @@ def fetch(
         around //= 2
         start, end = _span(document, passage, lines, around)
     if offset >= end - start:
-        raise InputError(f"there is nothing behind offset {offset}. Leave it out.")
-    rest = f"{_CUT}only {around} lines around are here." if around != limit else ""
+        raise InputError(f"the text ends before offset {offset}. Use a smaller offset.")
+    rest = f"{_CUT}only {around} lines before and after are included." if around != limit else ""
     begin, stop = start + offset, min(end, start + offset + 4 * max_tokens)
     same = f"lines={lines}" if lines else f"around={around}"
     while (
@@ -331,11 +331,11 @@ def fetch(
         stop = begin + (stop - begin) * 9 // 10
     if stop < end:
         stop = document.text.rfind("\n", begin, stop) + 1 or stop
-        answer = make(begin, stop, f"{_CUT}go on with {same} and offset={stop - start}.")
+        answer = make(begin, stop, f"{_CUT}continue with {same} and offset={stop - start}.")
     return answer
 
 
-_CUT = f"All of it is longer than max_tokens: {'':60}"
+_CUT = f"The text exceeds max_tokens: {'':60}"
 
 
 def _span(
