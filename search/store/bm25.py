@@ -1,8 +1,9 @@
-"""BM25 of passages, computed from blocks of postings, like FTS5's function of that name.
+"""BM25 of passages, computed from blocks of postings.
 
 Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4). It is a sum over terms; a term's
-weight is log((N - n + 0.5) / (n + 0.5)) for n of N passages, and at least 1e-6. N, n and the mean length count only
-passages that are not deleted.
+weight is log(1 + (N - n + 0.5) / (n + 0.5)) for n of N passages, as in Lucene. N, n and the mean length count only
+passages that are not deleted. A passage counts as at most 1.5 times as long as the mean: otherwise a letter beside a
+table of short rows would lose nearly all its keyword score.
 
 Scores are added up in one array over all passages of the blocks; nothing is sorted.
 """
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     # What is `indexable` of passages, in the order of their ids.
     Texts: TypeAlias = Callable[[Ids], Iterable[str]]
 
-_K1, _B, _LEAST_WEIGHT = 1.2, 0.75, 1e-6
+_K1, _B, _LONGEST = 1.2, 0.75, 1.5
 CARRYING = 3  # terms; chosen with benchmarks/quality.py and benchmarks/folders.py
 _AT_ONCE = 4096  # texts that are searched for a phrase
 _MOST_KEPT = 256  # terms that are kept
@@ -42,11 +43,11 @@ _LEAST = np.nextafter(0.0, 1.0)
 
 
 def weight(count: int, passages: int) -> float:
-    """Inverse document frequency of a term in `count` of the passages, as in FTS5.
+    """Inverse document frequency of a term in `count` of the passages, as in Lucene; above 0.
 
     A count above the number of passages is reported elsewhere.
     """
-    return max(_LEAST_WEIGHT, math.log((max(passages - count, 0) + 0.5) / (count + 0.5)))
+    return math.log1p((max(passages - count, 0) + 0.5) / (count + 0.5))
 
 
 def scale(best: float, weights: Iterable[float]) -> float:
@@ -80,8 +81,9 @@ def norms(lengths: Scores, mean: float) -> Scores:
     Args:
         mean: of the lengths of all passages.
     """
-    lengths *= _B  # in place: a million passages take 8 MB
-    lengths /= mean or 1.0
+    lengths /= mean or 1.0  # in place: a million passages take 8 MB
+    np.minimum(lengths, _LONGEST, out=lengths)
+    lengths *= _B
     lengths += 1 - _B
     lengths *= _K1
     return lengths

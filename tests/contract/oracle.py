@@ -1,7 +1,7 @@
 """What an index should answer, worked out by brute force from public names alone.
 
 write_folder(folder)         a folder of all plain formats with a few hundred passages
-Oracle(index)                every passage, its embedding, BM25 by SQLite's own FTS5, and rankings of them
+Oracle(index)                every passage, its embedding, BM25, and rankings of them
 assert_ranked(hits, wanted)  hits are what the oracle wants, in its order
 """
 
@@ -10,11 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 import random
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import search
+from tests.bm25 import BruteForce
 from tests.conftest import WORDS
 
 OLD, NEW = datetime(2020, 6, 1).timestamp(), datetime(2024, 6, 1).timestamp()
@@ -171,13 +170,7 @@ class Oracle:
         encoded = dict(zip(texts, self.encoder.encode(texts, role="document"), strict=True))
         self.vectors = np.array([encoded[row.encoded] for row in self.rows])
         self.position = {row.id: at for at, row in enumerate(self.rows)}
-        self._fts = sqlite3.connect(":memory:", check_same_thread=False)
-        self._fts.execute(
-            "CREATE VIRTUAL TABLE f USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2')"
-        )
-        self._fts.executemany(
-            "INSERT INTO f (rowid, text) VALUES (?, ?)", [(r.id, r.encoded) for r in self.rows]
-        )
+        self._words = BruteForce({row.id: row.encoded for row in self.rows})
 
     def __getitem__(self, passage: int) -> Row:
         return self.rows[self.position[passage]]
@@ -190,41 +183,31 @@ class Oracle:
 
     def having(self, term: str) -> set[int]:
         """The passages that have a term."""
-        return {
-            id_ for (id_,) in self._fts.execute("SELECT rowid FROM f WHERE f MATCH ?", (f'"{term}"',))
-        }
+        return set(self._words.frequencies(term))
 
     def count(self, term: str) -> int:
         return len(self.having(term))
 
     def idf(self, term: str) -> float:
-        n = self.count(term)
-        return max(1e-6, math.log((len(self.rows) - n + 0.5) / (n + 0.5)))
+        return self._words.idf(term)
 
     def terms(self, query: str, phrases: bool = False) -> list[str]:
         """The terms that tell passages apart; all that occur where none does."""
         pattern = r'"[^"]+"|\w+' if phrases else r"\w+"
         typed = list(dict.fromkeys(term.strip('"') for term in re.findall(pattern, query)))
-        counts = {term: self.count(term) for term in typed if self.count(term)}
-        return [term for term, n in counts.items() if n <= len(self.rows) / 2] or list(counts)
+        return self._words.discriminative(typed)
 
     def keywords(self, query: str, phrases: bool = False, without: Sequence[str] = ()) -> Any:
         """(n,) the keyword part of every passage."""
         terms = self.terms(query, phrases)
         if not terms:
             return np.zeros(len(self.rows))
-        best = self._bm25(terms).max()
-        most = 2.2 * sum(sorted((self.idf(term) for term in terms), reverse=True)[:3])
-        return self._bm25([term for term in terms if term not in without]) / max(best, most)
+        return self._bm25([term for term in terms if term not in without]) / self._words.scale(terms)
 
     def _bm25(self, terms: Sequence[str]) -> Any:
         scores = np.zeros(len(self.rows))
-        if terms:
-            match = " OR ".join(f'"{term}"' for term in terms)
-            for id_, score in self._fts.execute(
-                "SELECT rowid, -bm25(f) FROM f WHERE f MATCH ?", (match,)
-            ):
-                scores[self.position[id_]] = score
+        for id_, score in self._words.scores(terms).items():
+            scores[self.position[id_]] = score
         return scores
 
     def ranking(

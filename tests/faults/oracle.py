@@ -7,7 +7,6 @@ scores with what the double says. Nothing here trusts the index but to be an SQL
 from __future__ import annotations
 
 import json
-import math
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -31,6 +30,7 @@ from search.records.reports import Report
 from search.records.visible_text import visible
 from search.store import opening
 from search.store.settings import PassageSettings, Source
+from tests.bm25 import BruteForce
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
 
 faiss.omp_set_num_threads(
@@ -203,19 +203,11 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "h
 
 
 def _word_parts(texts: Mapping[int, str], query: str) -> dict[int, float]:
-    """The BM25 of passages, by what counts as a whole, from a table of its own that has never seen a change."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE VIRTUAL TABLE own USING fts5 (text, tokenize = 'porter unicode61')")
-        connection.executemany("INSERT INTO own (rowid, text) VALUES (?, ?)", texts.items())
-        ask = "SELECT rowid, -bm25(own) FROM own WHERE own MATCH ?"
-        found = {word: len(connection.execute(ask, (word,)).fetchall()) for word in query.split()}
-        telling = [word for word, n in found.items() if 0 < n <= len(texts) / 2]
-        telling = telling or [word for word, n in found.items() if n]
-        rows = connection.execute(ask, (" OR ".join(telling),)).fetchall() if telling else []
-    counts = [found[word] for word in telling]
-    weights = sorted(max(1e-6, math.log((len(texts) - n + 0.5) / (n + 0.5))) for n in counts)
-    whole = max([2.2 * sum(weights[-3:]), *(score for _, score in rows)])
-    return {id_: score / whole for id_, score in rows}
+    """The keyword scores of passages, worked out from texts alone."""
+    words = BruteForce(texts)
+    terms = words.discriminative(query.split())
+    scale = words.scale(terms)
+    return {id_: score / scale for id_, score in words.scores(terms).items()}
 
 
 def inconsistent(hits: Iterable[Any], query: str) -> str:

@@ -1,6 +1,5 @@
 """The hybrid ranking against brute force: exact, whatever the lists of the two sides look like."""
 
-import math
 import random
 import sqlite3
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 import search
 from search import InputError
+from tests.bm25 import BruteForce
 from tests.ranking.conftest import WORDS
 
 
@@ -21,20 +21,11 @@ def everything(index: search.Index, query: str) -> dict[int, tuple[float, float]
         rows = connection.execute(
             "SELECT id, text, vector FROM passages JOIN embeddings ON passage = id"
         ).fetchall()
-    own = sqlite3.connect(":memory:")
-    own.execute("CREATE VIRTUAL TABLE own USING fts5 (text, tokenize = 'porter unicode61')")
-    own.executemany("INSERT INTO own (rowid, text) VALUES (?, ?)", [row[:2] for row in rows])
-    ask = "SELECT rowid, -bm25(own) FROM own WHERE own MATCH ?"
-    typed = list(dict.fromkeys(query.split()))
-    n = {word: len(own.execute(ask, (word,)).fetchall()) for word in typed}
-    telling = [word for word in typed if 0 < n[word] <= len(rows) / 2] or [w for w in typed if n[w]]
-    bm25 = dict(own.execute(ask, (" OR ".join(telling),)).fetchall()) if telling else {}
-    weights = sorted(
-        max(1e-6, math.log((len(rows) - n[word] + 0.5) / (n[word] + 0.5))) for word in telling
-    )
-    whole = max([2.2 * sum(weights[-3:]), *bm25.values()]) if telling else 1.0
+    words = BruteForce({id_: text for id_, text, _ in rows})
+    terms = words.discriminative(dict.fromkeys(query.split()))
+    bm25, scale = words.scores(terms), words.scale(terms)
     return {
-        id_: (float(np.frombuffer(blob, "<f4") @ vector), bm25.get(id_, 0) / whole)
+        id_: (float(np.frombuffer(blob, "<f4") @ vector), bm25.get(id_, 0) / scale)
         for id_, _, blob in rows
     }
 
