@@ -49,7 +49,7 @@ def by_hand(index: search.Index, encoder: Encoder, hit: search.Hit) -> float:
             any(w.rstrip("s") == word for w in "".join(c if c.isalnum() else " " for c in t).split())
             for t in texts
         )
-        weights.append(max(0.05, math.log((len(texts) - n + 0.5) / (n + 0.5))))
+        weights.append(max(0.05, math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))))
     best = (query @ passage.T).max(axis=1)
     return float(np.dot(weights, best) / np.sum(weights))
 

@@ -28,7 +28,7 @@ def index(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def idf(passages: int, count: int) -> float:
-    return math.log((passages - count + 0.5) / (count + 0.5))
+    return math.log(1 + (passages - count + 0.5) / (count + 0.5))
 
 
 def test_it_is_a_logistic_of_the_best_score_and_the_words_found_together(index: Index) -> None:
