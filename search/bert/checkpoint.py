@@ -102,7 +102,10 @@ class Checkpoint:
         return [min(token.segment, self.segment_rows - 1) for token in tokenization.tokens]
 
     def positions(self, tokenization: Tokenization) -> list[int]:
-        """Return the rows of the position table: from 0, or from the padding ID on in RoBERTa and its descendants."""
+        """Return the row of the position table for each token.
+
+        Rows count from 0; in RoBERTa and its descendants, from the padding ID + 1, and padding has the padding ID.
+        """
         if self.kind not in _PADDED_POSITIONS:
             return list(range(len(tokenization.tokens)))
         padding = int(self.model.embeddings.position_embeddings.padding_idx)

@@ -79,7 +79,7 @@ class LinearHead:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the numbers, classes and fingerprint."""
+        """SHA-256 of the coefficients, intercepts, classes and fingerprint."""
         made_of = json.dumps([self.classes, asdict(self.fingerprint)], sort_keys=True)
         numbers = self.coefficients.astype("<f8").tobytes() + self.intercepts.astype("<f8").tobytes()
         return hashlib.sha256(made_of.encode("utf-8", "surrogatepass") + numbers).hexdigest()
@@ -89,7 +89,7 @@ class LinearHead:
 
         Args:
             fingerprint: of the embeddings to classify.
-            what: their source for the message, such as "the index".
+            source: where the embeddings come from, for the message, such as "the index".
 
         Raises:
             FingerprintMismatch: the head was trained on other embeddings.

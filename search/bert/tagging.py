@@ -48,7 +48,10 @@ Span = tuple[int, int]
 
 
 def parsed(label: str) -> tuple[str, str]:
-    """Split a class name: ("B", "PER") for "B-PER"; B, I, E, S or "O", and the type. A bare name counts as "I"."""
+    """Split a class name into prefix (B, I, E, S or O) and type: ("B", "PER") for "B-PER".
+
+    A name without a prefix gets "I"; "O", which means no entity, has the type "".
+    """
     if label.upper() == NO_ENTITY:
         return NO_ENTITY, ""
     match = _PREFIXED.fullmatch(label)

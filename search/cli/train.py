@@ -66,7 +66,7 @@ def train(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="CSV, TSV or JSONL of pairs or labelled texts; for tag CoNLL, for read SQuAD JSON.",
+            help="CSV, TSV or JSONL of pairs or labelled texts; CoNLL for tag; SQuAD JSON for read.",
         ),
     ],
     out: Annotated[

@@ -74,7 +74,10 @@ class Marks:
         return visible(self.text, tuple(zip(offsets[::2], offsets[1::2], strict=True)))
 
     def _joined(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the merged marks, each with the offset of a character that must stay to separate words, or -1."""
+        """Yield the merged marks: start, end, and the offset of one character to keep as a word separator.
+
+        The offset is -1 if none is needed.
+        """
         first, last, kept = 0, 0, -1
         for start, end, apart in sorted(self._spans):
             if start > last:

@@ -133,7 +133,7 @@ def require_whole(files: ModelFiles, missing: tuple[str, ...]) -> None:
 def positions(model: Any) -> int:
     """Return the number of positions, special tokens included.
 
-    RoBERTa models number positions from the padding ID on, so fewer positions are usable than the table has rows.
+    RoBERTa models number positions from the padding ID + 1, so the rows before that cannot be used.
     """
     import torch
 

@@ -153,9 +153,12 @@ class Differentiable:
         return addends
 
     def products(self, path: Path, directions: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
-        """Return the (q, n) products of q directions (q, d) with the addends of an embedding.
+        """Return the (q, n) inner products of q directions with the addends of the n tokens of an embedding.
 
         Uses backward differentiation, with one pass per non-zero direction.
+
+        Args:
+            directions: (q, d) vectors, such as the query's addends.
         """
         torch = self._torch
         products = np.zeros((len(directions), len(path.start)))
@@ -173,7 +176,7 @@ class Differentiable:
         return products
 
     def _at(self, path: Path, where: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the (len(where), d) embeddings at points of a path."""
+        """Return the (m, d) embeddings at m points of a path, each a number from 0, its start, to 1, its end."""
         with self._torch.no_grad():
             return self._embed(path, _between(path, list(where))).double().cpu().numpy()
 

@@ -290,7 +290,7 @@ def move(index: Path, named: Named) -> Path:
         if count < _LEAST * len(names):
             raise InputError(
                 f"{new.described} has only {count:,} of the {len(names):,} indexed files. Give the "
-                "folder that was moved."
+                "folder's new path."
             )
         writer.put_meta(root=str(new.root))
     place = place_for(new, None) if usual else index

@@ -73,8 +73,8 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
     """Return the gap before a passage, and the text that fills it.
 
     Args:
-        at, line: end of the previous passage, as offset and line.
-        end: line ending.
+        at, line: offset and line number of the end of the previous passage.
+        end: the document's newline sequence.
     """
     length = passage.start - at
     has_lines = passage.kind not in LINES_OF_THEIR_OWN

@@ -53,7 +53,10 @@ def answerability(
 
 
 def _coverage(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
-    """Return the largest share of the query's words, weighted by idf, in passages of one document, in [0, 1]."""
+    """Return the largest share of the query's words, by idf, that the best passages of one document contain.
+
+    The share is a number from 0 to 1.
+    """
     passages = list(map(attrgetter("passage"), best))
     weights = partial(weight, passages=snapshot.facts.passages)
     idf = dict(zip(fusion.typed, map(weights, fusion.counts), strict=True))

@@ -37,13 +37,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class JudgedQuery:
-    """Metrics of one query, or of one pair of sentences.
+    """Metrics of one query, question, pair of sentences or tagged sentence.
 
     Attributes:
-        values: metric -> value; for pairs of sentences "cosine" and "score", the judgement; for tagged sentences the
-            numbers of correct, predicted and gold entities.
-        results: top-ranked documents, best first; for questions the answer, () for none; for tagged sentences the label
-            of each word.
+        values: metric -> value. A pair of sentences has "cosine" and "score", which is its gold score; a tagged
+            sentence has the numbers of correct, predicted and gold entities.
+        results: documents, best first. A question has its answer, or () without one; a tagged sentence has the
+            predicted label of each word.
     """
 
     id: str

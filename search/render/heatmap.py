@@ -45,12 +45,12 @@ _GROUPS: tuple[WordKind, ...] = ("punctuation", "special", "prompt")
 
 @dataclass(frozen=True)
 class Unit:
-    """One line of a picture.
+    """A row or column of a heat map: a word, a token, or a group such as the punctuation.
 
     Attributes:
-        label: harmless in a terminal, on one line.
+        label: the text to display, on one line, without control characters.
         kind: "word", "context" (a word of title and headings), "punctuation", "special" or "prompt".
-        words: positions of its words among the words of its text, or of its token among the tokens.
+        words: positions of the words (or tokens, in a picture by token) that the unit stands for.
     """
 
     label: str
@@ -59,20 +59,20 @@ class Unit:
 
     @property
     def numbered(self) -> str:
-        """Its label with its (first) place, counted from 0, so that no two are equal: "13:##ot"."""
+        """Label with the position of the unit's first word, from 0, so that all labels differ: "13:##ot"."""
         return f"{self.words[0]}:{self.label}"
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Both matrices of an explanation by units.
+    """Contributions and cosines of an explanation, summed up by units.
 
     Attributes:
         words: the words or tokens that the units refer to.
-        query, passage: U and V units.
-        contributions: (U, V) sums of addends, weighted as in the score, so that they and the terms sum to it.
-        similarity: (U, V) the highest cosine among the tokens of the two units.
-        by: whether its units are words or tokens.
+        query, passage: the U units of the query and the V units of the passage.
+        contributions: (U, V) sums of addends, weighted as in the score; with the keyword addends they sum to the score.
+        similarity: (U, V) highest cosine of a token of one unit with a token of the other.
+        by: "word" or "token", what a unit stands for.
     """
 
     words: WordMatrices
@@ -94,7 +94,7 @@ class Units:
 
 
 def units(why: Explanation, by: By = "word") -> Units:
-    """The units of an explanation: its words, then groups such as special tokens; or every token."""
+    """Return the units of an explanation: its words, then groups such as special tokens; or every token."""
     words = why.words() if by == "word" else _tokens(why)
     query, passage = _units(words.query, by), _units(words.passage, by)
     return Units(
@@ -108,9 +108,9 @@ def units(why: Explanation, by: By = "word") -> Units:
 
 
 def largest_addend(drawn: Units) -> float:
-    """The largest |addend| of a pair of words: where a colour scale for contributions ends.
+    """Largest absolute contribution of a pair of single words or tokens; the end of the colour scale.
 
-    Lines of several tokens are left out, as a sum of many would leave all words pale.
+    Grouped units are left out: their sums would make all other cells pale.
     """
     rows = [i for i, unit in enumerate(drawn.query) if len(unit.words) == 1]
     columns = [j for j, unit in enumerate(drawn.passage) if len(unit.words) == 1]
@@ -119,7 +119,7 @@ def largest_addend(drawn: Units) -> float:
 
 
 def part(whole: Units, rows: int, columns: int) -> Units:
-    """At most so many rows and columns: those that added most, whatever the sign, in the order of the text."""
+    """Return the given number of rows and columns: those with the largest absolute contributions, in text order."""
     chosen_rows = _largest(whole.contributions.sum(axis=1), rows)
     chosen_columns = _largest(whole.contributions.sum(axis=0), columns)
     cells = np.ix_(chosen_rows, chosen_columns)

@@ -67,13 +67,13 @@ def moved(canvas: Canvas, item: Status) -> None:
 
 
 def folders_line(about: Report | Changes | Status) -> str:
-    """The folders of an index, for one line."""
+    """Folders of an index, joined on one line."""
     folders = about.folders or (about.folder,)
     return ", ".join(escape(name if (name := shown_path(path)) != "." else path) for path in folders)
 
 
 def update_line(done: Report) -> str:
-    """Changes by an update, in one line."""
+    """Summary of an update, on one line."""
     return f"{_file_counts(done)}; {counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}"
 
 

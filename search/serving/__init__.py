@@ -1,19 +1,19 @@
-"""One warm process that answers a page and an HTTP API: `seewhy serve`.
+"""The server of `seewhy serve`: one process with loaded models that serves web pages and an HTTP API.
 
     uvicorn.run(search.serving.create_app("notes"))
 
-app.py        the application, put together
-guard.py      who may ask, and how much: the Origin rule, the token, the size of a body, the queue
-life.py       from the first socket to the last answer: how uvicorn runs, what runs beside, how it ends
-app_state.py  the indexes, each opened once, and answers from one state
-local.py      what `seewhy query` asks instead of the API; nearby.py, the socket by which it finds a server
-problems.py   what went wrong -> RFC 9457, or a page
-api.py        /api/v1; fields.py and parameters.py, what goes in
-pages.py      the pages, their scripts and styles
-mcp/          the same answers for agents, by the Model Context Protocol; without FastAPI
+app.py        builds the ASGI application
+    guard.py      protection: Origin and Host, token, size of a body, number of waiting requests
+    life.py       runs uvicorn and background threads, and shuts them down
+    app_state.py  the open indexes; answers from a single generation of an index
+    local.py      answers `seewhy query` over a socket; nearby.py finds that socket
+    problems.py   errors as JSON (RFC 9457) or as a page
+    api.py        /api/v1; fields.py and parameters.py define its parameters
+    pages.py      web pages, their scripts and styles
+    mcp/          the same answers for agents, over the Model Context Protocol; without FastAPI
 
-HTML is made in `search.render.page`, of records, as for files. Nothing is written over HTTP. The packages of the extra
-`server` are imported only here, and with this package alone none of them.
+`search.render.page` makes the HTML from records. No request can change an index. The packages of the extra `server` are
+imported only by the modules of this package, not by the package itself.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ if TYPE_CHECKING:
 def create_app(
     *indexes: Index | str | Path, offline: bool = False, engine: str = "auto", **settings: Any
 ) -> ASGIApp:
-    """The page, the HTTP API and `/mcp` as an ASGI application.
+    """Return an ASGI application with the web pages, the HTTP API and `/mcp`.
 
     Args:
-        indexes: open ones, or their folders, paths or names; none for all of the user's own.
-        offline, engine: as of `Index.open`.
-        settings: `host` it is reached by, `token` that clients send, `origins` of pages that may ask the API.
+        indexes: open indexes, or their folders, paths or names; none serves all indexes of the user.
+        offline, engine: as for `Index.open`.
+        settings: `host`, the address to listen on; `token`, which clients must send; `origins`, web sites whose pages
+            may use the API.
 
     Raises:
         IndexNotFound: there is no such index.
-        InputError: others could ask without a token, or a setting is invalid.
+        InputError: a setting is invalid, or the server would be open to other machines without a token.
     """
     from search.serving.app import application
     from search.serving.app_state import AppState

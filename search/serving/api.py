@@ -1,4 +1,4 @@
-"""The API, /api/v1: the answers of library and command, as JSON. Read-only."""
+"""The read-only HTTP API, /api/v1: the records of the library as JSON."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,7 +37,7 @@ Params = TypeVar("Params", bound=RequestModel)
 
 
 def _get(path: str, model: type[Params]) -> Callable[[Callable[[AppState, Params], Any]], None]:
-    """Let a function answer GET with its parameters."""
+    """Return a decorator that registers a function as the handler of GET requests to a path."""
 
     def register(work: Callable[[AppState, Params], Any]) -> None:
         async def get(
@@ -52,7 +52,7 @@ def _get(path: str, model: type[Params]) -> Callable[[Callable[[AppState, Params
 
 
 async def _answered(request: Request, work: Callable[[AppState], Any]) -> Response:
-    """Answer a request when it is its turn."""
+    """Run `work` in a worker thread when the request's turn comes, and return its result as JSON."""
     state = request.app.state
     content = await state.limiter.run(lambda: json.compact(work(state.served)))
     return Response(content, media_type="application/json")
@@ -69,10 +69,10 @@ def _hits(
     params: parameters.Search | parameters.Similar,
     find: Callable[[Index], tuple[Hits, list[dict[str, Any]]]],
 ) -> dict[str, Any]:
-    """Part of a list of hits, with `next` for the part after it.
+    """Return the requested part of a list of hits, with the value of `next` for the following part.
 
     Args:
-        find: returns the hits, also as JSON.
+        find: returns the hits as records and as JSON objects.
     """
     index, name = served.index(params.index), params.index or served.first
     if params.next:
@@ -88,7 +88,7 @@ def _hits(
 
 
 def _goes_on(params: parameters.Search | parameters.Similar, hits: Hits) -> bool:
-    """True if there may be hits behind these; a list that is reranked ends with them."""
+    """Return True if more hits may follow; after reranking, the list is complete."""
     count = len({hit.document_id for hit in hits}) if params.group else len(hits)
     is_reranked = bool(hits) and bool(hits[0].ranking.rerank)
     return count == params.k and not is_reranked and params.offset + params.k <= LAST_HIT

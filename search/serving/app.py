@@ -1,4 +1,4 @@
-"""The application, put together."""
+"""Build the server's ASGI application."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
-    """The server as an ASGI application.
+    """Return the server as an ASGI application.
 
     Args:
-        served: the indexes that can be asked.
-        settings: how it is reached, and what it takes.
+        served: the indexes to serve, with their models.
+        settings: address, token and allowed origins.
     """
     limiter, settings = RequestLimiter(), settings or Settings()
     agents = Agents(served, partial(_for_agents, limiter)) if find_spec("mcp") else None
@@ -66,7 +66,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
 
     @app.get("/readyz", include_in_schema=False)
     async def readyz() -> PlainTextResponse:
-        """Confirm that models were loaded, so that queries are quick."""
+        """Confirm that the models are loaded, so the first query need not wait."""
         if not served.ready.is_set():
             raise problems.busy("the model is still loading. Try again in a moment.", "not-ready")
         return PlainTextResponse("ok\n")
@@ -75,7 +75,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
 
 
 class Agents:
-    """An ASGI application that speaks the protocol while it is `answering`."""
+    """ASGI application for the Model Context Protocol; it handles requests within `answering`."""
 
     def __init__(self, served: AppState, run: Any) -> None:
         self._served, self._run = served, run
@@ -86,7 +86,7 @@ class Agents:
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
-        """The time in which requests are answered."""
+        """Context manager for the time in which requests are handled."""
         self._manager = await run_sync(self._load)
         async with self._manager.run():
             yield
@@ -104,7 +104,7 @@ class Agents:
 
 
 async def _for_agents(limiter: RequestLimiter, work: Callable[[], Any]) -> Any:
-    """Run the request of an agent; it takes turns with all other requests."""
+    """Run an agent's request through the limiter, like all other requests."""
     try:
         return await limiter.run(work)
     except Problem as problem:

@@ -1,4 +1,4 @@
-"""The indexes that a server answers from: opened once, and answers of one generation."""
+"""The indexes of a server, each opened once; answers from a single generation of an index."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class IndexBusy(SearchError):
 def in_one_generation(
     index: Index | Indexes, expected: int | None, work: Callable[[], Answered]
 ) -> tuple[int, Answered]:
-    """Run `work` in one generation of an index, again if the index changes meanwhile; return its number and the result.
+    """Return the generation of an index and the result of `work` in it; repeat `work` if the index changes meanwhile.
 
     Raises:
         GenerationGone: the index is not at the expected generation.
@@ -53,12 +53,12 @@ def in_one_generation(
 
 
 class AppState:
-    """Indexes by name, each open once. Those made in the same way share an encoder. Safe between threads.
+    """The open indexes of a server. Indexes with the same embeddings share an encoder. Thread-safe.
 
     Attributes:
-        indexes: index by name; the HTTP API asks the first if a request names none.
-        notes: indexes that were left out, and why.
-        ready: set when `warm` has loaded what the first queries need, or tried to.
+        indexes: name -> index; the HTTP API uses the first one if a request names none.
+        notes: sentences about indexes that could not be opened.
+        ready: set when `warm` is done: what the first queries need is loaded, or loading failed.
     """
 
     def __init__(self, *, offline: bool = False, engine: str = "auto") -> None:
@@ -73,14 +73,15 @@ class AppState:
     def open(
         cls, indexes: Sequence[Index | str | Path] = (), *, own: bool = False, **options: Any
     ) -> AppState:
-        """Open indexes: those that are named; else the one that `Index.open()` means, and all others of the user.
+        """Open indexes to serve.
 
         Args:
-            own: unless some are named, only those of the user, as another may have come with somebody's files.
-            options: of `Index.open`: offline, engine.
+            indexes: the indexes to open; () opens the one that `Index.open()` finds, and all others of the user.
+            own: with (), open only indexes that the user built, because any other may come with somebody else's files.
+            options: options of `Index.open`: offline, engine.
 
         Raises:
-            IndexNotFound: there is no index of a name.
+            IndexNotFound: a named index does not exist.
         """
         served = cls(**options)
         for source in indexes or (() if own else (None,)):
@@ -92,7 +93,7 @@ class AppState:
         return served
 
     def renew(self) -> None:
-        """Serve the user's indexes as they are now, with new ones and without those removed; unless some were named."""
+        """Open the user's new indexes and drop the removed ones; does nothing if `open` was given indexes."""
         if not self._every:
             return
         with self._lock:
@@ -114,7 +115,7 @@ class AppState:
         return index
 
     def _encoder(self, fingerprint: Fingerprint, **options: Any) -> Encoder:
-        """`Encoder.of`, once for all indexes that were made in the same way."""
+        """Return `Encoder.of` a fingerprint; indexes with the same embeddings share the encoder."""
         key = replace(fingerprint, passages="")
         with self._lock:
             encoder = self._encoders.get(key) or Encoder.of(fingerprint, **options)
@@ -123,14 +124,14 @@ class AppState:
 
     @property
     def first(self) -> str:
-        """The name of the first index; "" where there is none."""
+        """Name of the first index; "" if there is none."""
         return next(iter(self.indexes), "")
 
     def index(self, name: str | None = None) -> Index:
-        """An index by its name; the first for None or "".
+        """Return the index with a name; None and "" mean the first one.
 
         Raises:
-            IndexNotFound: there is none of that name here.
+            IndexNotFound: the server has no index of that name.
         """
         if not self.indexes:
             raise IndexNotFound("there is no index yet. Make one with: seewhy index FOLDER")
@@ -142,10 +143,10 @@ class AppState:
         return index
 
     def named(self, name: str | None) -> dict[str, Index]:
-        """The index of a name; all for None.
+        """Return name -> index with only the named index; None means all.
 
         Raises:
-            IndexNotFound: there is none of that name here, or none at all.
+            IndexNotFound: the server has no index of that name, or none at all.
         """
         index = self.index(name)
         return {name: index} if name else dict(self.indexes)
@@ -154,8 +155,8 @@ class AppState:
         """Load what the first queries need.
 
         Args:
-            ends: nothing more is loaded once it is set.
-            say: is told what is wrong with an index.
+            ends: stops loading when it is set.
+            say: called with a message about each index that cannot be loaded.
         """
         for name, index in self.indexes.items():
             if ends.is_set():

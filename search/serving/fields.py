@@ -1,4 +1,4 @@
-"""Declared options -> fields of the models that HTTP and MCP take, with limits for what comes over a wire."""
+"""Build Pydantic models for HTTP and MCP requests from the declared options, with limits on sizes."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _BY_NAME: dict[str, Any] = {
 
 
 class RequestModel(BaseModel):
-    """Base of what a request may say; anything else is refused."""
+    """Base class of request bodies; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
     def of(self, kind: type[T]) -> T:
-        """The options of a kind, as the library takes them."""
+        """Return the request's fields as an instance of the option class `kind`."""
         return part_of(dict(self), kind)
 
 
 def fields_of(*kinds: type, base: type[RequestModel] = RequestModel) -> Any:
-    """A model with a field for each option of some kinds."""
+    """Return a Pydantic model with a field for each option of the option classes `kinds`."""
     fields: Any = {}
     for name, (type_, option) in {
         name: declaration for kind in kinds for name, declaration in declared(kind).items()
@@ -56,15 +56,15 @@ def fields_of(*kinds: type, base: type[RequestModel] = RequestModel) -> Any:
 
 
 def as_next(generation: int, offset: int) -> str:
-    """The value of `next` that asks for the items after the first `offset`."""
+    """Return the value of `next` that requests the items after the first `offset`."""
     return f"{generation}-{offset}"
 
 
 def of_next(value: str) -> tuple[int, int]:
-    """Generation and offset of a value of `next`.
+    """Return the generation and the offset in a value of `next`.
 
     Raises:
-        InputError: the value cannot come from an answer.
+        InputError: the value is not one that `as_next` returns.
     """
     match = re.fullmatch(r"([0-9]{1,16})-([0-9]{1,16})", value)
     if match is None or int(match[2]) > LAST_HIT:

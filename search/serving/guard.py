@@ -1,8 +1,8 @@
-"""Who may ask, and how much: the Origin rule, the token, the size of a body, the queue, the headers of every answer.
+"""Protection of the server: checks of Origin and token, limits on bodies and waiting requests, security headers.
 
-A page of another site can make a browser send requests here, also under a name of its own that points to this machine
-(DNS rebinding). It cannot choose their Host, Origin and Sec-Fetch-Site. Starlette's TrustedHostMiddleware looks at
-Host; where a token is set any Host will do, as no other page has the token.
+A page of another web site can make a browser send requests to this server, also under a host name of its own that
+points to this machine (DNS rebinding). But it cannot choose the headers Host, Origin and Sec-Fetch-Site. Starlette's
+TrustedHostMiddleware checks Host. With a token, any Host is allowed, because no other site knows the token.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Settings:
-    """Address of a server, and who may ask it.
+    """Address, token and allowed origins of a server.
 
     Attributes:
-        host: what it listens on.
-        token: what a client has to send; "" for none, which is only for loopback.
-        origins: sites whose pages may ask the API, "https://notes.example" for one.
+        host: host name or address to listen on.
+        token: token that clients must send; "" for none, which is allowed on loopback addresses only.
+        origins: web sites whose pages may use the API, such as "https://notes.example".
 
     Raises:
-        InputError: others could ask without a token, or the token is too short.
+        InputError: the token is too short, or missing although other machines can reach `host`.
     """
 
     host: str = "127.0.0.1"
@@ -78,12 +78,12 @@ class Settings:
 
     @property
     def trusted_hosts(self) -> list[str]:
-        """Names that a request's Host may have; any where a token is needed."""
+        """Host names that a request may have; any if a token is required."""
         return ["*"] if self.token else ["localhost", "127.0.0.1", "[::1]", "::1", self.host]
 
 
 def _is_loopback(name: str) -> bool:
-    """True if a name or address can only mean this machine itself."""
+    """Return True if a host name or address can be reached from this machine only."""
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
@@ -91,11 +91,11 @@ def _is_loopback(name: str) -> bool:
 
 
 class RequestLimiter:
-    """Runs what requests ask for in worker threads, first come, first served.
+    """Runs the work of requests in worker threads, in the order of arrival.
 
     Args:
-        at_once: so many requests are worked at.
-        waiting: so many more may wait; one beyond them is refused at once.
+        at_once: maximum number of requests that run at the same time.
+        waiting: maximum number of further requests that wait; more are refused immediately.
     """
 
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
@@ -105,7 +105,7 @@ class RequestLimiter:
         """Run a function in a worker thread and return its result; its exceptions are raised here.
 
         Raises:
-            Problem: too many requests wait already; or all threads work and `wait` is False.
+            Problem: too many requests are waiting; or all threads are busy and `wait` is False.
         """
         state = self._limiter.statistics()
         is_free = state.borrowed_tokens < state.total_tokens
@@ -115,7 +115,7 @@ class RequestLimiter:
 
 
 class SecurityMiddleware:
-    """An ASGI application around another, which sees only requests that may be answered."""
+    """ASGI middleware that passes only allowed requests on, and adds security headers to responses."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._token = app, settings.token.encode("ascii")
@@ -144,7 +144,7 @@ class SecurityMiddleware:
             await self._app({**scope, "method": method}, _counted(receive), guarded)
 
     def _require_origin(self, scope: Scope, headers: Headers) -> None:
-        """Raise Problem for a page of somebody else; but a link from anywhere may open a page."""
+        """Raise Problem for a request by a page of another web site, unless it follows a link to a page."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         is_api = scope["path"].startswith("/api/") or scope["path"] == AGENTS
         if is_api and origin in self._origins:
@@ -161,7 +161,7 @@ class SecurityMiddleware:
             raise Problem(403, "foreign-origin", "pages of other websites may not call this server.")
 
     def _require_token(self, scope: Scope, headers: Headers) -> None:
-        """Raise Problem where the token is missing or wrong: a program sends it as bearer, a browser as password."""
+        """Raise Problem if the token is missing or wrong; programs send it as bearer token, browsers as password."""
         if not self._token or scope["method"] == "OPTIONS" or scope["path"].startswith(_OPEN):
             return
         if not hmac.compare_digest(_token_of(headers.get("authorization", "")), self._token):
@@ -171,7 +171,7 @@ class SecurityMiddleware:
 
 
 def _token_of(authorization: str) -> bytes:
-    """The token of a header; empty for none."""
+    """Return the token in an Authorization header; b"" if there is none."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip().encode()
@@ -182,7 +182,7 @@ def _token_of(authorization: str) -> bytes:
 
 
 def _counted(receive: Receive) -> Receive:
-    """A body that is counted while it comes: 413 for one that is too large."""
+    """Wrap `receive` to count the bytes of a body; a body that is too large gets status 413."""
     size = 0
 
     async def received() -> Message:
@@ -198,6 +198,6 @@ def _counted(receive: Receive) -> Receive:
 
 
 def _is_of(origin: str | None, host: str) -> bool:
-    """True if an origin is that of this server, which may be behind another that speaks HTTPS."""
+    """Return True if an origin belongs to this server, with http or https, as a proxy may add HTTPS."""
     scheme, _, rest = (origin or "").lower().partition("://")
     return scheme in ("http", "https") and rest == host.lower()

@@ -1,4 +1,4 @@
-"""The life of a server: what it loads first, what it does beside, how it ends."""
+"""Run the server with its background threads, and shut it down."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _SECONDS_FOR_THREADS = 1.5
 
 
 def url_of(host: str, port: int) -> str:
-    """The address of a server on this machine, for a person and a browser.
+    """Return the URL of a server on this machine, to display or to open in a browser.
 
-    A server that listens on every address is reached by "localhost".
+    The host is "localhost" if the server listens on all addresses.
     """
     name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}/"
 
 
 def configured(app: ASGIApp) -> uvicorn.Config:
-    """Configuration of uvicorn: bounded heads and connections, and nothing logged but errors."""
+    """Return uvicorn's configuration: limits on headers and connections, and a log of errors only."""
     return uvicorn.Config(
         app,
         http="h11",
@@ -51,16 +51,16 @@ def live(
     beside: Sequence[Beside] = (),
     nearby: AbstractContextManager[list[socket.socket]] | None = None,
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C; then take nothing new, and go on for a while with what has been asked for.
+    """Serve until SIGTERM or Ctrl-C; then refuse new requests, and finish the running ones within a time limit.
 
     Args:
-        listening: a socket; it is closed at the end.
-        beside: each runs in a thread of its own, until the event that it gets is set.
-        nearby: gives further sockets; it is left before the process ends, whatever is still worked at.
+        listening: the socket to serve on; it is closed at the end.
+        beside: functions to run in background threads, each until the event that it is given is set.
+        nearby: context manager that yields further sockets; it is closed before the process ends.
 
     Raises:
-        SystemExit: SIGTERM came, which is how a server is ended, so its exit code is 0.
-        KeyboardInterrupt: Ctrl-C.
+        SystemExit: SIGTERM was received; the exit code is 0, because that is the normal end of a server.
+        KeyboardInterrupt: Ctrl-C was pressed.
     """
     ends, before = threading.Event(), set(threading.enumerate())
     for work in beside:
@@ -84,7 +84,7 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _come_to_their_end(threads: set[threading.Thread]) -> bool:
-    """True if all threads end soon."""
+    """Wait for threads to end; return True if all of them end within a time limit."""
     latest = time.monotonic() + _SECONDS_FOR_THREADS
     for thread in threads:
         thread.join(max(0.0, latest - time.monotonic()))

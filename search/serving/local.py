@@ -1,4 +1,4 @@
-"""Queries of the command to a running server of the same user, beside the API, with all that the command prints."""
+"""Answers to `seewhy query`, which asks a running server of the same user, with everything that the command prints."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from search.store.milvus.client import known_as
 
 
 class Local:
-    """An ASGI application around another, of what comes by the socket of `nearby`.
+    """ASGI middleware that answers requests from the socket of `nearby`, and passes all others on.
 
-    Whoever asks there is the user, so no guard stands before it. What cannot be answered just as the command would
-    answer it by itself is refused, and then it does.
+    Only the user can connect to that socket, so there are no further checks. A query is refused if the answer could
+    differ from the command's own; then the command runs the query itself.
     """
 
     def __init__(self, app: ASGIApp, served: AppState, limiter: RequestLimiter) -> None:
@@ -43,11 +43,11 @@ class Local:
         await answer(scope, receive, send)
 
     def _answer(self, query: Mapping[str, Any]) -> bytes:
-        """The hits of a query, with the words that count in their texts, and the lines around them.
+        """Return the hits of a query as JSON, with highlights of its words and the lines around each passage.
 
         Raises:
-            LookupError: the command is of another version, what the first query needs is still being loaded, there is
-                no such index here, or it has notes.
+            LookupError: the command has another version, models are still being loaded, the server does not have the
+                index, or the index has notes.
         """
         named = {known_as(index.name): index for index in self._served.indexes.values()}
         if query["version"] != search.__version__ or not self._served.ready.is_set():

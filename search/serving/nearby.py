@@ -1,8 +1,8 @@
 """The socket by which `seewhy query` finds a running server: `$SEEWHY_HOME/server.socket`.
 
-A port says nothing of who listens there. This socket is in the user's own folder and only its owner may connect, so
-it needs no token. Where nobody listens any more the system says so. Where there are no such sockets (Windows), or the
-path is too long for one, no server is found; of several, the one that was started last.
+Anybody could listen on a port. This socket is in the user's own folder and only its owner can connect, so it needs no
+token. If the server has ended, the connection fails. If several servers run, the last one that was started is found. On
+Windows, which lacks such sockets, and if the path is too long for one, no server is found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ def place() -> Path:
 
 @contextmanager
 def found_here() -> Iterator[list[socket.socket]]:
-    """The socket by which this process is found, until the end; none where there can be none."""
+    """Open the socket by which `seewhy query` finds this process, and delete it at the end.
+
+    Yields:
+        The socket in a list, which is empty if no socket can be created.
+    """
     part = place().with_name(f"{os.getpid()}.part")
     with ExitStack() as further:
         try:

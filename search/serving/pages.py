@@ -1,4 +1,4 @@
-"""The pages: the search, a document, why, texts compared and looked into; and the scripts and styles they link to."""
+"""Handlers of the web pages (search, document, explanations, comparison of texts), and their scripts and styles."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -53,10 +53,14 @@ View = Callable[[Request, Index, Question], Page]
 
 
 def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[View[Question]], None]:
-    """Let a function draw a page of an index for a question, whose `index` is then the name of that.
+    """Return a decorator that registers a function as the handler of a page.
+
+    The function gets the request, the index and the parameters, whose `index` is set to the index's name.
 
     Args:
-        pinned: answer from a single generation of the index: the requested one, if any.
+        path: path of the page.
+        model: class of the parameters.
+        pinned: answer from a single generation of the index: the requested one, if the address names one.
     """
 
     def register(view: View[Question]) -> None:
@@ -81,7 +85,7 @@ def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[Vie
 
 
 class OnPage(SearchRequest):
-    """Parameters in the address of the search page."""
+    """Parameters of the search page."""
 
     words: Annotated[bool, Field(description="Keywords only, while typing.")] = False
     shades: Annotated[bool, Field(description="Highlight all tokens, not only words.")] = False
@@ -114,7 +118,7 @@ def search(request: Request, index: Index, params: OnPage) -> Page:
 
 
 def _results(index: Index, params: OnPage) -> drawn.SearchResult:
-    """Content of the search page: hits, counted words, facets and notes."""
+    """Return the content of the search page: hits, keywords, facets and notes."""
     alone = params.words or params.shades  # the page has all else already
     facets = index.facets() if params.facets and not alone else None
     if not params.q.strip():
@@ -130,7 +134,7 @@ def _results(index: Index, params: OnPage) -> drawn.SearchResult:
 
 
 def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:
-    """Hits with what counts in them: of every token where they are explained, else of the query's words."""
+    """Return hits with highlights: of all contributing words if the hit is explained, else of the query's words."""
     words = index.highlights(query, hits) if hits else ()
     return [
         draw.Marked(hit, hit.explanation.highlights() if hit.explanation else marks, marks)
@@ -140,7 +144,7 @@ def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:
 
 @router.get("/what-if", include_in_schema=False)
 async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Response:
-    """Candidates and their scores, with which the page ranks again by itself."""
+    """Return the candidates of a query with their scores, so that the page can rank them again with other settings."""
     state = request.app.state
 
     def answer() -> str:
@@ -151,28 +155,28 @@ async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Respo
 
 
 class SimilarRequest(SearchRequest):
-    """The passage that others are compared with."""
+    """Parameters of the page of similar passages."""
 
     passage: Id
 
 
 @page("/similar", SimilarRequest)
 def similar(request: Request, index: Index, params: SimilarRequest) -> Page:
-    """The passages that are most similar to one."""
+    """The passages most similar to a passage."""
     hits = [draw.Marked(hit) for hit in index.similar(params.passage)]
     listed = drawn.SearchResult(index.generation, marked=hits, notes=index.notes)
     return drawn.similar(draw.PageRequest(params.index or ""), index.passage(params.passage), listed)
 
 
 class OfReading(SearchRequest):
-    """Passage at which a document is opened, and the query whose hits are marked in it."""
+    """Parameters of the page of a document: the passage to open it at, and the query whose hits are marked."""
 
     passage: Id | None = None
 
 
 @page("/documents/{document:int}", OfReading, pinned=False)
 def read(request: Request, index: Index, params: OfReading) -> Page:
-    """A whole document, as the index holds it; from a link of another generation, that of its passage."""
+    """A whole document as stored in the index, opened at a passage."""
     document = request.path_params["document"]
     if params.generation not in (None, index.generation):
         document = _document_now(index, params)
@@ -185,10 +189,10 @@ def read(request: Request, index: Index, params: OfReading) -> Page:
 
 
 def _document_now(index: Index, params: OfReading) -> int:
-    """The document of a passage in the current generation.
+    """Return the ID, in the current generation, of the document with the requested passage.
 
     Raises:
-        GenerationGone: the passage is gone, or none was named.
+        GenerationGone: the passage is no longer in the index, or the link names none.
     """
     with suppress(IdMissing):
         if params.passage:
@@ -197,7 +201,7 @@ def _document_now(index: Index, params: OfReading) -> int:
 
 
 def _hits_in(index: Index, params: OfReading, document: DocumentText, best: int) -> list[Hit]:
-    """The passages of a document that are among the best hits of the index, and the one that was asked for."""
+    """Return the requested passage of a document, and its passages among the `best` first hits of the query."""
     if not params.q.strip():
         return []
     chosen = params.of(RankOptions)
@@ -212,7 +216,7 @@ def _hits_in(index: Index, params: OfReading, document: DocumentText, best: int)
 
 
 class OfHit(SearchRequest):
-    """A hit, and how its explanation is shown."""
+    """Parameters of the page of an explanation."""
 
     passage: Id
     like: Annotated[Id | None, Field(description="Explain similarity to this passage.")] = None
@@ -220,14 +224,14 @@ class OfHit(SearchRequest):
 
 
 def _address(params: SearchRequest, *kinds: type) -> dict[str, Any]:
-    """Index, query and options of some kinds, as addresses have them."""
+    """Return the query parameters of a page's address: index, query, generation and the options of some kinds."""
     chosen = {name: value for kind in kinds for name, value in changed(params.of(kind), kind).items()}
     return {"index": params.index, "q": params.q, **chosen, "generation": params.generation}
 
 
 @page("/explain", OfHit)
 def explain(request: Request, index: Index, params: OfHit) -> Page:
-    """Why a passage has its score; or why it is like another."""
+    """The explanation of a passage's score, or of its similarity to another passage."""
     if params.like is not None:
         why, place = index.explain_similar(params.like, params.passage), index.passage(params.passage)
         address = {"index": params.index, "like": params.like, "generation": params.generation}
@@ -237,7 +241,7 @@ def explain(request: Request, index: Index, params: OfHit) -> Page:
 
 
 class OfTwo(SearchRequest):
-    """Two hits."""
+    """Parameters of the page that compares two hits."""
 
     a: Id
     b: Id
@@ -245,13 +249,13 @@ class OfTwo(SearchRequest):
 
 @page("/contrast", OfTwo)
 def contrast(request: Request, index: Index, params: OfTwo) -> Page:
-    """Why one hit stands above another."""
+    """The comparison of two hits: why one ranks above the other."""
     compared = index.contrast(params.q, params.a, params.b, **params.of(RankingOptions))
     return drawn_why.contrast(compared, _address(params, RerankOptions))
 
 
 class OfDocument(SearchRequest):
-    """A document, or a part of its name."""
+    """Parameters of the page "why not": a document, or a part of its name to search for."""
 
     document: Id | None = None
     name: Annotated[str, Field(max_length=200)] = ""
@@ -259,7 +263,7 @@ class OfDocument(SearchRequest):
 
 @page("/why-not", OfDocument)
 def why_not(request: Request, index: Index, params: OfDocument) -> Page:
-    """Position of a document; without one, documents to choose from."""
+    """The rank of a document for a query, or a list of documents to choose from."""
     address = _address(params, RerankOptions, FilterOptions, ListOptions)
     address["generation"] = index.generation
     if params.document is None:
@@ -273,7 +277,7 @@ Typed = Annotated[str, Field(max_length=LONGEST)]
 
 
 class OfTexts(BaseModel):
-    """Texts and settings that a form sends."""
+    """Parameters of the pages that compare or inspect texts."""
 
     index: IndexName = None
     text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
@@ -282,7 +286,7 @@ class OfTexts(BaseModel):
 
 @page("/similarity", OfTexts, pinned=False)
 def similarity(request: Request, index: Index, params: OfTexts) -> Page:
-    """Similarities of sentences, or of the tokens of two of them."""
+    """Similarities of several sentences; of two sentences, of their tokens."""
     content, problem = _answer(params, lambda: _compared(params, index.encoder))
     return laboratory.of_sentences(params.text, params.index or "", content, problem)
 
@@ -295,7 +299,7 @@ def inspect(request: Request, index: Index, params: OfTexts) -> Page:
 
 
 def _answer(params: OfTexts, work: Callable[[], Page]) -> tuple[Page | None, str]:
-    """Page for the texts in a form and the message of an error: one of them, or neither if there are no texts."""
+    """Return (page, "") for the texts in a form, (None, error message), or (None, "") if there are no texts."""
     if not any(text.strip() for text in params.text):
         return None, ""
     try:
@@ -305,7 +309,7 @@ def _answer(params: OfTexts, work: Callable[[], Page]) -> tuple[Page | None, str
 
 
 def _compared(params: OfTexts, encoder: Encoder) -> Page:
-    """Raise InputError for too few sentences, and too many."""
+    """Return the comparison of the sentences in a form; raise InputError if there are too few or too many."""
     lines = [line for text in params.text for line in text.splitlines() if line.strip()]
     if not 2 <= len(lines) <= MOST_TEXTS:
         raise InputError(
@@ -318,7 +322,7 @@ def _compared(params: OfTexts, encoder: Encoder) -> Page:
 
 
 def _looked(params: OfTexts, model: str) -> Page:
-    """Raise InputError for what the model cannot read."""
+    """Return the inspection of the texts in a form; raise InputError if the model cannot read them."""
     from search import bert
 
     texts = [text for text in params.text if text.strip()]
@@ -332,7 +336,7 @@ def _looked(params: OfTexts, model: str) -> Page:
 
 @router.get("/static/{name}", include_in_schema=False)
 async def static(name: str) -> Response:
-    """A script or style. Its address holds its hash, so it may be kept for ever."""
+    """A script or style sheet; browsers may cache it without limit, because its address contains its hash."""
     if name not in assets():
         raise HTTPException(404)
     content, media_type, _ = assets()[name]

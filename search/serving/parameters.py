@@ -1,4 +1,4 @@
-"""Parameters of the API and of pages, with the names and the help that the library and the command line give them."""
+"""Parameters of the API and the pages; names and help are the same as in the library and the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Sentence = Annotated[Text, Field(min_length=1)]
 
 
 class OfIndex(RequestModel):
-    """Index and generation that answer."""
+    """Parameters that select an index, and the generation that it must have."""
 
     index: IndexName = None
     generation: Annotated[
@@ -53,7 +53,7 @@ class OfQuery(OfIndex):
 
 
 class OfList(OfIndex):
-    """Part of a list."""
+    """A part of a list of hits."""
 
     next: Annotated[
         Annotated[str, Field(max_length=100)] | None,
@@ -91,7 +91,7 @@ class ExampleParameters(OfIndex):
     ] = None
 
     def example(self, index: Index) -> int | Path:
-        """The passage ID, or the path of the document, for `Index.why_not`.
+        """Return the passage ID or the path of the document, as `Index.why_not` and `Index.similar` take it.
 
         Raises:
             InputError: the document is not in the index, or not exactly one of the two is set.
@@ -102,7 +102,7 @@ class ExampleParameters(OfIndex):
 
 
 class WhyNotParameters(fields_of(CandidateOptions, ListOptions, base=ExampleParameters), OfQuery):  # type: ignore[misc]
-    """A query, and what is not among its hits."""
+    """A query, and a passage or document that is missed among its hits."""
 
 
 class Similar(fields_of(CountOptions, SimilarOptions, base=OfList), ExampleParameters):  # type: ignore[misc]
@@ -133,7 +133,7 @@ class Similarity(RequestModel):
 class SearchRequest(
     fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOptions, base=OfQuery)  # type: ignore[misc]
 ):
-    """Query of a page: empty fields of a form and parameters without a meaning here are ignored."""
+    """Query of a page; empty fields of a form and unknown parameters are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -142,17 +142,17 @@ class SearchRequest(
     @model_validator(mode="before")
     @classmethod
     def taken(cls, data: Any) -> Any:
-        """Drop what a form leaves empty, and the weight unless the mode is hybrid."""
+        """Drop the empty fields of a form, and the weight unless the mode is hybrid."""
         values = {name: value for name, value in data.items() if value != ""}
         if values.get("mode", "hybrid") != "hybrid":
             values.pop("weight", None)
         return values
 
     def named(self, generation: int | None = None) -> Written:
-        """The request as pages write it.
+        """Return the request in the form from which pages build addresses and forms.
 
         Args:
-            generation: generation for addresses; None for that of the request.
+            generation: generation for addresses; None takes that of the request.
         """
         return Written(
             index=self.index or "",

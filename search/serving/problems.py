@@ -1,4 +1,4 @@
-"""Errors as answers: JSON for programs (RFC 9457), a page for people."""
+"""Error responses: JSON for programs (RFC 9457), a page for people."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _AGAIN = (("Retry-After", "1"),)
 
 @dataclass(eq=False)  # not frozen: contexts that it passes through set its attributes
 class Problem(Exception):
-    """Error answer to a request.
+    """Error response to a request.
 
     Attributes:
-        status: of HTTP.
-        code: stable, for programs.
+        status: HTTP status code.
+        code: stable name of the error, for programs.
         detail: one sentence for people, with the remedy.
-        headers: of the answer.
+        headers: headers of the response.
     """
 
     status: int
@@ -57,12 +57,12 @@ class Problem(Exception):
 
 
 def busy(detail: str, code: str = "busy") -> Problem:
-    """A problem that is over in a moment."""
+    """Return a temporary problem; the client may try again soon."""
     return Problem(503, code, detail, _AGAIN)
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem that an error is."""
+    """Convert an exception to a problem."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
@@ -83,18 +83,18 @@ def problem_of(error: Exception) -> Problem:
 
 
 def _about_parameters(failures: Sequence[Any]) -> str:
-    """Messages of pydantic about parameters, each with its name."""
+    """Join Pydantic's messages about invalid parameters, each with the parameter's name."""
     return " ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}." for error in failures)
 
 
 def is_for_programs(request: Request) -> bool:
-    """True if a program reads the answer; otherwise it is a page."""
+    """Return True if the request comes from a program; False if from a person, who gets a page."""
     accepted = request.headers.get("accept", "*/*")
     return request.scope["path"].startswith("/api/") or "text/html" not in accepted
 
 
 def as_response(request: Request, problem: Problem) -> Response:
-    """JSON for programs, a page for people."""
+    """Return a problem as JSON for a program, as a page for a person."""
     headers = dict(problem.headers)
     title = HTTPStatus(problem.status).phrase
     if not is_for_programs(request):
@@ -120,10 +120,10 @@ def as_page(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> HTMLResponse:
-    """A page as it was asked for: a script that puts it into another asks for the fragment.
+    """Return a page as a whole HTML document, or as a fragment if a script requests one to insert.
 
     Args:
-        index: name of the index that is asked.
+        index: name of the index that the page is about.
     """
     site = Site(request.scope["path"], index)
     content = fragment(page) if FRAGMENT in request.headers else document(page, site)
@@ -131,7 +131,7 @@ def as_page(
 
 
 def _way_on(request: Request, problem: Problem) -> str:
-    """Link from an outdated address to the same page of the current index, without IDs that may have changed."""
+    """Return a link to the same page of the current index, without outdated IDs; "" if the problem is another one."""
     if problem.code != "generation-gone":
         return ""
     query = request.url.remove_query_params(["generation", "document"]).query
@@ -139,7 +139,7 @@ def _way_on(request: Request, problem: Problem) -> str:
 
 
 def install(app: FastAPI) -> None:
-    """Let every error that is raised by a handler become a problem."""
+    """Register handlers that convert every error of a request to an error response."""
 
     async def answered(request: Request, error: Exception) -> Response:
         return as_response(request, problem_of(error))

@@ -1,10 +1,10 @@
-"""Embeddings and metadata on disk, and all queries of them.
+"""Storage and retrieval: passages, embeddings and postings on disk.
 
-    sqlite.py       an open index, and snapshots of it: all queries of them
-    passages.py     rows of passages, and annotations (annotating.py writes them); places.py resolves paths
+    sqlite.py       an open index, and snapshots of it, through which everything is read
+    passages.py     rows of passages; annotations, which annotating.py writes; places.py resolves paths
     status.py       status of an index and its files, and the null distribution of its scores
     vectors.py      embeddings in index.db, of passages and of tokens; codes.py finds the nearest of them exactly
-    terms.py        words of texts and queries; postings.py blocks of their postings; bm25.py scores
+    terms.py        words of texts and queries; postings.py stores which passages contain them; bm25.py scores
     segments.py     immutable files, derived from passages: codes and postings; flush and compaction
     filters.py      a tree of conditions (conditions.py) -> SQL -> IDs; facets.py frequent values to filter by
 

@@ -1,4 +1,4 @@
-"""Writing annotations (read in passages.py): in batches, each in one short transaction.
+"""Write annotations in batches, each in one short transaction; passages.py reads them.
 
 The writer's lock is held for the whole run and no transaction is open while a model works. A run that was killed is
 resumed, and annotations made with different settings are never mixed.
@@ -34,7 +34,7 @@ _AT_ONCE = 64
 
 
 def annotators_of(index: Path) -> list[Annotator]:
-    """List the annotators of an index, in its own transaction.
+    """List the annotators of an index, in a transaction of their own.
 
     Raises:
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be read.
@@ -46,12 +46,12 @@ def annotators_of(index: Path) -> list[Annotator]:
 
 
 class Annotating:
-    """A run of an annotator, with the writer's lock held; created by `annotating`.
+    """A run of an annotator, which holds the writer's lock; created by `annotating`.
 
     Attributes:
-        connection: for reading between transactions, such as embeddings.
+        connection: to read from between the transactions, such as embeddings.
         total: number of passages in the index.
-        todo: increasing IDs of the passages that had no annotation at the start of the run.
+        todo: IDs of the passages without an annotation at the start of the run, increasing.
     """
 
     def __init__(self, writer: Writer, annotator: str) -> None:
@@ -73,12 +73,12 @@ class Annotating:
             yield [stored[id_] for id_ in ids]
 
     def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Yield the embeddings of the passages in `todo`, in blocks of (ids, (n, d)), without a transaction between."""
+        """Yield the embeddings of the passages in `todo`, in blocks of (ids, (n, d)); no transaction stays open."""
         dimension = int(Fingerprint(**one_meta(self.connection, "fingerprint")).dimension)
         return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
     def put(self, annotations: Sequence[Annotation]) -> None:
-        """Store annotations in one transaction: one for each passage that was processed, with or without values."""
+        """Store an annotation, possibly without values, for each processed passage, in one transaction."""
         rows = [self._row(annotation) for annotation in annotations]
         with self._writer.transaction():
             self._writer.insert("annotations", rows)
@@ -106,13 +106,14 @@ def annotating(
     Args:
         index: folder of the index.
         annotator: a name, for messages and for `seewhy status`.
-        made_with: settings of the annotator, JSON-compatible; earlier annotations are kept only if all settings except
-            "command" and "called" are equal.
+        made_with: settings of the annotator, JSON-compatible. Earlier annotations are kept only if they were made with
+            the same settings; "command" and "called" may differ.
         fields: names under which filters find the values.
-        replace: delete annotations of this name with other settings.
+        replace: delete the annotations that this annotator made with other settings.
 
     Raises:
-        InputError: a field's name is taken, or annotations of this name have other settings and `replace` is not set.
+        InputError: a field with one of these names exists, or the stored annotations of this annotator have other
+            settings and `replace` is not set.
         IndexLocked: another process is writing to the index.
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be used.
     """
@@ -138,7 +139,7 @@ def remove_annotator(index: Path, annotator: str) -> Annotator:
     """Delete an annotator with all its annotations, and return it.
 
     Raises:
-        InputError: the index has none of that name.
+        InputError: the index has no annotator of that name.
         IndexLocked: another process is writing to the index.
     """
     with _writing(index) as (writer, annotators):

@@ -1,9 +1,9 @@
-"""BM25 of passages, computed from blocks of postings.
+"""BM25 scores of passages, computed from blocks of postings.
 
-Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4). It is a sum over terms; a term's
-weight is log(1 + (N - n + 0.5) / (n + 0.5)) for n of N passages, as in Lucene. N, n and the mean length count only
-passages that are not deleted. A passage counts as at most 1.5 times as long as the mean: otherwise a letter beside a
-table of short rows would lose nearly all its keyword score.
+Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4). It is a sum over terms; the weight of
+a term that occurs in n of N passages is log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene. N, n and the mean length
+count only passages that are not deleted. A passage counts as at most 1.5 times as long as the mean: otherwise a letter
+beside a table of short rows would lose nearly all its keyword score.
 
 Scores are added up in one array over all passages of the blocks; nothing is sorted.
 """
@@ -43,23 +43,24 @@ _LEAST = np.nextafter(0.0, 1.0)
 
 
 def weight(count: int, passages: int) -> float:
-    """Inverse document frequency of a term in `count` of the passages, as in Lucene; above 0.
+    """Inverse document frequency of a term that occurs in `count` passages, as in Lucene; above 0.
 
-    A count above the number of passages is reported elsewhere.
+    No error if `count` exceeds `passages`: such damage is reported elsewhere.
     """
     return math.log1p((max(passages - count, 0) + 0.5) / (count + 0.5))
 
 
 def scale(best: float, weights: Iterable[float]) -> float:
-    """Return the BM25 that gives a keyword score of 1: the bound of the three rarest terms, or the best BM25 if higher.
+    """Return the BM25 score that counts as a keyword score of 1.
 
-    A term adds at most its weight times k1 + 1, to a passage that contains nothing else. So keyword scores are
-    comparable between queries, and poor matches never get 1. Only three terms count, because with the bound of all
-    words a long query would have keyword scores near 0 (benchmarks/README.md).
+    It is the upper bound for the three rarest terms, or the best BM25 if that is higher. The bound of a term is its
+    weight times k1 + 1. With a bound, keyword scores are comparable between queries, and poor matches never get 1. Only
+    three terms count, because with the bound of all words a long query would have keyword scores near 0
+    (benchmarks/README.md).
 
     Args:
         best: the highest BM25 of all passages.
-        weights: of the terms.
+        weights: weights of the query's terms, as from `weight`.
     """
     return max(best, (_K1 + 1) * sum(heapq.nlargest(CARRYING, weights)))
 
@@ -76,10 +77,11 @@ def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: 
 
 
 def norms(lengths: Scores, mean: float) -> Scores:
-    """(n,) length norms to add to a term's frequency; `lengths`, of passages, is overwritten.
+    """Return the (n,) length norms of passages, which are added to a term's frequency.
 
     Args:
-        mean: of the lengths of all passages.
+        lengths: (n,) lengths of the passages in tokens; overwritten.
+        mean: mean length of all passages.
     """
     lengths /= mean or 1.0  # in place: a million passages take 8 MB
     np.minimum(lengths, _LONGEST, out=lengths)
@@ -90,18 +92,19 @@ def norms(lengths: Scores, mean: float) -> Scores:
 
 
 def saturations(frequencies: Scores, norms: Scores) -> Scores:
-    """Return the addends of a term before its weight, from its frequencies; below k1 + 1."""
+    """Return a term's addends to BM25 without its weight, from its frequencies; each is below k1 + 1."""
     return frequencies * (_K1 + 1) / (frequencies + norms)
 
 
 @dataclass(frozen=True, eq=False)
 class TermHits:
-    """Passages with a term.
+    """The passages that contain a term.
 
     Attributes:
-        places: block number -> its rows with the term, increasing, and their frequencies; with deleted passages.
-        count: number of living passages with the term.
-        weight: inverse document frequency.
+        places: block number -> the rows of the block that contain the term, increasing, and the term's frequency in
+            each. Deleted passages are included.
+        count: number of passages with the term that are not deleted.
+        weight: inverse document frequency of the term.
     """
 
     places: dict[int, tuple[NDArray[Any], NDArray[Any]]]
@@ -113,8 +116,8 @@ class Words:
     """The keyword index of one state of an index. Thread-safe.
 
     Attributes:
-        passages: number of living passages.
-        ids: (n,) increasing, of all passages in the blocks, with deleted ones.
+        passages: number of passages that are not deleted.
+        ids: (n,) IDs of all passages in the blocks, increasing; deleted ones are included.
     """
 
     def __init__(
@@ -123,7 +126,7 @@ class Words:
         """
         Args:
             blocks: blocks of postings, in the order of IDs.
-            alive: (n,) mask of the passages of each block that are not deleted; None for all.
+            alive: for each block, an (n,) mask of the passages that are not deleted; None if none is deleted.
         """
         self._stemmer, self._blocks, self._alive = stemmer, blocks, alive
         self._starts = np.cumsum([0, *map(len, blocks)]).tolist()
@@ -135,7 +138,7 @@ class Words:
         self._kept: dict[tuple[str, ...], TermHits] = {}
 
     def hits(self, term: IndexTerm, texts: Texts) -> TermHits:
-        """Return the passages with a term, from a cache.
+        """Return the passages that contain a term; the result is cached.
 
         Raises:
             IndexDamaged: a block is damaged.
@@ -149,7 +152,10 @@ class Words:
         return hits
 
     def sums(self, terms: Iterable[TermHits]) -> Scores:
-        """(n,) BM25 of all passages, in the order of their ids; 0 for deleted passages and without a term."""
+        """Return the (n,) BM25 scores of all passages, in the order of `ids`.
+
+        The score is 0 for deleted passages and for passages without any of the terms.
+        """
         sums = np.zeros(len(self.ids))
         for term in terms:
             for number, (rows, often) in term.places.items():
@@ -160,7 +166,7 @@ class Words:
         return sums
 
     def addends(self, term: TermHits, places: Ids) -> Scores:
-        """(m,) addends of a term at positions among the ids."""
+        """Return a term's (m,) addends to the BM25 of the passages at m positions in `ids`."""
         values = np.zeros(len(places))
         numbers = np.searchsorted(self._starts, places, side="right") - 1
         for number, (rows, often) in term.places.items():
@@ -199,7 +205,7 @@ class Words:
     def _in_a_row(
         self, block: PostingsBlock, rows: NDArray[Any], stems: Sequence[str], texts: Texts
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the rows of a block whose texts contain the stems consecutively, and how often."""
+        """Return those of `rows` whose texts contain the stems consecutively, and the number of occurrences."""
         times = np.zeros(len(rows), dtype=np.int64)
         for start, end in pairwise([*range(0, len(rows), _AT_ONCE), len(rows)]):
             counts = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)
@@ -208,14 +214,13 @@ class Words:
 
 
 class Matches:
-    """Passages with any of some terms, ranked by BM25.
+    """The passages that contain any of the query's terms, ranked by BM25.
 
-    A *part* is a passage's BM25 divided by `scale`, in [0, 1]: its keyword score.
+    A *part* is a passage's keyword score: its BM25 divided by `scale`, from 0 to 1.
 
     Attributes:
-        scale: the BM25 that gives a part of 1: the bound of the three rarest terms, (k1 + 1) times the sum of their
-            weights; or the highest BM25 of all passages, with or without a filter, if that is more. It is computed
-            from all terms, ignored ones too. 1 without a term.
+        scale: the BM25 score that counts as a part of 1, see the function `scale`. It is computed from all terms, also
+            the ignored ones, and from all passages, also those that a filter excludes. 1 if there are no terms.
     """
 
     scale: float
@@ -236,7 +241,7 @@ class Matches:
         self._parts = sums
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, Scores]:
-        """Return ids and parts of the n best, best first; ties in the order of ids."""
+        """Return IDs and parts of the n best passages, best first; equal parts in the order of IDs."""
         part, some = _LEAST, self._parts[::_SOME]
         if among is None and n <= len(some):
             part = max(part, np.partition(some, -n)[-n])  # the n best have at least this
@@ -248,19 +253,22 @@ class Matches:
         return ids[first], parts[first]
 
     def at_least(self, part: float, among: Ids | None = None) -> tuple[Ids, Scores]:
-        """Return ids, increasing, and parts of all passages with at least this part."""
+        """Return IDs, increasing, and parts of all passages whose part is at least `part`."""
         places = np.flatnonzero(self._parts >= max(part, _LEAST))
         if among is not None:
             places = places[np.isin(self._words.ids[places], among)]
         return self._words.ids[places], self._parts[places]
 
     def parts(self, passages: Ids) -> Scores:
-        """(n,) parts of passages, in their order; 0 without a term."""
+        """Return the (n,) parts of passages, in their order; 0 for a passage without any of the terms."""
         places, present = self._places(passages)
         return np.where(present, self._parts[places], 0.0) if present.any() else np.zeros(len(passages))
 
     def addends(self, passages: Ids) -> Scores:
-        """(n, terms) addends of the terms that are not ignored; a row's sum divided by `scale` is the part."""
+        """Return the (n, terms) addends of the terms that are not ignored.
+
+        The sum of a row divided by `scale` is the passage's part.
+        """
         places, present = self._places(passages)
         values = np.zeros((len(passages), len(self._terms)))
         for number, term in enumerate(self._terms):
@@ -268,7 +276,7 @@ class Matches:
         return values
 
     def _places(self, passages: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        """Return positions among the ids, and a mask of the passages that are present and have a term."""
+        """Return the positions of passages in `ids`, and a mask of those that are present and contain a term."""
         ids = self._words.ids
         if not len(ids):
             return np.zeros(len(passages), dtype=np.int64), np.zeros(len(passages), dtype=bool)

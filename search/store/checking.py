@@ -1,7 +1,7 @@
-"""Checks of an index: each yields problems, within a read transaction.
+"""Check an index within a read transaction, and repair it.
 
-index.db is the only truth; SQLite checks it. FAISS files and postings are derived: their checksums are compared, and
-`repair` rebuilds them from index.db.
+SQLite checks index.db, which contains all data. FAISS files and postings are derived from it: their checksums are
+compared, and `repair` rebuilds them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Check = Callable[[Connection, Path], Iterator[str]]
 
 
 def run_check(index: Path, check: Check) -> tuple[list[str], str]:
-    """Return the problems that a check finds, and why the database cannot be read; "" if it can.
+    """Return the problems that a check finds, and the reason why the database cannot be read; "" if it can be read.
 
     Raises:
         AccessDenied, IndexNotFound, ModelError: problems other than damage to the index.

@@ -1,4 +1,4 @@
-"""Exact nearest passages: 8-bit codes select candidates, and the embeddings decide.
+"""Find the exact nearest passages: 8-bit codes select candidates, and the embeddings decide.
 
 A number x of an embedding is stored as the integer nearest to x / step, from -127 to 127; FAISS calls this
 `QT_8bit_direct_signed`. The query is quantised, too, so FAISS's products are integers. With x' and q' the decoded
@@ -11,7 +11,7 @@ when the k-th best exact cosine, computed from the embeddings in index.db, excee
 passages; until then, more candidates are examined. This is the threshold algorithm (Fagin, Lotem and Naor 2003) with
 one list. Equal cosines are ordered by passage ID.
 
-The codes of a segment are an immutable FAISS file. Its checksum is compared when it is opened, before FAISS reads it.
+The codes of a segment are stored in an immutable FAISS file. Its checksum is compared before FAISS reads it.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class CodeScale:
     """Quantisation parameters of a segment.
 
     Attributes:
-        peak: the highest absolute value in its embeddings, in 1/65,536, rounded up.
-        error: maximum quantisation error: the length of the longest difference between an embedding and its decoded
-            codes, in 1/2**24, rounded up.
+        peak: highest absolute value in its embeddings, in units of 1/65,536, rounded up.
+        error: maximum quantisation error: the greatest distance between an embedding and its decoded codes, in units of
+            1/2**24, rounded up.
     """
 
     peak: int
@@ -66,7 +66,7 @@ class CodeScale:
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> tuple[CodeScale, NDArray[np.int8]]:
-        """The scale that fits some embeddings, (n, d), and their codes, (n, d)."""
+        """Return the scale that fits (n, d) embeddings, and their (n, d) codes."""
         if not np.isfinite(vectors).all():
             raise IndexDamaged(
                 "an embedding in the index is NaN or infinite. To fix this, run: seewhy check --repair"
@@ -83,10 +83,10 @@ class CodeScale:
 
 
 class RoughQuery:
-    """A query quantised to 8 bits a number.
+    """A query with each number quantised to 8 bits.
 
     Args:
-        query: (d,) unit length.
+        query: (d,) vector of unit length.
     """
 
     def __init__(self, query: NDArray[np.float32]) -> None:
@@ -97,7 +97,7 @@ class RoughQuery:
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
     def against(self, scale: CodeScale) -> tuple[float, float]:
-        """Return the factor from a product of codes to an approximate cosine, and the slack: its maximum error."""
+        """Return the factor from a product of codes to an approximate cosine, and that cosine's maximum error."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
         if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)
@@ -106,7 +106,7 @@ class RoughQuery:
 
 
 def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[CodeScale, int]:
-    """Write embeddings, (n, d), with their increasing passage IDs to an existing empty file.
+    """Write (n, d) embeddings, quantised, and their increasing passage IDs to an existing empty file.
 
     Returns:
         The scale of the codes, and the `checksum` of the file.
@@ -128,7 +128,7 @@ def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> t
 
 
 def size_of(count: int, dimension: int) -> int:
-    """Size of the file of `count` embeddings, in bytes."""
+    """Size in bytes of the file for `count` embeddings."""
     return _FRONT + count * dimension + 8 + 8 * count
 
 
@@ -151,8 +151,10 @@ class Codes:
     """The FAISS file of a segment.
 
     Args:
-        path, count, dimension, scale: as they were written.
-        crc: the file's `checksum`.
+        path: the file.
+        count, dimension: number and width of the embeddings in it.
+        scale: scale of the codes, as returned by `write`.
+        crc: checksum of the file, as returned by `write`.
 
     Raises:
         IndexDamaged: it is missing, or its checksum is wrong.
@@ -172,7 +174,7 @@ class Codes:
     def nearest(
         self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return rows and values of the k highest approximate cosines, best first; fewer if there are no more.
+        """Return rows and values of the k highest approximate cosines, best first; fewer if there are fewer rows.
 
         Args:
             alive: (n,) mask of the rows to choose from; None for all.
@@ -202,7 +204,7 @@ class Codes:
         return rows[0][valid], products[0][valid].astype(np.float64) * query.against(self.scale)[0]
 
     def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(n,) upper bounds of the cosines of some of its passages, in their order."""
+        """Return (n,) upper bounds of the cosines of n passages of the segment, in their order."""
         rows, products = np.searchsorted(self.ids, passages), np.empty(len(passages))
         for start in range(0, len(rows), _AT_ONCE):
             numbers = (self._codes[rows[start : start + _AT_ONCE]] ^ _OFFSET).view(np.int8)
@@ -215,12 +217,12 @@ class SegmentView:
     """The state of a search in one segment.
 
     Args:
-        chosen: (n,) mask of its passages; None for all.
+        chosen: (n,) mask of the passages to choose from; None for all.
 
     Attributes:
-        limit: number of passages in the last search.
-        ids, highest: their IDs, and upper bounds of their cosines.
-        rest: upper bound for all other passages.
+        limit: number of passages that the last search returned.
+        ids, highest: the IDs of these passages, and upper bounds of their cosines.
+        rest: upper bound of the cosines of all other passages of the segment.
     """
 
     def __init__(self, codes: Codes, chosen: NDArray[np.bool_] | None = None) -> None:
@@ -229,11 +231,11 @@ class SegmentView:
 
     @property
     def passages(self) -> NDArray[np.int64]:
-        """Ids of all its passages, increasing."""
+        """IDs of the passages to choose from, increasing."""
         return self.codes.ids if self._chosen is None else self.codes.ids[self._chosen]
 
     def look(self, query: RoughQuery, limit: int) -> None:
-        """Search for the `limit` nearest, or for all if that is more than half of them."""
+        """Search for the `limit` nearest passages; for all of them if `limit` is more than half of their number."""
         self.limit = limit if 2 * limit < self.count else self.count
         rows, rough = self.codes.nearest(query, self.limit, self._chosen)
         self.ids, self.highest = self.codes.ids[rows], rough + query.against(self.codes.scale)[1]
@@ -251,8 +253,8 @@ def nearest_of(
 
     Args:
         segments: segments to search; no two share a passage.
-        query: (d,) unit length.
-        scores: passage ID -> cosine of the passages outside all segments; the cosines computed here are added.
+        query: (d,) vector of unit length.
+        scores: passage ID -> cosine, of the passages that are in no segment; the cosines computed here are added to it.
     """
     views = list(filter(attrgetter("count"), segments))
     if views:
@@ -282,7 +284,7 @@ def _added_up(
     scores: dict[int, float],
     k: int,
 ) -> float:
-    """Add exact cosines of passages, and return the k-th highest cosine; -inf if there are fewer."""
+    """Add the exact cosines of passages to `scores`; return the k-th highest score, -inf if there are fewer than k."""
     new = np.setdiff1d(passages, np.fromiter(scores, np.int64))
     scores.update(zip(new.tolist(), cosines_of(connection, query, new).tolist(), strict=True))
     if len(scores) < k:

@@ -1,4 +1,4 @@
-"""Filters as trees of conditions, and the test of a stored value against a condition.
+"""Filters as trees of conditions, and tests of stored values against a condition.
 
 `search.ranking.where` parses text to a tree; `search.store.filters` finds the passages that pass it.
 
@@ -12,7 +12,7 @@ are always text.
     text       ignoring case; "<" orders by code points
     yes or no  the words true and false
 
-Values of different kinds do not compare: every operator except "!=" is then false.
+Values of different kinds cannot be compared: every operator except "!=" is then false.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _BEFORE, _AFTER = 60, 30  # characters of a long filter that an error shows arou
 
 @dataclass(frozen=True)
 class Value:
-    """A typed value, and its position in the filter, from 0."""
+    """A value in a filter, with its position in the filter's text, from 0."""
 
     text: str
     quoted: bool
@@ -81,8 +81,8 @@ class Field:
 
     Attributes:
         column: one of `BUILT_IN_FIELDS`, or "metadata".
-        parts: for metadata, the typed name, split at its dots.
-        at: its position in the filter, from 0.
+        parts: for a field of metadata, its name as typed, split at the dots.
+        at: position of the field in the filter's text, from 0.
     """
 
     column: str
@@ -96,11 +96,11 @@ class Field:
 
 @dataclass(frozen=True)
 class FieldComparison:
-    """A leaf of the tree: the field, or one of its values, compares with one of `values`.
+    """A leaf of the tree: a comparison of a field with values; true if one of them matches.
 
     Attributes:
-        operator: "=", "<", "<=", ">", ">=" or ":"; "has", without values, for a field that is not empty.
-        values: one, or several for "=".
+        operator: "=", "<", "<=", ">", ">=" or ":"; or "has", which tests that the field is not empty.
+        values: a single value; several for "=", none for "has".
     """
 
     field: Field
@@ -133,7 +133,7 @@ class Where:
 
 
 def comparisons(condition: Condition) -> Iterator[FieldComparison]:
-    """Yield the leaves of a tree, in their order."""
+    """Yield the leaves of a tree, from left to right."""
     if isinstance(condition, FieldComparison):
         yield condition
     else:
@@ -152,7 +152,7 @@ def wrong(text: str, at: int, problem: str, kind: type[InputError] = InputError)
 
 
 def comparing(operator: str, value: Value) -> Test:
-    """Test of a stored value against a typed one: by "=", "<", "<=", ">", ">=" or ":"."""
+    """Return a test that compares stored values with a typed value by an operator other than "has"."""
     if operator == ":":
         return pattern(value.text)
     holds = _HOLDS[operator]
@@ -167,7 +167,7 @@ def comparing(operator: str, value: Value) -> Test:
 
 
 def comparable(stored: Scalar, value: Value) -> tuple[_Range, _Range] | None:
-    """Return a stored and a typed value as comparable ranges; None if they differ in kind."""
+    """Return a stored and a typed value as two ranges that can be compared; None if they differ in kind."""
     if value.number is not None and (number := as_number(stored)) is not None:
         return (number, number), (value.number, value.number)
     if value.date is not None and (date := as_date(stored)) is not None:
@@ -185,7 +185,7 @@ def as_text(stored: Scalar) -> str:
 
 
 def as_number(stored: Scalar) -> int | float | None:
-    """Return a number, or a text that looks like one, as a number; None for all else."""
+    """Convert a number, or a text that looks like a number; return None for all other values."""
     if isinstance(stored, bool):
         return None
     if not isinstance(stored, str):
@@ -200,7 +200,10 @@ def as_number(stored: Scalar) -> int | float | None:
 
 
 def as_date(stored: Scalar) -> tuple[timedelta, timedelta] | None:
-    """Return the first and last microsecond of a date, counted from the year 1 in UTC; None if it is not a date."""
+    """Return the first and last microsecond of a date, as time since the start of the year 1 in UTC.
+
+    None if the value is not a date.
+    """
     match = _DATE.fullmatch(stored) if isinstance(stored, str) else None
     if match is None:
         return None
@@ -233,11 +236,11 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def pattern(glob: str) -> Test:
-    """Return True if a stored value contains whole words that match a pattern: "*" any characters, "?" one.
+    """Return a test whether a value contains whole words that match a pattern ("*" any characters, "?" one).
 
     A backslash escapes the next character. If the pattern begins or ends with a letter or digit, a word must begin or
     end there: "rotat*" matches "How to rotate keys", "tat*" does not. All pieces between stars have fixed lengths, so
-    the first match of each leaves the most room for the others, and a long value takes one search per piece.
+    the first match of each piece leaves the most room for the next ones: one search per piece suffices.
     """
     pieces: list[list[str]] = [[]]
     for part in re.findall(r"\\.|.", folded(glob), re.DOTALL):

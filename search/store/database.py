@@ -1,8 +1,10 @@
 """Connections to index.db, its tables (format 8), and the key-value table `meta`.
 
-The journal is SQLite's rollback journal, not WAL: so readers need no write access and leave no files behind, and the
-WAL-reset bug of SQLite 3.7.0 to 3.51.2 (a commit lost when a checkpoint and a write overlap) cannot occur. Readers and
-the writer wait for each other only for the milliseconds of one transaction: no lock is held while a model runs.
+The journal is SQLite's rollback journal, not WAL, so readers need no write access and leave no files behind. It also
+avoids the WAL-reset bug of SQLite 3.7.0 to 3.51.2, which can lose a commit when a checkpoint and a write overlap.
+
+Readers and the writer wait for each other only for the milliseconds of one transaction: no lock is held while a model
+runs.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
 
 
 def connect_to_write(database: Path) -> sqlite3.Connection:
-    """Open the writer's connection; transactions are begun and ended explicitly. Take the lock first."""
+    """Open the writer's connection, without automatic transactions; the caller must hold the writer's lock."""
     require_no_link(database)
     with suppress(FileExistsError):
         create(database)  # SQLite would let others read it, and gives its journals the same rights
@@ -73,7 +75,7 @@ def connect_to_write(database: Path) -> sqlite3.Connection:
 
 @contextmanager
 def reading(database: Path) -> Iterator[sqlite3.Connection]:
-    """One read transaction: everything in it sees the same state of the index."""
+    """Open a read transaction; all queries in it see the same state of the index."""
     with closing(connect_to_read(database)) as connection, translated(database):
         connection.execute("BEGIN")
         yield connection
@@ -100,7 +102,7 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
 
 
 def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
-    """Return the key-value pairs if this program can read the index; else raise like `read_meta`."""
+    """Return `meta` if this program can read the index; otherwise raise the errors of `read_meta`."""
     require_format(meta, database)
     if "fingerprint" not in meta:
         raise unfilled(database)
@@ -108,7 +110,7 @@ def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
 
 
 def unfilled(database: Path) -> IndexNotFound:
-    """Return the error for an index whose first run stored nothing."""
+    """Return the error for an index without content, because its first run stored nothing."""
     return IndexNotFound(
         f"indexing into '{database.parent}' was interrupted before anything was stored. Resume "
         "with: seewhy index FOLDER"
@@ -116,7 +118,7 @@ def unfilled(database: Path) -> IndexNotFound:
 
 
 def has_tables(connection: sqlite3.Connection) -> bool:
-    """True if the database is not an empty file."""
+    """Return True if the database contains tables, False if it is empty."""
     return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
@@ -147,24 +149,24 @@ def require_format(meta: dict[str, Any], database: Path) -> None:
 
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
-    """Return all key-value pairs, within a transaction."""
+    """Return all key-value pairs of table `meta`."""
     return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
 
 
 def one_meta(connection: sqlite3.Connection, key: str, default: Any = None) -> Any:
-    """The value of a key; `default` if it has none."""
+    """Return the value of a key in table `meta`; `default` if it is missing."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return default if row is None else json.loads(row[0])
 
 
 def as_json(value: Any) -> str:
-    """Serialise as readable JSON; paths that are no valid text (PEP 383) are escaped for SQLite."""
+    """Serialise as readable JSON; bytes of a path that are not valid text (PEP 383) are escaped, as SQLite requires."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return text if text.isprintable() else json.dumps(value, allow_nan=False)
 
 
 def carried_over(database: Path) -> dict[str, Any]:
-    """Return the meta values that a rebuild keeps: the highest passage ID ever used, and the generation."""
+    """Return the values of table `meta` that a rebuild keeps: the highest passage ID ever used, and the generation."""
     with suppress(SearchError, sqlite3.DatabaseError), closing(connect_to_read(database)) as connection:
         meta = all_meta(connection)
         return {key: meta[key] for key in ("last_passage", "generation") if key in meta}
@@ -198,7 +200,7 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
 
 @contextmanager
 def translated(database: Path) -> Iterator[None]:
-    """Convert errors of SQLite and of the system to this package's, with the path and the remedy."""
+    """Convert errors of SQLite and the operating system to errors of this package, with the path and the remedy."""
     try:
         yield
     except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
@@ -208,7 +210,7 @@ def translated(database: Path) -> Iterator[None]:
 
 
 def in_words(error: Exception, database: Path) -> Exception:
-    """Convert an error of SQLite or of the system to this package's; return other errors unchanged."""
+    """Convert an error of SQLite or the operating system to one of this package; return other errors unchanged."""
     if isinstance(error, sqlite3.DatabaseError):
         return _damaged(database, error)
     if isinstance(error, OSError):

@@ -1,8 +1,8 @@
 """Facets of documents: the most frequent values of each field, each with its filter.
 
-Values are counted as filters.py compares them: texts ignoring case, each element of a list on its own, field names
-ignoring case, dots leading into objects. Values that a filter does not distinguish are counted together, so a filter
-passes exactly as many documents as its facet shows.
+Values are counted as filters.py compares them: texts and field names ignore case, each element of a list counts on its
+own, and a dot in a field name leads into an object. Values that a filter does not distinguish are counted together, so
+a filter passes exactly as many documents as its facet shows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GLOB = str.maketrans({mark: f"\\{mark}" for mark in "\\*?[!#"})
 
 
 def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> tuple[Facet, ...]:
-    """Return the facets of all documents, or of the documents of some passages, within a read transaction."""
+    """Return the facets of all documents; with `among`, of the documents of these passages."""
     kinds, folders, fields = Counter[str](), Counter[str](), dict[str, _Values]()
     total = 0
     for path, kind, metadata, annotated in _documents(connection, among):
@@ -81,7 +81,12 @@ def _documents(connection: sqlite3.Connection, among: NDArray[np.int64] | None) 
 
 
 def _pairs(names: Collection[str], values: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    """Yield fields of annotators, by their folded names, with their values for a passage."""
+    """Yield (field, value) for every scalar that annotators gave a passage.
+
+    Args:
+        names: case-folded names of the annotators' fields.
+        values: field -> value or list of values.
+    """
     for name, value in values.items():
         for element in value if isinstance(value, list) else [value]:
             if folded(name) in names and isinstance(element, str | int | float):
@@ -112,7 +117,7 @@ class _Values:
         self.by_text.update(texts)
 
     def facet(self) -> Facet | None:
-        """Return the facet; None if no value is shared by documents, or there are too many values."""
+        """Return the facet; None if every value occurs in one document only, or there are too many values."""
         if not self.name.isprintable() or len(self.by_text) > _MOST_VALUES:
             return None
         clause = _name_in_filter(self.name)
@@ -123,7 +128,7 @@ class _Values:
 
 
 def _of_folders(documents: Counter[str]) -> Facet | None:
-    """Facet of the subfolders of the innermost folder that contains all documents.
+    """Return a facet with the subfolders of the innermost folder that contains all documents.
 
     Args:
         documents: number of documents directly in each folder.
@@ -141,14 +146,19 @@ def _of_folders(documents: Counter[str]) -> Facet | None:
 
 
 def _facet(name: str, documents: int, values: Iterable[tuple[str, int, str]]) -> Facet | None:
-    """Facet of the most frequent of (value, documents, filter); None without values."""
+    """Return the facet of the most frequent values; None if there are none.
+
+    Args:
+        documents: number of documents that have the field.
+        values: (value, number of documents, filter) of each value.
+    """
     ordered = sorted(values, key=lambda value: (-value[1], value[0]))
     listed = tuple(FacetValue(*value) for value in ordered[:_MOST_LISTED])
     return Facet(name, documents, listed, len(ordered) - len(listed)) if listed else None
 
 
 def _name_in_filter(name: str) -> str:
-    """Spell a field of metadata or annotations in a filter, even if its name is a built-in field."""
+    """Spell a field of metadata or annotations in a filter; it is prefixed if a built-in field has the same name."""
     return ".".join(field_in_filter(part) for part in _qualified(name).split("."))
 
 

@@ -3,8 +3,8 @@
 Nothing is written or deleted through a link. Only files with the exact names that this package writes are deleted, one
 by one; never a whole tree.
 
-One writer at a time: the lock is the operating system's and ends with its process, however that dies. A note next to it
-names the holder, for the message to a second writer.
+Only one process can write at a time. It holds a lock of the operating system, which is released even if the process is
+killed. A note beside the lock names the holder, for the message to a second writer.
 """
 
 from __future__ import annotations
@@ -38,21 +38,13 @@ SEGMENT_FILE = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.(?:faiss|words)")
 
 
 def require_own_names(index: Path) -> None:
-    """Refuse an index in which a name that this program uses is a link.
-
-    Raises:
-        IndexDamaged: naming the link.
-    """
+    """Raise IndexDamaged if one of the files or folders that this program uses in an index is a link."""
     for name in sorted(OWN_NAMES):
         require_no_link(index / name)
 
 
 def require_no_link(path: Path) -> None:
-    """Refuse a path that is a symbolic link; one that does not exist is fine.
-
-    Raises:
-        IndexDamaged: it is a link.
-    """
+    """Raise IndexDamaged if a path is a symbolic link."""
     if path.is_symlink():
         raise IndexDamaged(
             f"'{path}' is a symbolic link that seewhy did not create. Nothing was changed. Remove "
@@ -63,9 +55,8 @@ def require_no_link(path: Path) -> None:
 def content_of(path: Path, size: int) -> bytes | mmap.mmap:
     """Return the content of a file of a segment.
 
-    Small files are read into memory, so that restoring a copy over them does no harm: a process that has mapped a file
-    dies silently (SIGBUS) if the file is truncated. Files of a large index are mapped, because reading them takes
-    longer than a query.
+    Large files are memory-mapped, because reading them takes longer than a query. Small files are read: a process that
+    has mapped a file is killed (SIGBUS) if the file is truncated, for example by restoring a backup over it.
 
     Raises:
         IndexDamaged: it is missing, is not a regular file, or has another size.
@@ -92,27 +83,26 @@ def damaged(path: Path) -> IndexDamaged:
 
 
 def denied(error: OSError, index: Path) -> Exception:
-    """Return AccessDenied if the system refuses access to a file of the index; else the error unchanged."""
+    """Return AccessDenied if the error means that the system refuses access to the index; else the error unchanged."""
     if error.errno not in _DENIED or not Path(str(error.filename)).is_relative_to(index):
         return error
     return AccessDenied(str(error.filename), index, error.strerror)
 
 
 def leftovers(index: Path, named: Collection[str]) -> list[Path]:
-    """Return the files of an interrupted run: `tmp`, files of segments that are not in `named`, the note of a killed
-    writer.
+    """Return what interrupted runs left behind: `tmp`, files of unknown segments, the note of a killed writer.
 
     Args:
-        named: files that index.db names, relative to the index.
+        named: paths of the segment files that index.db names, relative to the index.
     """
     stray = [path for path in (index / WORK, index / HOLDER) if path.exists()]
     return stray + [path for path in _segment_files(index) if f"{VECTORS}/{path.name}" not in named]
 
 
 def delete_leftovers(index: Path, named: Collection[str]) -> None:
-    """Delete files of interrupted runs. Hold the lock: its note of the holder stays.
+    """Delete what interrupted runs left behind. The caller must hold the writer's lock, whose note stays.
 
-    A reader can continue with a mapped file; on Windows that file stays until the next run.
+    A reader can continue to use a deleted file that it has mapped; on Windows such a file stays until the next run.
     """
     require_own_names(index)
     for path in leftovers(index, named):
@@ -122,7 +112,7 @@ def delete_leftovers(index: Path, named: Collection[str]) -> None:
 
 
 def delete_work(index: Path) -> None:
-    """Delete `tmp`, unless it contains foreign files."""
+    """Delete `tmp`, unless it contains files that are not from this program."""
     work = index / WORK
     require_no_link(work)
     if not work.is_dir():
@@ -134,7 +124,7 @@ def delete_work(index: Path) -> None:
 
 
 def remove_index(index: Path) -> None:
-    """Delete an index that nobody writes to; foreign files stay.
+    """Delete an index; files that are not from this program stay.
 
     Raises:
         IndexLocked: another process is writing to it.
@@ -149,7 +139,7 @@ def remove_index(index: Path) -> None:
 
 
 def delete_database(index: Path) -> None:
-    """Delete `index.db`, so that the next writer starts empty. Hold the lock."""
+    """Delete `index.db`, so that the next writer starts with an empty index. The caller must hold the writer's lock."""
     for name in (DATABASE, JOURNAL):
         _delete(index / name)
 
@@ -165,7 +155,7 @@ def _segment_files(index: Path) -> list[Path]:
 
 
 def _delete(path: Path) -> None:
-    """Delete a file, or a link itself."""
+    """Delete a file; of a link, the link and not its target."""
     try:
         path.unlink(missing_ok=True)
     except PermissionError:
@@ -180,10 +170,10 @@ def _remove_if_empty(folder: Path) -> None:
 
 @contextmanager
 def writer_lock(index: Path) -> Iterator[None]:
-    """Hold the index for writing.
+    """Hold the writer's lock of an index.
 
     Raises:
-        IndexLocked: another process does; the message says which, and since when.
+        IndexLocked: another process holds it; the message says which, and since when.
         IndexDamaged: a name in it is a link.
     """
     from filelock import FileLock, Timeout
@@ -216,8 +206,7 @@ def writer_lock(index: Path) -> Iterator[None]:
 def is_being_written(index: Path) -> bool:
     """Return True if another process is writing to the index.
 
-    Without a note of the writer the lock is not touched. Otherwise the lock is tried briefly, because the note remains
-    after a writer was killed.
+    If there is a writer's note, the lock is tried briefly, because the note of a killed writer remains.
     """
     from filelock import FileLock, Timeout
 

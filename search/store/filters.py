@@ -1,12 +1,14 @@
 """Filters as SQL: from a tree of conditions to the IDs of the passages that pass it.
 
-"and", "or" and "not" become SQL, and so do conditions on kinds and pages, with typed values as parameters. Texts, paths
-and metadata are compared by a Python function, `passes(number of the condition, column)`, because SQLite cannot: its
-lower() and LIKE only know ASCII letters, and its JSON functions match field names exactly, round long numbers, and do
-not recognise numbers or dates in texts of CSV files. Typed text never becomes part of the SQL.
+"and", "or" and "not" become SQL, and so do conditions on kinds and pages. Text from the user is always a parameter,
+never part of the SQL.
 
-A field may also be one that an annotator gives to passages (`search.store.passages`): then the document's values and
-the passage's values count alike.
+Texts, paths and metadata are compared by the Python function `passes(number of the condition, column)`. SQLite's
+functions do not suffice: lower() and LIKE only know ASCII letters, and the JSON functions match field names exactly,
+round long numbers, and do not recognise numbers or dates in texts of CSV files.
+
+A field of the same name may come from the document's metadata and from an annotator (`search.store.passages`); a
+condition is true if a value of either matches.
 """
 
 from __future__ import annotations
@@ -68,10 +70,10 @@ _LISTED, _LONGEST = 20, 40  # of fields and values that an error names
 
 
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
-    """Return the ids of the passages that pass a filter, increasing, within a read transaction.
+    """Return the IDs of the passages that pass a filter, increasing.
 
     Raises:
-        InputError: it names a field that neither a document nor an annotator has.
+        InputError: the filter names a field that neither a document nor an annotator has.
     """
     annotators = Rows(connection).annotators()
     annotated = {folded(field): each.name for each in annotators for field in each.fields}
@@ -90,7 +92,7 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
 
 
 class _Query:
-    """A filter as an SQL expression for the tables files, documents, passages, with its parameters."""
+    """An SQL expression for a filter, over the tables files, documents and passages, with its parameters."""
 
     def __init__(self, annotated: Mapping[str, str]) -> None:
         self.parameters: list[int | float | str] = []
@@ -98,7 +100,7 @@ class _Query:
         self._tests: list[Test] = []
 
     def passes(self, number: int, stored: Any) -> bool:
-        """True if a stored value passes a condition; called by SQL."""
+        """Return True if a stored value passes the condition with this number; called from SQL."""
         return self._tests[number](stored)
 
     def sql(self, condition: Condition) -> str:
@@ -115,7 +117,7 @@ class _Query:
         return self._by_function(condition)
 
     def _compared(self, condition: FieldComparison, values: Sequence[float | str]) -> str:
-        """Compare in SQL. A passage without a page has NULL there, which must not count as an unknown page."""
+        """Return a comparison in SQL that is false, not NULL, for a passage without a page."""
         self.parameters += values
         operator = "IN" if condition.operator == "=" else condition.operator
         column, marks = _COLUMNS[condition.field.column], ", ".join("?" * len(values))
@@ -134,7 +136,7 @@ class _Query:
 
 
 def _test_of(condition: FieldComparison) -> Test:
-    """Return True if a stored column passes a condition; for JSON, if any value of the field does."""
+    """Return the test of a condition. The test of metadata, a JSON column, is true if any value of the field passes."""
     test = is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
     if field.column == "metadata":
@@ -157,7 +159,7 @@ def _comparison(condition: FieldComparison) -> Test:
 def _modified(root: str, path: bytes, mtime_ns: int) -> str | None:
     """Modification time of a file, in local time; None if it cannot be read.
 
-    A file that had changed just before it was read has no stored time; then the file system is asked.
+    A file that was changed just before it was read has no stored time; then it is read from the file system.
     """
     try:
         if mtime_ns < 0:
@@ -168,12 +170,12 @@ def _modified(root: str, path: bytes, mtime_ns: int) -> str | None:
 
 
 def is_something(value: Any) -> bool:
-    """True if `has` matches a field with this value."""
+    """Return True if a field with this value counts as not empty."""
     return value is not None and value != {} and not (isinstance(value, str) and not value.strip())
 
 
 def is_scalar(value: Any) -> bool:
-    """True if a value can be compared."""
+    """Return True if a value can be compared: a text, a number or a truth value."""
     return value is not None and not isinstance(value, dict)
 
 
@@ -183,7 +185,7 @@ _loaded = lru_cache(maxsize=4)(json.loads)  # several conditions in a row ask fo
 def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
     """Yield the values of a field of metadata, ignoring the case of keys; each element of a list on its own.
 
-    A dot of the name leads into an object, or is part of a key.
+    A dot in the name either leads into an object or is part of a key; both are tried.
     """
     if isinstance(value, list):
         for item in value:
@@ -199,7 +201,7 @@ def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
 
 
 def flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
-    """Yield the name of the field and the value of every scalar in metadata."""
+    """Yield (field, value) for every scalar in metadata; names of nested fields are joined by dots."""
     if isinstance(value, list):
         for item in value:
             yield from flat(item, name)
@@ -211,7 +213,7 @@ def flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
 
 
 def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Mapping[str, str]) -> None:
-    """Raise InputError for a field without values, if there are documents."""
+    """Raise InputError if the filter names a field that occurs nowhere in the index; an empty index allows all."""
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return
     for field in (leaf.field for leaf in comparisons(where.condition)):
@@ -226,7 +228,7 @@ def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Map
 def _unknown(
     connection: sqlite3.Connection, where: Where, field: Field, annotated: Iterable[str]
 ) -> InputError:
-    """Error for an unknown field: the most similar name, or all names."""
+    """Return the error for an unknown field, which suggests the most similar name or lists all names."""
     names = list(annotated)
     for (metadata,) in connection.execute("SELECT metadata FROM documents"):
         names += (name for name, _ in flat(_loaded(metadata)) if len(name) <= _LONGEST)

@@ -41,9 +41,9 @@ def is_index(path: Path) -> bool:
 
 
 def streamed(index: Path) -> dict[str, Any]:
-    """Return the server that stores the passages of an index (`search.store.milvus.collections.Server`).
+    """Return the fields of the `search.store.milvus.collections.Server` with the passages of an index.
 
-    {} for an index on this machine, or one that cannot be read.
+    {} if the passages are on this machine, or the index cannot be read.
     """
     with suppress(SearchError), reading(index / DATABASE) as connection:
         if has_tables(connection):
@@ -52,7 +52,7 @@ def streamed(index: Path) -> dict[str, Any]:
 
 
 def is_own(index: Path) -> bool:
-    """Return True if an index is in the user's own home of indexes; any other may be somebody else's."""
+    """Return True if an index is under `home()`, so this user created it; others may come from somebody else."""
     return index.resolve().parent == (home() / "indexes").resolve()
 
 
@@ -98,18 +98,18 @@ def check_place(index: Path) -> None:
 
 
 def own_part(folder: Path, index: Path) -> str | None:
-    """Return the path of an index within its indexed folder, to exclude it; None if it is elsewhere."""
+    """Return the path of an index relative to its indexed folder, so that it is not indexed; None if it is outside."""
     root, place = folder.expanduser().resolve(), index.resolve()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
 
 
 def is_address(name: object) -> bool:
-    """True for the address of an index on a server."""
+    """Return True if a name is the address of an index on a server."""
     return isinstance(name, str) and name.partition("://")[0].lower() in SCHEMES
 
 
 def only_read(address: str) -> InputError:
-    """Error for a command that an index on a server does not support."""
+    """Return the error for a command that does not support indexes on a server."""
     return InputError(
         f"{address} is on a server; this command needs an index on this machine. Create one with: "
         "seewhy index FOLDER --index NAME"
@@ -120,7 +120,7 @@ def named_place(named: str) -> Path:
     """Resolve `--index`: a path if it looks like one or is an index, otherwise a name under `home()`.
 
     Raises:
-        InputError: it cannot be a name; or it is the address of an index on a server.
+        InputError: it is not a valid name, or it is the address of an index on a server.
     """
     if is_address(named):
         raise only_read(named)
@@ -152,7 +152,7 @@ def existing_place(named: str) -> Path:
 
 
 def find_index(name: str | Path | None = None) -> Path:
-    """Find an index like `find_place`; its passages must be on this machine.
+    """Find an index like `find_place`, but only with its passages on this machine.
 
     Raises:
         InputError: they are on a server.
@@ -164,12 +164,13 @@ def find_index(name: str | Path | None = None) -> Path:
 
 
 def find_place(name: str | Path | None = None) -> Path:
-    """Find the index of an index path, a name, or an indexed folder.
+    """Find an index by its path, its name, or the folder that it covers.
 
-    None means, in this order: `$SEEWHY_INDEX`, the index whose folder contains the current folder, the only index.
+    None means the index of `$SEEWHY_INDEX`; without it, the index whose folder contains the current folder; otherwise
+    the only index.
 
     Raises:
-        IndexNotFound: there is none, or several; the message lists the indexes.
+        IndexNotFound: no index matches, or several; the message lists the indexes.
     """
     default = "" if name else variable()
     try:
@@ -240,9 +241,9 @@ def _readable() -> Iterator[tuple[Path, Folders]]:
 
 
 def _known_places(folders: Folders) -> Iterator[Path]:
-    """Yield the possible paths for the index of some folders: their names, then their names with a hash.
+    """Yield the possible paths for the index of some folders: named after the folders, then with a hash added.
 
-    The hash is needed if other folders with the same names are already indexed.
+    The hash is needed if other folders of the same names are already indexed.
     """
     names = [re.sub(r"[^\w.+-]+", "-", path.name).strip("-.") or "root" for path in folders.paths]
     name = "+".join(names)[:_LONGEST_NAME]

@@ -13,7 +13,7 @@ def opened(name: str | Path | None = None) -> Store:
     """Open an index for reading, by a name as for `find_place`, or by `milvus://HOST:PORT/NAME`.
 
     Raises:
-        IndexNotFound: there is no such index, or it was begun and never filled.
+        IndexNotFound: there is no such index, or its first run stored nothing.
         IndexOutdated, IndexDamaged: it cannot be read.
         InputError: the address is invalid.
     """
@@ -32,7 +32,7 @@ def opened(name: str | Path | None = None) -> Store:
 
 
 def store_at(place: Path) -> Store:
-    """Open the index in a folder, with its passages there or on a server."""
+    """Open the index in a folder; its passages may be on a server."""
     server = streamed(place)
     return _on_server(server["address"], place) if server else Store(place)
 
@@ -45,5 +45,5 @@ def _on_server(address: str, place: Path | None = None) -> Store:
 
 
 def is_trusted(store: Store) -> bool:
-    """Return True if the model of an index may be loaded: this user built the index, in the usual folder."""
+    """Return True if the model that an index names may be loaded, because this user built the index under `home()`."""
     return store.local and is_own(store.path)

@@ -1,12 +1,12 @@
-"""Rows of index.db: passages, their documents and files; all within a transaction.
+"""Read rows of index.db: passages, their documents and files. All methods run within a read transaction.
 
 *Annotations* are values that models assign to passages, for filters. An annotator is a name, its settings, and the
 fields of its annotations. It has at most one annotation per passage; a passage without one has not been annotated yet,
 for example after an update. Annotations are deleted with their passage. annotating.py writes them.
 
-*Copies* are texts that occur in many documents. Every embedding is stored with a key of its passage's words
-(`search.corpus.boilerplate.text_key`); passages with the same key are copies. A text in two or three documents does not
-count as a copy: somebody may look for all of them.
+*Copies* are passages with the same text in many documents. Every embedding is stored with a key of its passage's words
+(`search.corpus.boilerplate.text_key`), which copies share. Texts that occur in two or three documents only are not
+treated as copies, because a user may want all of them.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _STORED = f"""SELECT {", ".join(f'passages."{column}"' for column in _PASSAGE)},
 
 
 def name_of(path: bytes, record: int | None = 0) -> str:
-    """Return `path` or `path#record` of a document, from its stored path."""
+    """Return the name of a document: `path`, or `path#record` for a record of a file."""
     return os.fsdecode(path) + (f"#{record}" if record else "")
 
 
 def content_key(context: str, text: str) -> bytes:
-    """Return the key that passages with the same embedding share: SHA-256 of all encoded text, 16 bytes."""
+    """Return the key of an encoded text, so that equal texts are encoded once: 16 bytes of its SHA-256."""
     return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]
 
 
@@ -66,7 +66,7 @@ def hidden_of(stored: str) -> Spans:
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A stored document with its passages, at least one, in their order."""
+    """A stored document with its passages, in order; there is at least one."""
 
     id: int
     name: str
@@ -79,7 +79,12 @@ class StoredDocument:
 
 @dataclass(frozen=True)
 class Copied:
-    """A text that occurs in `documents` documents; all its passages share the number `text`."""
+    """A text that is copied in many documents.
+
+    Attributes:
+        text: a number that identifies the text; all its passages have it.
+        documents: number of documents with the text.
+    """
 
     text: int
     documents: int
@@ -97,7 +102,7 @@ class Rows:
         return Facts.of(all_meta(self.connection))
 
     def stored(self, passages: Iterable[int]) -> dict[int, StoredPassage]:
-        """Return the passages that exist, by id.
+        """Return passage ID -> passage; IDs that do not exist are left out.
 
         Raises:
             IndexDamaged: a path leads out of the indexed folder.
@@ -141,12 +146,12 @@ class Rows:
         return stored[id_]
 
     def documents(self, passages: Iterable[int]) -> dict[int, int]:
-        """Return passage id -> number of its document, for the passages that exist."""
+        """Return passage ID -> document number; IDs that do not exist are left out."""
         rows = "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self.connection.execute(rows, (json.dumps(list(passages)),)).fetchall())
 
     def siblings(self, passages: Iterable[int]) -> dict[int, int]:
-        """Return the same as `documents`, for all passages of these documents, in the order of IDs."""
+        """Return passage ID -> document number for all passages of the same documents, in the order of IDs."""
         rows = self.connection.execute(
             """SELECT id, document FROM passages WHERE document IN (
                    SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?)))
@@ -166,7 +171,7 @@ class Rows:
         return document_of(id_, self.stored([row[0] for row in rows]).values())
 
     def documents_named(self, part: str, most: int) -> list[NamedDocument]:
-        """List documents with all words of `part` in their name or title, ignoring case, by name."""
+        """List at most `most` documents, by name, whose name or title contains all words of `part`, ignoring case."""
         rows = self.connection.execute(
             "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file "
             "ORDER BY path, record"
@@ -179,7 +184,7 @@ class Rows:
         return list(islice(matches, most))
 
     def copies(self, passages: Iterable[int]) -> dict[int, Copied]:
-        """Return the passages whose text occurs in many documents."""
+        """Return passage ID -> its copied text, for the passages whose text occurs in many documents."""
         rows = self.connection.execute(
             """WITH mine AS (
                    SELECT passage, text_key FROM embeddings
@@ -195,7 +200,7 @@ class Rows:
         return {passage: Copied(key, documents) for passage, key, documents in rows}
 
     def place(self, path: str | Path) -> Place:
-        """Resolve a path, with the ids of its passages; see `search.store.places.resolve_place`."""
+        """Resolve a path to a place with its passages; see `search.store.places.resolve_place`."""
 
         def rows(place: Place) -> list[tuple[int, int, int]]:
             return self.connection.execute(
@@ -220,7 +225,7 @@ class Rows:
         ]
 
     def annotations(self, passages: Iterable[int]) -> dict[int, list[Annotation]]:
-        """Return passage id -> its annotations, by name of the annotator; passages without any are missing."""
+        """Return passage ID -> its annotations, ordered by annotator; passages without annotations are left out."""
         by_passage: dict[int, list[Annotation]] = {}
         for passage, _, values, spans in self._annotations(json.dumps(list(passages))):
             by_passage.setdefault(passage, []).append(_annotation(passage, values, spans))
@@ -232,7 +237,7 @@ class Rows:
         return (_annotation(*row) for row in self.connection.execute(rows, (annotator,)))
 
     def _annotations(self, passages: str) -> Iterable[tuple[int, str, str, str]]:
-        """Read annotations by passage and annotator; without annotators only one query of an empty table."""
+        """Read annotations in the order of passages and annotators; quick if the index has no annotators."""
         if self.connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
             return ()
         return self.connection.execute(
@@ -255,7 +260,7 @@ def document_of(id_: int, stored: Iterable[StoredPassage]) -> StoredDocument:
     """Build a document from its number and all its passages.
 
     Raises:
-        IdMissing: there are no passages.
+        IdMissing: the document has no passages.
     """
     passages = tuple(sorted(stored, key=lambda passage: (passage.start, passage.end, passage.passage_id)))
     if not passages:

@@ -19,11 +19,11 @@ class Place:
     """A path that was resolved in an index.
 
     Attributes:
-        name: relative to the indexed folder, with forward slashes; None outside of it.
-        record: number of a record of the file, None for the whole file.
-        line: 1-based line of the file, None for all of it.
+        name: path relative to the indexed folder, with forward slashes; None for a path outside of it.
+        record: number of a record in the file; None for the whole file.
+        line: line number in the file, from 1; None for the whole file.
         location: absolute path of the file, which may not exist.
-        passages: ids of its stored passages.
+        passages: IDs of the stored passages at the place.
     """
 
     name: str | None
@@ -34,7 +34,7 @@ class Place:
 
     @property
     def document(self) -> str:
-        """Name of the document, as in a `Hit`; outside of the folder, its path."""
+        """Name of the document, as in a `Hit`; for a place outside of the indexed folder, its path."""
         return (self.name or str(self.location)) + (f"#{self.record}" if self.record else "")
 
 
@@ -45,14 +45,15 @@ PassagesOf: TypeAlias = Callable[[Place], list[tuple[int, int, int]]]
 def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
     """Resolve a path.
 
-    Indexed files are preferred to other existing files, and a whole string to its parts.
+    If a path has several meanings, an indexed file is preferred to other existing files, and a file whose name is the
+    whole string to a file with a record or a line.
 
     Args:
-        typed: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
-        rows: reads the stored passages.
+        typed: a path, also with a record or lines as in a list of hits: "table.csv#12", "keys.md:31-35".
+        rows: returns the IDs of the stored passages at a place.
 
     Raises:
-        InputError: it is a folder; or the index holds no passage at that line.
+        InputError: the path is a folder, or no passage contains the line.
     """
     places = list(_meanings(root, str(typed)))
     stored = [place for place in places if place.name is not None and rows(place)]
@@ -68,7 +69,7 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
 
 
 def _meanings(root: Path, typed: str) -> Iterator[Place]:
-    """Yield all meanings of a path: as typed, then without record and line; from here, then from the root."""
+    """Yield all meanings of a path: as typed, then without record and line; relative to here, then to the root."""
     match = _PARTS.fullmatch(typed)
     parts: list[tuple[str, int | None, int | None]] = [(typed, None, None)]
     if match and match["path"] != typed:
@@ -81,7 +82,7 @@ def _meanings(root: Path, typed: str) -> Iterator[Place]:
 
 
 def _name(root: Path, location: Path) -> str | None:
-    """Return the path relative to the root, also through links; None if it is outside."""
+    """Return a path relative to the root, after resolving links if needed; None if it is outside of the root."""
     for candidate in (location, location.parent.resolve() / location.name):
         if candidate != root and candidate.is_relative_to(root):
             return candidate.relative_to(root).as_posix()

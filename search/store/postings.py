@@ -1,20 +1,20 @@
-"""Blocks of postings: the passages with each stem and its frequencies, in one buffer that needs no decoding.
+"""Blocks of postings: for each stem, the passages that contain it and its frequencies, in a buffer without decoding.
 
 A block has at most 65,536 passages, and is a value in index.db or a memory-mapped file: a look-up reads only the IDs,
 the lengths, and the first stem of every 64. Its bytes depend on its passages alone, not on how it was merged.
 
 Arrays are little-endian, each in the smallest unsigned type that holds its values, starting at multiples of 8:
 
-    header           magic, the types, the number of entries, the first ID
-    ids              of the passages, increasing, minus the first one
-    lengths          of the passages, in tokens
+    header           magic number, types and numbers of entries of the arrays, the first ID
+        ids              IDs of the passages, increasing, minus the first ID
+        lengths          lengths of the passages, in tokens
     stem_starts      start of the stems of each group of 64, and end of the last
     posting_starts   start of the postings of each group, and end of the last
     firsts           the first stem of each group, each with a line feed
     stems            all stems in the order of their UTF-8 bytes, each with a line feed
     counts           number of passages with each stem
     rows             the passages with each stem, as positions among the IDs, increasing
-    frequencies      of the stem in each of these
+    frequencies      frequency of the stem in each of these passages
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Header(NamedTuple):
     """Header of a block.
 
     Attributes:
-        widths: bytes of an entry of each array.
+        widths: number of bytes of an entry, for each array.
     """
 
     magic: bytes
@@ -82,10 +82,10 @@ class Postings(NamedTuple):
     """All postings of some passages.
 
     Attributes:
-        stems: in the order of their bytes.
-        counts: number of rows of each stem.
-        rows: of one stem after the other.
-        frequencies: of the rows.
+        stems: all stems, in the order of their UTF-8 bytes.
+        counts: number of passages with each stem.
+        rows: positions of the passages with the first stem, then with the second, and so on.
+        frequencies: frequency of the stem in each of these passages.
     """
 
     stems: list[bytes]
@@ -98,7 +98,7 @@ class PostingsBlock:
     """A block that is open for look-ups. Thread-safe.
 
     Attributes:
-        lengths: (n,) tokens of each of its passages.
+        lengths: (n,) number of tokens of each passage.
 
     Raises:
         IndexDamaged: the buffer is not a block.
@@ -127,11 +127,11 @@ class PostingsBlock:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """(n,) ids of its passages, increasing."""
+        """(n,) IDs of the passages, increasing."""
         return self._arrays["ids"].astype(np.int64) + self._header.first_id
 
     def find(self, stem: str) -> tuple[Unsigned, Unsigned] | None:
-        """Look up a stem: (m,) increasing positions among the ids, and its frequencies; None if it is absent."""
+        """Return positions in `ids` of the passages with a stem, and its frequencies there; None if it is absent."""
         sought = stem.encode("utf-8", "surrogatepass")
         group = bisect_right(self._firsts, sought) - 1
         if group < 0:
@@ -170,7 +170,7 @@ def _padded(array: Unsigned) -> bytes:
 
 
 def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
-    """Build the block of some thousand passages, from increasing ids and `indexable` texts."""
+    """Build a block from passages, given as (ID, `indexable` text) by increasing IDs."""
     ids = np.array([id_ for id_, _ in passages], dtype=np.int64)
     tokens = stemmer.inverted(text for _, text in passages)
     everywhere = ",".join(numbers for _, numbers in tokens)
@@ -184,10 +184,11 @@ def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
 
 
 def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) -> bytes:
-    """Merge the living passages of blocks, in the order of ids; the bytes are as from `written`.
+    """Merge blocks, without their deleted passages; the result has the same bytes as from `written`.
 
     Args:
-        alive: (n,) mask of the living passages of each block.
+        blocks: blocks in the order of IDs.
+        alive: for each block, an (n,) mask of the passages that are not deleted.
     """
     each = [_living(block.postings(), living) for block, living in zip(blocks, alive, strict=True)]
     ids = [block.ids[living] for block, living in zip(blocks, alive, strict=True)]
@@ -198,7 +199,7 @@ def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) 
 
 
 def _living(postings: Postings, alive: NDArray[np.bool_]) -> Postings:
-    """Return the postings of the living passages, by their positions among these."""
+    """Return postings without the deleted passages; rows are renumbered."""
     kept = alive[postings.rows]
     counts = np.bincount(_numbers(postings.counts)[kept], minlength=len(postings.stems))
     stems = [stem for stem, count in zip(postings.stems, counts.tolist(), strict=True) if count]
@@ -210,7 +211,7 @@ def _joined(each: Sequence[Postings], passages: Sequence[int]) -> Postings:
     """Concatenate postings.
 
     Args:
-        passages: number of passages of each.
+        passages: number of passages of each item.
     """
     stems = sorted(set().union(*(part.stems for part in each)))
     number = {stem: number for number, stem in enumerate(stems)}
@@ -265,7 +266,7 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _of_groups(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the start of each group of stems, from the sizes of the stems, and the end of the last."""
+    """Return the start of each group of stems and the end of the last group, from the size of each stem."""
     return np.append(_starts(sizes)[::GROUP], sizes.sum())
 
 

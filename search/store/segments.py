@@ -1,15 +1,18 @@
 """Segments: immutable files for fast search, derived from the passages; flush and compaction.
 
-A segment covers all passages between two ids, at most 65,536: a FAISS file of 8-bit codes (codes.py) and a file of
-their postings (postings.py). The passages after the last segment are the *tail*, the write buffer: their embeddings are
-read from index.db, and their postings from table `words`, in blocks of the same format. At the end of a run, a tail of
-more than 4,096 passages, or without any segment before it, becomes a segment, merged with the preceding segments that
-are no larger than what follows them; a block is merged with the preceding blocks by the same rule. So each passage is
-rewritten a few times, and there are few segments (O'Neil and others 1996, "The log-structured merge-tree"). Deleted
-passages stay in their segment or block, noted in table `tombstones`, until that is rewritten.
+A segment covers all passages between two IDs, at most 65,536. It consists of a FAISS file of 8-bit codes (codes.py) and
+a file of postings (postings.py). The passages after the last segment are the *tail*, the write buffer: their embeddings
+are read from index.db, and their postings from table `words`, in blocks of the same format.
 
-A file is written beside the others, forced to disk, renamed; then one transaction names it, and no longer names the
-files that it replaces.
+At the end of a run, the tail becomes a segment if it has more than 4,096 passages or is the first segment. It is merged
+with each preceding segment that is no larger than everything after it. Blocks of the tail are merged by the same rule.
+So each passage is rewritten only a few times, and there are few segments (O'Neil and others 1996, "The log-structured
+merge-tree").
+
+Deleted passages stay in their segment or block until it is rewritten; table `tombstones` lists them.
+
+A new file is forced to disk before it gets its final name. Then one transaction adds its name to index.db and removes
+the names of the files that it replaces.
 
     add                the words of new passages -> a block of the tail
     flush              the end of a run: write and compact the segments that are due
@@ -58,12 +61,12 @@ class Segment:
     """A row of table `segments`.
 
     Attributes:
-        file: the name of its files, without extension.
-        first, last: the lowest and the highest id of its passages; it has all passages between them.
+        file: name of its two files, without extension.
+        first, last: lowest and highest ID of its passages; all passages between them are in the segment.
         count: number of passages when it was written.
-        peak, error: of the codes, see `search.store.codes.CodeScale`.
-        codes_crc: the `search.store.codes.checksum` of the FAISS file.
-        words_size, words_crc: the size of the file of words in bytes, and its `search.store.codes.checksum`.
+        peak, error: scale of the codes, see `search.store.codes.CodeScale`.
+        codes_crc: `search.store.codes.checksum` of the FAISS file.
+        words_size, words_crc: size of the file of postings in bytes, and its `search.store.codes.checksum`.
     """
 
     id: int
@@ -120,12 +123,12 @@ def read_segments(connection: sqlite3.Connection) -> list[Segment]:
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
-    """Return the files that an index names, relative to it."""
+    """Return the paths of all segment files that index.db names, relative to the index."""
     return {name for segment in read_segments(connection) for name in (segment.faiss, segment.words)}
 
 
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:
-    """Return the ids of deleted passages that are still in a segment or block, increasing."""
+    """Return the IDs of deleted passages from `first` to `last` that are still in a segment or block, increasing."""
     rows = connection.execute(
         "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
     )
@@ -143,7 +146,7 @@ def blocks_of_tail(
 
 
 def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Iterator[tuple[int, str]]:
-    """Yield the ids of passages, increasing, and their text for keyword matching."""
+    """Yield (ID, text for keyword matching) of passages, by increasing IDs."""
     rows = connection.execute(
         """SELECT id, context, text, hidden FROM passages WHERE id IN (SELECT value FROM json_each(?))
            ORDER BY id""",
@@ -156,11 +159,13 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
 
 @dataclass(frozen=True)
 class MergeInput:
-    """An input of a merge: an older segment, a block of the tail, or rows.
+    """An input of a merge: an older segment, a block of the tail, or rows of index.db.
 
     Attributes:
-        living, dead: number of its passages that are not deleted, and that are.
-        segment: None for a block of the tail, and for rows.
+        first, last: lowest and highest ID of its passages.
+        living: number of its passages that are not deleted.
+        dead: number of its deleted passages.
+        segment: the older segment; None for a block and for rows.
     """
 
     first: int
@@ -187,10 +192,10 @@ def _parts_of_segments(connection: sqlite3.Connection) -> list[MergeInput]:
 
 
 def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
-    """Add the words of new passages to the tail, within a transaction.
+    """Add the words of new passages to the tail, within an open transaction.
 
     Args:
-        passages: (id, context, text without markup) of each, by increasing ids.
+        passages: (ID, context, text without markup) of each passage, by increasing IDs.
     """
     for start in range(0, len(passages), _AT_ONCE):
         chunk = passages[start : start + _AT_ONCE]
@@ -215,13 +220,15 @@ def _put_block(tables: Tables, first: int, last: int, count: int, block: bytes) 
 def _merged(
     connection: sqlite3.Connection, blocks: Sequence[PostingsBlock], first: int, last: int
 ) -> bytes:
-    """Merge the living passages of some blocks."""
+    """Merge blocks with IDs from `first` to `last`, without their deleted passages."""
     dead = tombstones(connection, first, last)
     return merged(blocks, [~np.isin(block.ids, dead) for block in blocks])
 
 
 def _joined(parts: Sequence[MergeInput], new: int, largest: int) -> int:
-    """Return the start of the inputs to merge: the last `new`, and each before that is no larger than the rest.
+    """Return the position of the first input to merge.
+
+    The last `new` inputs are merged, and before them each input that is no larger than all after it.
 
     Args:
         largest: maximum number of passages of a merge.
@@ -235,7 +242,7 @@ def _joined(parts: Sequence[MergeInput], new: int, largest: int) -> int:
 
 
 def _filled(parts: Sequence[MergeInput]) -> list[Sequence[MergeInput]]:
-    """Group neighbours, each group as many as fit into a segment."""
+    """Split inputs into groups of neighbours, each group as large as a segment can be."""
     groups: list[list[MergeInput]] = []
     for part in parts:
         if not groups or sum(member.living for member in groups[-1]) + part.living > LARGEST:
@@ -277,7 +284,7 @@ def _replace(
     *,
     everything: bool = False,
 ) -> None:
-    """Merge each group of neighbours into a segment that replaces them.
+    """Merge each group of neighbouring inputs into one segment that replaces them.
 
     The files are complete and on disk before one transaction names them.
     """
@@ -307,7 +314,7 @@ def _written(
     number: int,
     of_rows: bool,
 ) -> Segment | None:
-    """Write the files of one segment; None if none of its passages is left."""
+    """Write the files of one segment and return it; None if all its passages were deleted."""
     blocks = list(embeddings(connection, dimension, group[0].first - 1, upto=group[-1].last))
     if not blocks:
         return None

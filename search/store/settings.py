@@ -1,4 +1,4 @@
-"""Folders and settings of an index, which it stores."""
+"""Folders and settings that an index stores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Named: TypeAlias = "str | Path | Sequence[str | Path]"
 
 @dataclass(frozen=True)
 class Folders:
-    """One folder, or several.
+    """The indexed folder, or several folders.
 
     Attributes:
         root: base of the names of documents: the folder, or the common parent of several; resolved.
@@ -38,7 +38,9 @@ class Folders:
 
     @classmethod
     def of(cls, named: Named | Folders) -> Folders:
-        """Check that folders exist; for the `Folders` of an index, only that their root does.
+        """Return the folders that a user named, after checking that they exist.
+
+        Of an index's `Folders`, only the root is checked.
 
         Raises:
             InputError: a folder is missing, is a file or is inside another; or they have no common parent.
@@ -80,17 +82,17 @@ class Folders:
 
     @property
     def several(self) -> tuple[str, ...]:
-        """Paths of several folders; () for one, as its root is reported anyway."""
+        """Paths of the folders if there are several; () for a single folder, which is the root."""
         return tuple(map(str, self.paths)) if self.names else ()
 
     @property
     def typed(self) -> str:
-        """Arguments for a command line."""
+        """The folders as arguments for a shell command."""
         return " ".join(map(quoted, self.paths))
 
     @property
     def described(self) -> str:
-        """Words for a message: "the folder" or "the folders" with their paths."""
+        """The folders in a message: "the folder" or "the folders" with their paths."""
         return f"the folder{'s' * bool(self.names)} {as_text(self.paths)}"
 
     def __str__(self) -> str:
@@ -161,7 +163,7 @@ class Source:
         return cls(**read)
 
     def changed(self, **options: Unpack[SourceOptions]) -> Source:
-        """Return a copy with other options; None keeps an option, an empty pattern removes earlier ones."""
+        """Return a copy with changed options; None keeps an option, an empty pattern removes all earlier patterns."""
         values: dict[str, Any] = {
             name: value for name, value in options.items() if value not in (None, "")
         }
@@ -177,9 +179,9 @@ class Facts:
 
     Attributes:
         passages: number of passages.
-        generation: a number that changes with everything that answers depend on.
-        root: the folder that was indexed.
-        source: selection of files and fields.
+        generation: a number that increases with every change that can change an answer.
+        root: the indexed folder, or the common parent of several.
+        source: selection of the indexed files and fields.
         fingerprint: model and settings of the embeddings.
         server: server with the passages (`search.store.milvus.collections.Server`); {} for this machine.
     """

@@ -1,26 +1,26 @@
 """An index that is open for reading, and snapshots of it.
 
-A `Store` is one open index, with the per-process cache of its files and its last state. Everything is read through a
+A `Store` is an open index, with a cache of its files and its last state. Everything is read through a
 `Snapshot`, one state of the index:
 
     with store.reading() as snapshot:
         nearest = snapshot.nearest(query, k=10)
         passages = snapshot.stored([id_ for id_, _ in nearest])
 
-Here that is a read transaction of SQLite with its files of codes and postings; `search.store.milvus` implements the
-same for a server. Invariants:
+In this module a snapshot is a read transaction of SQLite, with the files of codes and postings that belong to it;
+`search.store.milvus` implements the same interface for a server. Invariants:
 
-- **One state.** A snapshot is consistent: no id without its passage, no half of an update. - **Exact.** `nearest`
-misses no passage, and `cosines` are inner products of the stored float32 embeddings with the
-  query, added up in float64 and rounded to float32, so that equal embeddings have equal cosines. Ids settle ties: of
-  equal scores the lower id comes first. A store that can only approximate sets `approximate`.
-- **Sums.** A passage's BM25 is the sum of its terms' addends, added up in the order of the terms; the highest one is
-  over all passages, whatever the filter. Ranking takes the two routes and scores by id (`search.ranking.fusion`).
-- **Ids** are whole numbers above 0 and never used twice. Arrays of them increase. `among` limits the passages to
+- **One state.** A snapshot is consistent: every id has its passage, and an update is visible as a whole or not at all.
+- **Exact.** `nearest` misses no passage. `cosines` are inner products of the stored float32 embeddings with the query,
+  added up in float64 and rounded to float32, so equal embeddings have equal cosines. Of equal scores the lower id comes
+  first. A store that can only approximate sets `approximate`.
+- **Sums.** A passage's BM25 is the sum of its terms' addends, added up in the order of the terms. The scale of keyword
+  scores depends on all passages, whatever the filter. `search.ranking.fusion` merges cosines and keyword scores.
+- **Ids** are whole numbers above 0 and never used twice; arrays of ids are increasing. `among` limits the passages to
   choose from and leaves their scores unchanged.
 - **Short.** No model runs while a snapshot is open; a snapshot is used in the thread that opened it.
 
-Scores are higher where better, never distances.
+Higher scores are better; there are no distances.
 """
 
 from __future__ import annotations
@@ -76,18 +76,20 @@ _FACTS = """SELECT key, value FROM meta WHERE key IN ('schema_version', 'passage
 class Store:
     """An index that is open for reading. Thread-safe.
 
-    Files never change, so they stay open as long as the index names them. Everything else in the cache belongs to the
-    state of the last snapshot. Each thread keeps its connection; it is reopened when the file has been replaced (a
-    rebuild), in a forked process, and when a killed writer's journal must be rolled back. On Windows none is kept,
-    because an open file could not be replaced there.
+    Files of segments never change, so they stay open as long as the index names them. Everything else in the cache
+    belongs to the state of the last snapshot.
+
+    Each thread keeps its connection. It is reopened after a rebuild has replaced the file, in a forked process, and
+    when a killed writer's journal must be rolled back. On Windows no connection is kept, because an open file cannot be
+    replaced there.
 
     Attributes:
-        path: the folder of the index on this machine; nothing in it is indexed.
+        path: folder of the index on this machine; files in it are never indexed.
         searches: number of searches by embedding.
         problem: warning about a damaged file that does not stop queries; "" without one.
-        latest_facts: the facts of the newest state that was read; None before the first.
-        mine: thread-local storage of the connection.
-        local: the passages are on this machine.
+        latest_facts: facts about the newest state that was read; None before the first.
+        mine: thread-local storage with the thread's connection.
+        local: True if the passages are on this machine.
     """
 
     local = True
@@ -104,7 +106,7 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Name to reopen the index: a path, or the address of an index on a server."""
+        """Name by which the index can be opened again: its path, or its address on a server."""
         return str(self.path)
 
     @property
@@ -156,7 +158,7 @@ class Store:
                 connection.close()
 
     def _begun(self) -> sqlite3.Connection:
-        """Return the connection of this thread, in a transaction that has taken its snapshot."""
+        """Return the connection of this thread, in a transaction that already sees a fixed state of the index."""
         mine = self.mine
         try:
             status = (self.path / DATABASE).stat()
@@ -212,8 +214,8 @@ class State:
     """Cache of one state of an index, filled on demand.
 
     Attributes:
-        key: identifies the state.
-        after: highest id in a segment; the tail follows.
+        key: identifier of the state.
+        after: highest ID in a segment; passages with higher IDs are the tail.
     """
 
     def __init__(self, database: Path, key: Hashable, meta: dict[str, str], segments: list[Any]) -> None:
@@ -260,14 +262,14 @@ class Snapshot(Rows):
     ) -> list[tuple[int, float]]:
         """Return the k passages with the highest cosine, best first, as (passage id, cosine).
 
-        Uses the codes of segments and the embeddings of the tail; or embeddings alone if that is as fast, or a file of
-        codes is damaged.
+        Uses the codes of the segments, and the embeddings of the tail. If that is not faster, or a file of codes is
+        damaged, uses the embeddings of all passages.
 
         Args:
-            query: (d,) unit length.
-            k: at least 1; fewer come back only if there are fewer passages.
+            query: (d,) vector of unit length.
+            k: number of passages, at least 1; fewer are returned only if there are fewer passages.
             among: ids of the passages to choose from; None for all.
-            terms: of the query; an approximate server also considers the passages with these.
+            terms: terms of the query; a server also considers the passages that contain them.
         """
         store, count = self._store, self._state.facts.passages if among is None else len(among)
         store.searches += 1
@@ -287,11 +289,11 @@ class Snapshot(Rows):
     def cosines(
         self, query: NDArray[np.float32], passages: Ids, least: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """(n,) cosines of existing passages, in their order: the same numbers as in `nearest`.
+        """Return the (n,) exact cosines of existing passages, in the order of `passages`; equal to those of `nearest`.
 
         Args:
-            least: (n,) lowest cosines of interest, for passages by increasing ids; a cosine that must be below may be
-                returned as minus infinity, which is faster.
+            least: (n,) the lowest cosine of interest for each passage, ordered by increasing id. To save time, minus
+                infinity may be returned for a passage whose cosine is certainly lower.
         """
         ids, places = np.unique(passages, return_inverse=True)
         worth = np.ones(len(ids), dtype=bool)
@@ -305,7 +307,7 @@ class Snapshot(Rows):
         return cosines[places]
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
-        """(n, d) embeddings of existing passages, in their order; unit length."""
+        """Return the (n, d) embeddings of existing passages, in their order; each has unit length."""
         targets = np.array(passages, dtype=np.int64)
         ids = np.unique(targets)
         blocks = [vectors for _, vectors in self.embedding_blocks(ids)]
@@ -317,7 +319,7 @@ class Snapshot(Rows):
         return embeddings(self.connection, self._dimension, among=among)
 
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """Return (tokens, d) rows of length 1 for each of the passages that has them."""
+        """Return passage ID -> (tokens, d) vectors of unit length, for the passages with stored token vectors."""
         return token_vectors_of(self.connection, passages, self._dimension)
 
     @property
@@ -328,7 +330,7 @@ class Snapshot(Rows):
         """Return a view of each segment; None if a file is damaged.
 
         Args:
-            among: ids of the passages to choose from, increasing; None for all living ones.
+            among: IDs of the passages to choose from, increasing; None for all that are not deleted.
 
         Raises:
             IndexDamaged: a file lacks a passage.
@@ -353,7 +355,7 @@ class Snapshot(Rows):
         return self._state.tail
 
     def _living(self, ids: Ids) -> NDArray[np.bool_] | None:
-        """(n,) mask of the living ones of some passages, by increasing ids; None for all."""
+        """Return an (n,) mask of the passages that are not deleted, for increasing IDs; None if none is deleted."""
         state = self._state
         if state.dead is None:
             state.dead = tombstones(self.connection)
@@ -379,7 +381,12 @@ class Snapshot(Rows):
         return list(map(attrgetter("count"), self._hits(terms)))
 
     def matches(self, terms: Terms, without: Collection[IndexTerm] = ()) -> Matches:
-        """Rank the passages with any of the terms except `without` by BM25, on the scale of all terms."""
+        """Rank the passages with any of the terms by BM25.
+
+        Args:
+            terms: terms of the query; all of them determine the scale of keyword scores.
+            without: terms that add nothing to a score.
+        """
         every = self._hits(terms)
         counted = [hits for term, hits in zip(terms, every, strict=True) if term not in without]
         assert self._state.words is not None
@@ -418,16 +425,17 @@ class Snapshot(Rows):
     def passing(
         self, where: Where | None, among: Ids | None = None, without: Collection[int] = ()
     ) -> Ids | None:
-        """Return the ids of the passages that pass a filter, increasing; None for all.
+        """Return the IDs of the passages that pass a filter, increasing; None if all passages do.
 
-        A server may return an expression in place of an array (`search.store.milvus.store.Filter`).
+        A snapshot of a server may return an expression instead of an array (`search.store.milvus.store.Filter`).
 
         Args:
-            among: only these passages.
-            without: not these passages.
+            where: the filter; None lets all passages pass.
+            among: IDs of the passages to choose from; None for all.
+            without: IDs of passages to exclude.
 
         Raises:
-            InputError: it names an unknown field.
+            InputError: the filter names an unknown field.
         """
         ids = None if where is None else self._filtered(where)
         if among is not None:
@@ -439,7 +447,7 @@ class Snapshot(Rows):
         return ids
 
     def _filtered(self, where: Where) -> Ids:
-        """Return the ids that pass a filter; cached until the index changes."""
+        """Return the IDs of the passages that pass a filter; cached until the index changes."""
         from search.store.filters import matching
 
         passing = self._state.passing
@@ -450,7 +458,7 @@ class Snapshot(Rows):
         return passing[where]
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
-        """Return the most frequent values of fields of all documents, or of those with a passage that passes a filter.
+        """Return the most frequent values of each field, over the documents with a passage that passes a filter.
 
         Cached until the index changes.
         """
@@ -464,17 +472,17 @@ class Snapshot(Rows):
         return kept[where]
 
     def random_pairs(self) -> Baseline | None:
-        """Scores of random pairs of a query and a passage; None if they were not measured."""
+        """Return the scores of random pairs of a query and a passage; None if they were not measured."""
         if not self._state.baseline:
             self._state.baseline = [read_baseline(self.connection)]
         return self._state.baseline[0]
 
 
 def _places(ids: Ids, those: Ids) -> NDArray[np.intp]:
-    """Return the positions in `ids` of those of `those` that are in its range.
+    """Return the positions in `ids` of the IDs in `those`; lower and higher IDs than in `ids` are left out.
 
     Raises:
-        IndexDamaged: one is missing in `ids`.
+        IndexDamaged: an ID within the range of `ids` is missing in it.
     """
     if len(ids):
         those = those[np.searchsorted(those, ids[0]) : np.searchsorted(those, ids[-1], side="right")]

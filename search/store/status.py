@@ -1,8 +1,8 @@
-"""Status of an index and its files, and the null distribution of its scores; all within a transaction.
+"""Status of an index and its files, and the null distribution of its scores.
 
 A cosine has no absolute meaning (corpora/handbook/10-cosine-and-its-traps.md), so table `baseline` has a sample of
-unrelated pairs of a query and a passage, with the two parts of each score. It is taken at the end of a run
-(search/indexing/sampling.py).
+unrelated pairs of a query and a passage, with the cosine and the keyword score of each pair. It is drawn at the end of
+a run (search/indexing/sampling.py). All functions run within an open transaction.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FileState:
 
 
 def status_of(connection: sqlite3.Connection, index: Path) -> Status:
-    """Return the status of an index, within a transaction."""
+    """Return the status of an index."""
     meta = meta_of(connection, index / DATABASE)
     fingerprint = Fingerprint(**meta["fingerprint"])
     documents, passages, tokens = counts(connection)
@@ -111,7 +111,7 @@ def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]
 
 
 def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
-    """Return the state of each opened file by its path, in the order of the bytes of paths."""
+    """Return path -> state of each file that was opened, in the order of the paths' bytes."""
     rows = connection.execute(
         "SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path"
     )
@@ -119,7 +119,7 @@ def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
 
 
 def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str]:
-    """Return record -> sha256 of the stored documents of a file."""
+    """Return record number -> SHA-256 of each stored document of a file."""
     rows = connection.execute(
         "SELECT record, documents.sha256 FROM documents JOIN files ON files.id = file WHERE path = ?",
         (os.fsencode(path),),
@@ -128,7 +128,7 @@ def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str
 
 
 def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Skipped]]:
-    """Yield what was skipped when files were read, each with the path of its file."""
+    """Yield (path of the file, skipped record or file) for everything that was skipped when files were read."""
     from search.corpus import Skipped  # which a query does not need
 
     rows = connection.execute("SELECT path, record, reason, detail FROM skipped WHERE stage = 'read'")
@@ -137,7 +137,7 @@ def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Ski
 
 
 def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:
-    """Count the tokens beyond the first `most` of each passage."""
+    """Return the number of tokens that lie beyond the first `most` tokens of their passage, over all passages."""
     (over,) = connection.execute(
         "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?", (most, most)
     ).fetchone()
@@ -160,8 +160,8 @@ class Baseline:
     Attributes:
         passages: number of passages in the index when the sample was drawn.
         queries: number of query texts.
-        cosine, lexical: (n,) float32, the parts of each pair's score; n is 0 if there were too few passages.
-        made_with: method of the sample.
+        cosine, lexical: (n,) float32, cosine and keyword score of each pair; n is 0 if there were too few passages.
+        made_with: identifier of the sampling method.
     """
 
     passages: int
@@ -171,12 +171,12 @@ class Baseline:
     made_with: str = MADE_WITH
 
     def scores(self, weight: float) -> NDArray[np.float64]:
-        """(n,) scores of the pairs, lowest first, with `weight` for the cosine."""
+        """Return the (n,) scores of the pairs, lowest first; `weight` is the cosine's share of a score."""
         return np.sort(weight * self.cosine.astype(float) + (1 - weight) * self.lexical.astype(float))
 
 
 def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
-    """Read the stored sample; None before the first run that took one."""
+    """Read the stored sample; None if none was drawn yet."""
     row = connection.execute("SELECT passages, queries, made_with, pairs FROM baseline").fetchone()
     if row is None:
         return None
@@ -205,8 +205,8 @@ def is_due(connection: sqlite3.Connection, passages: int) -> bool:
     """Return True if a sample is due: there is none, or it is out of date or was drawn by another method.
 
     Args:
-        passages: current number of passages. A sample is out of date if the number has more than doubled or halved; a
-            sample without pairs, if it has changed at all.
+        passages: current number of passages. A sample is out of date if this number has more than doubled or halved
+            since; a sample without pairs, if the number has changed at all.
     """
     baseline = read_baseline(connection)
     if baseline is None or baseline.made_with != MADE_WITH:

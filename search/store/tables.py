@@ -1,4 +1,4 @@
-"""Writing rows of index.db: by sqlite-utils, in transactions that update the generation."""
+"""Write rows of index.db with sqlite-utils, in transactions that increase the generation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 class Tables:
-    """Writable tables of an index. Take the lock first."""
+    """Writable tables of an index; the caller must hold the writer's lock."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -28,10 +28,10 @@ class Tables:
 
     @contextmanager
     def transaction(self, *, same_answers: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open a transaction; it increases the generation of the index if a row changed.
+        """Open a write transaction. If it changes a row, it increases the generation of the index.
 
         Args:
-            same_answers: no answer depends on the rows that are written.
+            same_answers: keep the generation, because no answer depends on the written rows.
         """
         self.connection.execute("BEGIN IMMEDIATE")
         changes = self.connection.total_changes
@@ -49,7 +49,7 @@ class Tables:
         self.connection.execute("COMMIT")
 
     def insert(self, table: str, rows: Iterable[dict[str, Any]], *, replace: bool = False) -> None:
-        """Insert rows into a table, within a transaction; `rows` may be empty.
+        """Insert rows into a table, within an open transaction; `rows` may be empty.
 
         Not an upsert: sqlite-utils creates a table to test whether SQLite supports it, mistakes a full disk for missing
         support, and then writes nothing.
@@ -60,20 +60,20 @@ class Tables:
         self.database.table(table).insert_all(rows, replace=replace)
 
     def delete(self, table: str, where: str, *values: int | str | bytes) -> None:
-        """Delete rows from a table, within a transaction."""
+        """Delete the rows of a table that match `where`, within an open transaction."""
         self.database.table(table).delete_where(where, values)
 
     def put(self, **values: Any) -> None:
-        """Set key-value pairs of table `meta`, within a transaction."""
+        """Set key-value pairs of table `meta`, within an open transaction."""
         pairs = ({"key": key, "value": as_json(value)} for key, value in values.items())
         self.insert("meta", pairs, replace=True)
 
     def put_meta(self, **values: Any) -> None:
-        """Set key-value pairs."""
+        """Set key-value pairs of table `meta` in a transaction of their own."""
         with self.transaction():
             self.put(**values)
 
     def note(self, **values: Any) -> None:
-        """Set key-value pairs that no answer depends on."""
+        """Set key-value pairs that no answer depends on, so the generation stays the same."""
         with self.transaction(same_answers=True):
             self.put(**values)

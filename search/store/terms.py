@@ -42,9 +42,9 @@ class IndexTerm(NamedTuple):  # one for each word of a text, so it has to be che
     """A word or a phrase to search for.
 
     Attributes:
-        text: as typed.
+        text: the word or phrase, as typed.
         start, end: its span in the query, in characters.
-        stems: its tokens in FTS5; several match only in a row.
+        stems: its tokens in FTS5; a passage matches if it contains them consecutively.
     """
 
     text: str
@@ -54,7 +54,7 @@ class IndexTerm(NamedTuple):  # one for each word of a text, so it has to be che
 
 
 def plain(text: str) -> str:
-    """Normalise the letters of a text, drop control characters, and set ideographs apart."""
+    """Normalise letters (NFKC), drop control characters, and put spaces around ideographs."""
     text = _NO_TEXT.sub(" ", text)
     return text if text.isascii() else _IDEOGRAPH.sub(r" \g<0> ", unicodedata.normalize("NFKC", text))
 
@@ -72,7 +72,7 @@ def indexable(context: str, text: str) -> str:
 
 
 def words(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the words of a text; after a name in CamelCase, those of its parts."""
+    """Yield the span of each word of a text; a name in CamelCase is followed by the spans of its parts."""
 
     def kind(place: int) -> int:
         character = text[place]
@@ -100,7 +100,7 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 class Stemmer:
-    """FTS5's tokenizer, in a database of its own in memory. Thread-safe."""
+    """FTS5's tokenizer, run in an in-memory database. Thread-safe."""
 
     def __init__(self) -> None:
         self._kept = threading.local()
@@ -117,10 +117,10 @@ class Stemmer:
         return list(map(tuple, stems))
 
     def inverted(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
-        """Return all tokens of `indexable` texts, in the order of their UTF-8 bytes, with the numbers of their texts.
+        """Return (token, texts) for all tokens of `indexable` texts, in the order of the tokens' UTF-8 bytes.
 
-        Numbers count from 0 and are in the format of FTS5, one for each occurrence: "0,0,3". FTS5 truncates long
-        tokens, which can then end within a letter.
+        The second item lists the positions of the texts, one for each occurrence: "0,0,3". FTS5 truncates long tokens,
+        so a token may end within a letter; it is therefore bytes.
         """
         with self._holding(texts) as connection:
             return connection.execute(
@@ -128,7 +128,7 @@ class Stemmer:
             ).fetchall()
 
     def in_a_row(self, texts: Iterable[str], stems: Sequence[str]) -> dict[int, int]:
-        """Return number of an `indexable` text -> how often the tokens occur in a row, for texts where they do."""
+        """Return position of a text -> number of consecutive occurrences of the stems, for the texts that have any."""
         select = "SELECT (doc << 32) + offset - ? FROM tokens WHERE term = ?"
         with self._holding(texts) as connection:
             starts = [set(connection.execute(select, pair)) for pair in enumerate(stems)]
@@ -154,7 +154,7 @@ class Stemmer:
         return list(terms.values())
 
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[IndexTerm]:
-        """Return the term at each span of a text, in order; a term without tokens has no stems."""
+        """Return the term at each span of a text, in order. A term has no stems if FTS5 finds no token in it."""
         places = list(spans)
         texts = list(map(text.__getitem__, starmap(slice, places)))
         if len(self._stems_of) > _MOST_WORDS:
@@ -167,7 +167,7 @@ class Stemmer:
 
     @contextmanager
     def _holding(self, texts: Iterable[str]) -> Iterator[sqlite3.Connection]:
-        """Open the table that tokenises texts, filled with these."""
+        """Yield a connection whose FTS5 table contains the texts."""
         connection = self._connection()
         connection.execute("BEGIN")
         try:

@@ -1,4 +1,4 @@
-"""Embeddings in index.db, their cosines, and near pairs of them; and token vectors.
+"""Embeddings and token vectors in index.db; cosines, and pairs of similar embeddings.
 
 Token vectors are stored only on request; without them, reranking by late interaction encodes its candidates again. A
 token's vector is scaled to length 1 and stored as integers from -127 to 127 with one factor, so a row takes n (4 + d)
@@ -49,7 +49,7 @@ def load_faiss() -> Any:
 
 
 def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the (n,) inner products of (n, d) and (d,), summed in float64 and rounded to float32.
+    """Return the (n,) inner products of (n, d) vectors with a (d,) query, summed in float64 and rounded to float32.
 
     float32 sums in different orders differ in the last digit, so equal vectors at different places of a matrix could
     get different products. Here, equal vectors always have equal cosines.
@@ -63,8 +63,9 @@ def best(
     """Return the k passages with the highest cosine, best first, as (passage id, cosine); ties in the order of ids.
 
     Args:
-        ids: (n,) of passages; `vectors`, (n, d), their embeddings.
-        query: (d,) unit length.
+        ids: (n,) IDs of the passages.
+        vectors: (n, d) their embeddings.
+        query: (d,) vector of unit length.
     """
     if len(ids) > k:  # matrix products only choose whose cosines are worth adding up
         rough = vectors @ query
@@ -82,7 +83,7 @@ def best(
 def cosines_of(
     connection: sqlite3.Connection, query: NDArray[np.float32], passages: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """(n,) cosines of passages, by increasing ids: added up in float64, rounded to float32.
+    """Return the (n,) cosines of passages, given by increasing IDs; summed in float64 and rounded to float32.
 
     Raises:
         IndexDamaged: a passage has no embedding.
@@ -101,7 +102,7 @@ def cosines_of(
 def pairs_near(
     vectors: NDArray[np.float32], threshold: float
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield blocks of (rows, later rows) of the pairs with a cosine of at least `threshold`, within rounding.
+    """Yield the pairs of rows with a cosine of at least `threshold`, as blocks of (lower rows, higher rows).
 
     Args:
         vectors: (n, d) float32, unit length.
@@ -160,25 +161,25 @@ _TEXTS_AT_ONCE = 128
 
 
 def kept(tokens: Sequence[Token]) -> list[int]:
-    """Return the positions of the tokens with stored vectors: those of the text and its context."""
+    """Return the positions of the tokens whose vectors are stored: tokens of the text and its context."""
     return [i for i, token in enumerate(tokens) if token.part in ("text", "context")]
 
 
 def unit_rows(vectors: TokenVectors) -> NDArray[np.float32]:
-    """(n, d) last-layer vectors of the tokens of the text and its context, each of length 1."""
+    """Return the (n, d) last-layer vectors of the tokens of the text and its context, each scaled to length 1."""
     rows = np.asarray(vectors.layers[max(vectors.layers)][kept(vectors.tokens)], dtype=np.float32)
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
 
 def packed(rows: NDArray[np.float32]) -> bytes:
-    """Serialise unit rows, (n, d): n factors as little-endian float32, then n d signed bytes."""
+    """Serialise (n, d) rows of unit length: n factors as little-endian float32, then n * d signed bytes."""
     factors = np.maximum(np.abs(rows).max(axis=1, initial=0.0), 1e-12) / 127
     numbers = np.rint(rows / factors[:, None]).astype(np.int8)
     return factors.astype("<f4").tobytes() + numbers.tobytes()
 
 
 def unpacked(blob: bytes, dimension: int) -> NDArray[np.float32]:
-    """(n, d) rows, of length 1 again."""
+    """Decode the result of `packed` to (n, d) rows, scaled to length 1."""
     n = len(blob) // (4 + dimension)
     factors = np.frombuffer(blob, dtype="<f4", count=n)
     numbers = np.frombuffer(blob, dtype=np.int8, offset=4 * n).reshape(n, dimension)
@@ -200,9 +201,9 @@ def token_vectors_of(
 def missing_token_vectors(
     connection: sqlite3.Connection, encoder: Encoder
 ) -> Iterator[tuple[list[tuple[int, bytes]], int, int]]:
-    """Yield rows for the passages without token vectors, batch by batch, with the numbers of done and of all passages.
+    """Encode the passages without token vectors in batches; yield (rows to store, passages done, all passages).
 
-    They are encoded outside any transaction.
+    No transaction is open while a batch is encoded.
     """
     lacking = connection.execute(
         """SELECT passages.id, context, text, hidden FROM passages LEFT JOIN token_vectors ON passage = passages.id

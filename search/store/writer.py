@@ -1,4 +1,4 @@
-"""Writing: one batch of documents, one short transaction.
+"""Write documents in batches, each in one short transaction.
 
 A file's documents may come in several batches. Until the last one is committed the file is marked 'partial', so that a
 killed run resumes with it; documents that are already stored with the same content are kept, not encoded again.
@@ -47,9 +47,9 @@ class Work:
 
     Attributes:
         records: all records of the file that were read so far.
-        last: no more documents of this file follow.
-        outcome: in the last batch of the file: "added", "changed", "renamed", "unchanged", "skipped" if it has no
-            document and never had one, or "same bytes" if only its time stamp is new.
+        last: True if no more documents of this file follow.
+        outcome: what happened to the file, known in its last batch: "added", "changed", "renamed", "unchanged",
+            "skipped" if it has no document and never had one, or "same bytes" if only its time stamp is new.
         renamed_from: earlier path of the same content, if that file is gone.
     """
 
@@ -68,7 +68,7 @@ class Work:
 
 
 def document_sha256(document: Document) -> str:
-    """Hash of all content that the passages of a document depend on."""
+    """Return the SHA-256 of everything that the passages of a document depend on."""
     parts = [document.kind, document.title, document.text, json.dumps(document.metadata, sort_keys=True)]
     if document.pages:
         parts.append(json.dumps(document.pages))
@@ -76,10 +76,10 @@ def document_sha256(document: Document) -> str:
 
 
 class Writer(Tables):
-    """Changes to an index, each method one transaction.
+    """Writer of an index; each method is one transaction.
 
     Attributes:
-        streams: passages are sent to a server and not kept on this machine.
+        streams: True if passages are sent to a server and not kept on this machine.
     """
 
     streams = False
@@ -93,7 +93,7 @@ class Writer(Tables):
             connection.execute("UPDATE files SET mtime_ns = -1, sha256 = NULL")
 
     def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the stored embeddings of contents that were encoded before."""
+        """Return content key -> stored embedding, for the contents that were encoded before."""
         vectors = {}
         for key in keys:
             row = self.connection.execute(
@@ -147,7 +147,7 @@ class Writer(Tables):
         return counts(self.connection)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
-        """Update the time stamps of unchanged files. Answers change only for filters by a stored time."""
+        """Update the time stamps of unchanged files; this changes answers only for filters by time."""
         rows = [(file.size, file.mtime_ns, file.inode, os.fsencode(file.path)) for file in files]
         select = "SELECT 1 FROM files WHERE path = ? AND mtime_ns >= 0 AND mtime_ns != ?"
         moved = any(self.connection.execute(select, (path, at)).fetchone() for _, at, _, path in rows)
@@ -157,7 +157,7 @@ class Writer(Tables):
             )
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Delete files and everything derived from them."""
+        """Delete files from the index, with everything derived from them."""
         with self.transaction() as connection:
             passages = one_meta(connection, "passages")
             for path in map(os.fsencode, paths):
@@ -179,7 +179,7 @@ class Writer(Tables):
             self.put(**meta)
 
     def put_token_vectors(self, rows: Iterable[tuple[int, bytes]]) -> None:
-        """Store token vectors: passage, vectors."""
+        """Store token vectors, given as (passage ID, packed vectors)."""
         columns = ("passage", "vectors")
         with self.transaction():
             self.insert(
@@ -187,7 +187,7 @@ class Writer(Tables):
             )
 
     def drop_token_vectors(self) -> None:
-        """Delete all token vectors, if there are any."""
+        """Delete all token vectors."""
         if self.connection.execute("SELECT 1 FROM token_vectors LIMIT 1").fetchone():
             with self.transaction():
                 self.delete("token_vectors", "1")
@@ -230,7 +230,7 @@ class Writer(Tables):
         self.insert("skipped", rows, replace=True)
 
     def _delete_documents(self, file: int, records: Sequence[int]) -> int:
-        """Delete some records of a file, if they exist; return the number of their passages."""
+        """Delete records of a file, if they exist; return the number of deleted passages."""
         passages = 0
         for record in records:
             row = self.connection.execute(
@@ -256,7 +256,7 @@ class Writer(Tables):
 
 
 def _record_of(skip: Skipped, file: SourceFile) -> int:
-    """Number of the skipped record of a file; 0 for the file itself."""
+    """Return the number of the skipped record; 0 if the file itself was skipped."""
     return 0 if skip.path == file.path else int(skip.path.rpartition("#")[2])
 
 

@@ -94,7 +94,7 @@ class Measure:
         return Figures(metrics, columns, self.report(predictions))
 
     def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        """Return after minus before; both values of a row are resampled together."""
+        """Estimate each metric's change, after minus before; the bootstrap keeps a row's two values together."""
         both = (*before.columns, *after.columns)
         return {
             name: estimated(partial(_gap, of), *both, seed=self.seed) for name, of in self.figures.items()

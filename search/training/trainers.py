@@ -216,7 +216,7 @@ def _collated(head: Head) -> Callable[[Sequence[Feature]], dict[str, torch.Tenso
 
 
 class _Scored:
-    """Mixin for a trainer that compares checkpoints by the metric of the applied model."""
+    """Mixin for a trainer that compares checkpoints by the metric that `score` measures, not by loss."""
 
     score: Callable[[], float]
 

@@ -96,7 +96,7 @@ _CONTROLS = """<div class="controls" hidden>
 <label>Show <select data-part="head">{heads}</select></label></div>"""
 
 _DETAIL = """<section class="detail" aria-live="polite">
-<p>Point at a token: on the left what it reads, on the right who reads it.</p></section>"""
+<p>Point at a token: left, the tokens it attends to; right, those that attend to it.</p></section>"""
 
 
 def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> Page:

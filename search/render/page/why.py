@@ -41,7 +41,7 @@ _CHOICE = """<fieldset class="choice" hidden>
 <label><input type="radio" name="matrix" value="contribution" checked>
 <span><b>Contribution</b>: what made the score; adds up to it</span></label>
 <label><input type="radio" name="matrix" value="cosine">
-<span><b>Cosine</b> at {layer}: which {unit} is like which; adds up to nothing</span></label>
+<span><b>Cosine</b> at {layer}: similarity of each pair of {unit}s; not parts of the score</span></label>
 </fieldset>"""
 
 _DETAIL = """<section class="detail" aria-live="polite">

@@ -1,10 +1,11 @@
-"""The same answers for agents: the Model Context Protocol, over stdio and at /mcp of the server.
+"""Tools for agents over the Model Context Protocol: on stdio, and at /mcp of the server.
 
     server(served, run)  ->  an MCPServer of the official SDK, which its transports run
 
-tools.py      search, explain, why_not, status, fetch: functions whose signatures are the tools' schemas
-answers.py    what they answer
-server.py     tools as the SDK takes them; stdio
+    tools.py      search, explain, why_not, status, fetch: functions whose signatures are the tools' schemas
+    answers.py    models of the tools' answers
+    server.py     registers the tools with the SDK; runs them on stdio
 
-No tool writes. The SDK is imported by server.py alone, and by ../app.py when it answers: that takes half a second.
+No tool can change an index. Importing the SDK takes half a second, so only server.py imports it, and ../app.py at
+start.
 """

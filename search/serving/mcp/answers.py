@@ -1,4 +1,4 @@
-"""Answers of the tools, their length in tokens, and the ids in them. Empty fields are left out."""
+"""Models of the tools' answers, their length in tokens, and passage IDs. Empty fields are left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ID = re.compile(r"(?P<index>.+)@(?P<generation>[0-9]{1,16})/p(?P<passage>[0-9]{
 
 @dataclass(frozen=True)
 class PassageId:
-    """ID of a passage: its index, the generation in which it was found, and its number. No ID is used twice."""
+    """ID of a passage for agents: index, generation of the index, and passage ID."""
 
     index: str
     generation: int
@@ -30,7 +30,7 @@ class PassageId:
     def of(cls, text: str) -> PassageId:
         """
         Raises:
-            InputError: it is no id.
+            InputError: the text is not a passage ID.
         """
         match = _ID.fullmatch(text)
         if match is None:
@@ -46,7 +46,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 def written(answer: BaseModel) -> str:
-    """An answer as it is sent, on one line."""
+    """Return an answer as JSON on one line, as it is sent."""
     return json.compact(answer.model_dump(exclude_none=True))
 
 
@@ -55,12 +55,12 @@ def tokens(answer: BaseModel) -> int:
 
 
 def listed(most: int, count: int, make: Callable[[int, int], Answer]) -> Answer:
-    """Answer with as many items as fit, each with the longest text that fits; shorter texts rather than fewer items.
+    """Return an answer that fits into `most` tokens. Texts are shortened first, then items are dropped.
 
     Args:
-        most: tokens.
-        count: how many items there are.
-        make: an answer with so many of them, with texts of so many characters.
+        most: maximum number of tokens.
+        count: number of items available.
+        make: returns the answer with a given number of items, each with a given number of characters of text.
     """
     while count > 1 and tokens(make(count, _SNIPPETS[-1])) > most:
         count -= 1
@@ -127,7 +127,7 @@ class FetchAnswer(BaseModel):
 
 
 class ShareAnswer(BaseModel):
-    """Contribution of one word of the query to the score."""
+    """Contribution of one query word to the score."""
 
     word: str
     kind: Annotated[str, Field(description="word: by meaning; term: as a keyword.")]
@@ -136,7 +136,7 @@ class ShareAnswer(BaseModel):
 
 
 class ExplanationAnswer(BaseModel):
-    """Why a passage has its score: the shares, the others and the residual sum to it."""
+    """Explanation of a passage's score: the shares, the remaining contributions and the residual sum to it."""
 
     id: str
     place: Place
@@ -176,7 +176,7 @@ class IndexStatus(BaseModel):
 
 
 class IndexesAnswer(BaseModel):
-    """The indexes that can be asked."""
+    """The available indexes."""
 
     indexes: list[IndexStatus]
     notes: list[str] | None = None

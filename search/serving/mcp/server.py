@@ -1,4 +1,4 @@
-"""The server of the SDK with the tools, over standard input and output or, at /mcp, over HTTP."""
+"""Server of the Model Context Protocol with the tools, for standard input and output or for HTTP at /mcp."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
 
 
 def server(served: AppState, run: Run = run_sync) -> MCPServer[Any]:
-    """A server of the protocol.
+    """Return a server of the Model Context Protocol.
 
     Args:
-        served: the indexes that can be asked.
-        run: runs work in a thread.
+        served: the indexes that the tools search.
+        run: runs a function in a worker thread.
     """
     return MCPServer(
         "seewhy",
@@ -55,7 +55,7 @@ def server(served: AppState, run: Run = run_sync) -> MCPServer[Any]:
 
 
 def answer(served: AppState) -> None:
-    """Answer a client that started this process, until standard input ends."""
+    """Serve the client that started this process on standard input and output, until the input ends."""
     signal.signal(
         signal.SIGINT, signal.SIG_DFL
     )  # the SDK would wait for a line that it has begun to read
@@ -63,7 +63,7 @@ def answer(served: AppState) -> None:
 
 
 def _instructions(served: AppState) -> str:
-    """Instructions for a client, with the indexes that it can ask."""
+    """Return the instructions for a client, with the available indexes."""
     served.renew()
     lines = [
         f"- {index.name}: {index.problem}"
@@ -84,7 +84,7 @@ def _instructions(served: AppState) -> str:
 def _offered(
     served: AppState, run: Run, function: Callable[..., Any], title: str, kinds: tuple[type, ...]
 ) -> Tool:
-    """A function as a tool of the SDK, which refuses arguments that it does not know."""
+    """Wrap a function as a tool of the SDK that refuses unknown arguments."""
 
     async def call(**arguments: Any) -> CallToolResult:
         def work() -> Any:
@@ -110,7 +110,7 @@ def _offered(
 
 
 def _signature(function: Callable[..., Any], kinds: tuple[type, ...]) -> inspect.Signature:
-    """The arguments of a function as agents give them: without the first, with declared options."""
+    """Return the signature that agents see: without the first parameter, with the declared options."""
     signature = inspect.signature(function, eval_str=True)
     _, *params = (param for param in signature.parameters.values() if param.kind is not param.VAR_KEYWORD)
     for name, field in fields_of(*kinds).model_fields.items():

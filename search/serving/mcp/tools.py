@@ -1,4 +1,4 @@
-"""The tools: the library's records, as short as a model needs them. Their signatures are what agents may give."""
+"""The tools for agents: search, explain, why_not, status and fetch. Their signatures define the tools' parameters."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def search(
 
 
 def _comparable(served: AppState, name: str | None) -> Indexes:
-    """The index that is named; else the first that can be asked, and all whose scores compare with its."""
+    """Return the named index; without a name, the first readable index and all with comparable scores."""
     named = served.named(name)
     if len(named) == 1:
         return Indexes(list(named.values()))
@@ -131,7 +131,7 @@ def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int
 
 
 def _snippet(hit: records.Hit, marks: Sequence[Highlight], characters: int) -> str:
-    """The whole passage if it is short enough, else the part around the query's words."""
+    """Return the whole passage if it is short enough, else the part around the query's words."""
     if len(hit.text) <= characters:
         return hit.text
     start = min(cut(hit, marks).start, len(hit.text) - characters)
@@ -144,10 +144,10 @@ def place(document: str, first: int, last: int) -> str:
 
 
 def passage_of(served: AppState, text: str) -> tuple[library.Index, PassageId]:
-    """The index of an id, and the id.
+    """Return the index that an agent's passage ID belongs to, and the parsed ID.
 
     Raises:
-        GenerationGone: the passage has left the index since.
+        GenerationGone: the passage is no longer in the index.
     """
     id_ = PassageId.of(text)
     index = served.index(id_.index)
@@ -227,7 +227,7 @@ Stand = Callable[[str, library.Index, Path | int], tuple[str, int, WhyNot]]
 
 
 def _standing(served: AppState, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
-    """Position of a document in its index; of several indexes, in the one that knows most about it."""
+    """Return the rank of a document in its index; if several are searched, in one that contains it."""
     try:
         index, id_ = passage_of(served, document)
     except InputError:
@@ -246,10 +246,10 @@ def _standing(served: AppState, document: str, name: str | None, stand: Stand) -
 
 
 def _within(index: library.Index, document: str) -> Path:
-    """A document by its path, which leads out of no folder.
+    """Return the path of a document that an agent names relative to the indexed folder.
 
     Raises:
-        InputError: it does, or no file can be called so.
+        InputError: the path is absolute, invalid or outside of the folder.
     """
     root = index.folders.root
     try:
@@ -294,7 +294,9 @@ def fetch(
         str | None,
         Field(pattern=LINES, description="Read these lines instead: 120-180"),
     ] = None,
-    offset: Annotated[int, Field(ge=0, description="Characters to skip; see `cut`.")] = 0,
+    offset: Annotated[
+        int, Field(ge=0, description="Characters to skip, as given in `cut` of the previous answer.")
+    ] = 0,
     max_tokens: Tokens = 2_000,
 ) -> answers.FetchAnswer:
     """Read a passage from search with the lines around it, or any lines of its document. If the document is right but
@@ -341,10 +343,10 @@ _CUT = f"The text exceeds max_tokens: {'':60}"
 def _span(
     document: DocumentText, passage: StoredPassage, lines: str | None, around: int
 ) -> tuple[int, int]:
-    """The span of lines, or of a passage with lines around it.
+    """Return the span of the requested lines, or of a passage with the lines around it.
 
     Raises:
-        InputError: there are no such lines.
+        InputError: the document has no such lines.
     """
     if not lines and not around:
         return passage.start, passage.end
@@ -361,7 +363,7 @@ def _span(
 
 
 def _line_starts(document: DocumentText) -> list[int]:
-    """Start of each line, and the end of the last."""
+    """Return the start of each line, and the end of the last one."""
     from search.corpus.text import line_starts  # with all readers of files, which a search does without
 
     size = len(document.text)
@@ -369,7 +371,7 @@ def _line_starts(document: DocumentText) -> list[int]:
 
 
 def _lines(document: DocumentText, passage: StoredPassage, start: int, stop: int) -> tuple[int, int]:
-    """The first and the last line of a span, as the file has them."""
+    """Return the numbers of the first and the last line of a span in the source file."""
     if document.kind in LINES_OF_THEIR_OWN:
         parts = [part for part in document.passages if part.start < stop and start < part.end]
         parts = parts or [passage]
@@ -380,7 +382,7 @@ def _lines(document: DocumentText, passage: StoredPassage, start: int, stop: int
 
 
 def _readable(document: DocumentText, start: int, end: int) -> str:
-    """A part of a document without the blanks that stand for what no passage holds; indentation stays."""
+    """Return a part of a document without the spaces that fill gaps between passages; indentation stays."""
     pieces, at = [], start
     for gap in document.gaps:
         if not gap.blank and at < gap.end and gap.start < end:

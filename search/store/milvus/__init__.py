@@ -6,11 +6,11 @@
     writer.py       writing, by a run of indexing
     store.py        reading
 
-`seewhy index` streams passages to the server while they are encoded. This machine keeps an `index.db` without passages:
-the files, the IDs of each document's passages on the server, and the number of passages with each stem. So the next run
-writes and deletes only what has changed.
+`seewhy index` streams passages to the server while they are encoded. This machine keeps an `index.db` with the files,
+the IDs of each document's passages on the server, and the number of passages with each stem, but not the passages. So
+the next run writes and deletes only what has changed.
 
-For a query the server finds candidates, by embeddings and by its own full-text search, and returns them with embedding
-and stems. All scores are computed here, with the same formula as for an index in a folder, so every score adds up and
-only the choice of candidates is the server's. Such a list is approximate, and is labelled so.
+For a query, the server finds candidates by embeddings and by its own full-text search, and returns them with their
+embeddings and stems. This machine computes all scores with the same formula as for an index in a folder, so every score
+adds up. The choice of candidates is the server's, so the list of hits is approximate, and is labelled so.
 """

@@ -33,10 +33,10 @@ class Address:
     """Address of an index on a server.
 
     Attributes:
-        uri: of the server, for its client.
-        name: of the index.
-        token: "user:password" or a key, of the environment; "" for none. It is never shown.
-        database: of the server, of the environment; "" for the server's default.
+        uri: URI of the server, for pymilvus.
+        name: name of the index.
+        token: "user:password" or an API key, from the environment; "" for none. It is never shown.
+        database: name of the database on the server, from the environment; "" for the default one.
     """
 
     uri: str
@@ -72,7 +72,7 @@ class Address:
 
 
 def known_as(name: str | Path | None = None) -> str:
-    """Unique name of an index: its path with links resolved, or its address.
+    """Return a unique name of an index: its path with links resolved, or its address.
 
     Raises:
         IndexNotFound: there is no such index on this machine.
@@ -103,7 +103,7 @@ _DENIED = re.compile("auth check failure|PERMISSION|permission deny|(?i:unauthen
 
 
 class Client:
-    """A server; the first request connects. Thread-safe."""
+    """A client of a Milvus server; it connects at the first request. Thread-safe."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -116,8 +116,10 @@ class Client:
         """Return at most `limit` rows of passages, best first.
 
         Args:
-            vector: (d,) for a field of vectors; a text for one that BM25 ranks.
-            where: an expression; "" for all.
+            field: name of the column to search.
+            vector: a (d,) vector for the column of embeddings; a text for the column that BM25 ranks.
+            where: Milvus expression that limits the rows; "" for all.
+            fields: names of the columns to return.
         """
         rows = self.call(
             "search", collection, data=[vector], anns_field=field, limit=limit, filter=where,
@@ -135,7 +137,7 @@ class Client:
         return [dict(row) for row in rows]
 
     def put(self, collection: str, rows: Sequence[dict[str, Any]]) -> None:
-        """Write rows by their keys; writing them twice has the same effect as once."""
+        """Insert or replace rows by their keys; writing them twice has the same effect as once."""
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             self.call("upsert", collection, list(rows[start : start + _ROWS_AT_ONCE]))
 
@@ -148,7 +150,7 @@ class Client:
     def call(self, method: str, *args: Any, **options: Any) -> Any:
         """Call a method of `pymilvus.MilvusClient`; retry with increasing pauses while the server is away or busy.
 
-        Every call may be repeated: rows are written by their keys.
+        Repeating a call is harmless, because rows are written by their keys.
         """
         refused = (_pymilvus().MilvusException, OSError, ValueError)
         pause = _FIRST_PAUSE
@@ -177,7 +179,7 @@ class Client:
             return self._client
 
     def _disconnect(self) -> None:
-        """Let the next call connect again."""
+        """Close the connection; the next call connects again."""
         with self._lock, suppress(Exception):
             if self._client is not None:
                 self._client.close()

@@ -60,9 +60,9 @@ class Server:
 
     Attributes:
         address: as typed.
-        kind: of the index of embeddings.
-        collection: of the passages.
-        answers: the alias points to the collection.
+        kind: Milvus's type of index for the embeddings.
+        collection: name of the collection of passages.
+        answers: the alias points to the collection, so queries use it.
     """
 
     address: str
@@ -72,7 +72,7 @@ class Server:
 
     @classmethod
     def new(cls, address: Address, kind: str) -> Server:
-        """Create one for collections of a new stamp."""
+        """Return a server with names for new collections, stamped with the current time."""
         if kind not in KINDS:
             raise InputError(f"unknown kind of Milvus index '{kind}'. Choose one of: {', '.join(KINDS)}.")
         return cls(str(address), kind, f"{address.name}_{secrets.token_hex(4)}")
@@ -129,14 +129,14 @@ def create(client: Client, server: Server, dimension: int) -> None:
 
 
 def answer(client: Client, collection: str) -> None:
-    """Point the alias to a collection, and drop those of all other stamps."""
+    """Point the alias to a collection, and drop the collections of all other stamps."""
     name = client.address.name
     client.call("alter_alias" if client.target(name) else "create_alias", collection, name)
     drop_others(client, collection)
 
 
 def drop_others(client: Client, keep: str) -> None:
-    """Drop the collections of all stamps except that of `keep`, "" for none."""
+    """Drop all collections of the index except those with the stamp of `keep`; "" drops all."""
     its = re.compile(rf"({re.escape(client.address.name)}_[0-9a-f]{{8}})(_terms)?")
     for name in client.call("list_collections"):
         match = its.fullmatch(name)
@@ -153,11 +153,11 @@ _LONGEST_KEPT = 100  # characters of a stem; a longer one is replaced by its has
 
 @dataclass(frozen=True)
 class MilvusRow:
-    """A fetched passage.
+    """A passage that was fetched from the server.
 
     Attributes:
-        embedding: (d,) unit length.
-        stems: in order, spelled by `key_of`.
+        embedding: (d,) vector of unit length.
+        stems: stems of its words in order, spelled by `key_of`.
     """
 
     passage: StoredPassage
@@ -197,11 +197,11 @@ def rows_of(
 
     Args:
         vectors: content key -> embedding.
-        number: of the document.
-        first: the id of its first passage; the others follow.
+        number: number of the document.
+        first: ID of its first passage; the IDs of the others follow.
 
     Raises:
-        InputError: a passage is too long for a server.
+        InputError: a passage is longer than the server's columns allow.
     """
     file = work.file
     metadata = json.loads(json.dumps(document.metadata))

@@ -1,15 +1,15 @@
 """Filters as expressions of a Milvus server, and the values that are stored with each passage for them.
 
-The JSON column `fields` of a passage contains, for a field F, only ASCII letters and numbers, so that typed text never
-becomes part of an expression:
+The JSON column `fields` of a passage stores a field F under the following keys, in ASCII letters and numbers only, so
+that text from the user never becomes part of an expression:
 
     "is"            marks: hashes of a field and a value, of the folders of a file, and of the endings of the names in
                     its path
     "n0_F", "n1_F"  minimum and maximum of its numbers
     "d0_F", "d1_F"  the first end and the last start of its dates, in milliseconds
 
-A filter passes the same passages as in an index in a folder. A field that no document has passes nothing, without an
-error.
+A filter passes the same passages as in an index in a folder. But a field that no document has is not an error: it
+matches nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]:
-    """Build `fields` of a passage."""
+    """Build the value of the column `fields` for a passage."""
     values: dict[str, list[Any]] = {
         "path": [document.path],
         "name": [document.path.rpartition("/")[2]],
@@ -70,12 +70,12 @@ def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]
 
 
 def _endings(name: str) -> Iterator[str]:
-    """Yield the endings of a name, from each of its dots on."""
+    """Yield the endings of a file name, each starting at a dot: ".tar.gz" and ".gz"."""
     return (name[dot.start() :] for dot in re.finditer(r"\.", name))
 
 
 def _above(name: str) -> Iterator[str]:
-    """Yield the names of the objects around a field."""
+    """Yield the names of the objects that contain a nested field: "a" and "a.b" for "a.b.c"."""
     while name := name.rpartition(".")[0]:
         yield name
 
@@ -103,7 +103,7 @@ def expression(where: Where) -> str:
     """Translate a filter into an expression.
 
     Raises:
-        InputError: names a condition that a server cannot check.
+        InputError: the server cannot check a condition; the message names it.
     """
 
     def of(condition: Condition) -> str:
@@ -117,7 +117,7 @@ def expression(where: Where) -> str:
 
 
 def path_is(name: str) -> str:
-    """Expression for the passages of a file."""
+    """Return the expression for the passages of a file."""
     return _any_of([_mark("path", "t", folded(name))])
 
 
@@ -146,7 +146,7 @@ def _equal(field: str, value: Value) -> Iterator[str]:
 
 
 def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
-    """Yield conditions: the minimum of all values is below a value, or the maximum above it."""
+    """Yield conditions that the smallest stored value is below a value, or the largest one above it."""
     side = int(operator[0] == ">")
     if value.number is not None:
         yield _stored(f"n{side}_{field}", operator, repr(float(value.number)))
@@ -156,7 +156,7 @@ def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
 
 
 def _pattern(where: Where, leaf: FieldComparison, glob: str) -> str:
-    """Return a condition: a file is in a folder; or its name, or for a path any folder's name, has an ending."""
+    """Return the condition for a pattern: path:FOLDER/**, path:*.EXT or name:*.EXT; others are refused."""
     folder, ending = re.fullmatch(r"/?([^*?[\\]+)/\*\*?", glob), re.fullmatch(r"\*(\.[^*?[\\/]+)", glob)
     column = leaf.field.column
     if column == "path" and folder:
@@ -187,7 +187,7 @@ def _refused(where: Where, leaf: FieldComparison, why: str) -> InputError:
 
 
 def _key(name: str) -> str:
-    """Name of a field of metadata in `fields`."""
+    """Return the name of a field of metadata in the column `fields`."""
     return "m" + hashlib.blake2b(folded(name).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -196,7 +196,7 @@ def _mark(field: str, *parts: Any) -> str:
 
 
 def _prefixes(first: timedelta, last: timedelta) -> Iterator[str]:
-    """Yield the year, month, day, minute, second and microsecond of a date, as precise as it is."""
+    """Yield the prefixes of a date, from the year to its full precision."""
     text = (datetime.min + first).isoformat(timespec="microseconds") + "Z"
     for end in (4, 7, 10, 16, 19, 26):
         prefix = text[:end]

@@ -1,8 +1,8 @@
-"""Reading an index on Milvus; see search/store/sqlite.py.
+"""Read an index on Milvus; search/store/sqlite.py describes the interface.
 
 A snapshot contains the data that the server sent for one query: all candidates, and the number of passages with each
-term. They are ranked and explained like an index in a folder. There are no transactions: while indexing runs, a
-snapshot may contain some of the new passages, and the counts of the last run.
+term. They are ranked and explained like those of an index in a folder. Milvus has no transactions: while indexing runs,
+a snapshot may contain some of the new passages but the counts of the last run.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class MilvusStore(Store):
     def __init__(self, address: Address, place: Path | None = None) -> None:
         """
         Args:
-            place: folder of this machine's part of the index, if it has one.
+            place: folder with the part of the index that is on this machine, if there is one.
         """
         server = quote(address.uri.partition("://")[2], safe="")
         super().__init__(place or home() / "servers" / server / address.name)
@@ -86,7 +86,7 @@ class MilvusStore(Store):
         """Name of the active collection.
 
         Raises:
-            IndexNotFound: there is none.
+            IndexNotFound: the server has no such index.
         """
         if (collection := self.client.target(self.address.name)) is None:
             raise IndexNotFound(
@@ -114,7 +114,7 @@ class Filter(str):
 class MilvusSnapshot(Snapshot):
     """Data that the server sent for one query.
 
-    Has no copies, annotations, token vectors and random pairs: these are read from an empty database.
+    There are no copies, annotations, token vectors and random pairs on a server: their queries read an empty database.
     """
 
     approximate = True
@@ -153,7 +153,7 @@ class MilvusSnapshot(Snapshot):
     def nearest(
         self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Terms = ()
     ) -> list[tuple[int, float]]:
-        """Rank the candidates: those that the server finds by embedding, and those by terms."""
+        """Return the candidates that the server finds by embedding and by terms, ranked by their exact cosines."""
         ids = self.candidates(query, k, among)
         if terms:
             ids = list(dict.fromkeys([*ids, *self.candidates(terms, k, among)]))
@@ -171,11 +171,11 @@ class MilvusSnapshot(Snapshot):
         return np.array(vectors, dtype=np.float32).reshape(len(vectors), dimension)
 
     def candidates(self, query: Any, n: int, among: Ids | None) -> list[int]:
-        """Return the ids that the server finds by an embedding or by terms; no search is sent twice.
+        """Return the IDs that the server finds by an embedding or by terms; the same search is sent only once.
 
         Args:
-            query: (d,); or terms.
-            n: number of passages; 0 for those that set the scale of keyword scores.
+            query: a (d,) embedding, or terms.
+            n: number of passages; 0 for the few that determine the scale of keyword scores.
         """
         if among is not None and not isinstance(among, Filter):
             return sorted(self.rows(among.tolist()))
@@ -197,7 +197,7 @@ class MilvusSnapshot(Snapshot):
     # Words
 
     def counts(self, terms: Terms) -> list[int]:
-        """Return the count of each term; of a phrase, that of its rarest word."""
+        """Return the number of passages with each term; for a phrase, with its rarest word."""
         keys = [[key_of(stem) for stem in term.stems] for term in terms]
         self._fetch_counts([key for its in keys for key in its])
         return [min(self._counts[key] for key in its) for its in keys]
@@ -206,7 +206,7 @@ class MilvusSnapshot(Snapshot):
         return MilvusMatches(self, terms, without)
 
     def _fetch_counts(self, keys: Sequence[str]) -> None:
-        """Fetch missing facts about the index and counts of stems."""
+        """Fetch the facts about the index and the counts of stems that are not cached."""
         unknown = [key for key in dict.fromkeys([ABOUT, *keys]) if key not in self._counts]
         if not unknown:
             return
@@ -262,7 +262,7 @@ class MilvusSnapshot(Snapshot):
         """Return passages in their order.
 
         Raises:
-            IdMissing: one does not exist.
+            IdMissing: a passage does not exist.
         """
         rows = self.rows(passages)
         for id_ in passages:
@@ -295,7 +295,7 @@ class MilvusSnapshot(Snapshot):
         return resolve_place(self.facts.root, path, rows)
 
     def random_pairs(self) -> None:
-        """None: they are not measured."""
+        """Return None: scores of random pairs are not measured on Milvus."""
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise InputError(
@@ -313,7 +313,7 @@ def _facts(about: dict[str, Any]) -> Facts:
 
 
 class MilvusMatches(Matches):
-    """The candidates that have any of some terms."""
+    """The candidates that contain any of the query's terms, ranked by BM25."""
 
     def __init__(self, snapshot: MilvusSnapshot, terms: Terms, without: Collection[IndexTerm]) -> None:
         self._snapshot, self._every = snapshot, list(terms)
@@ -325,7 +325,10 @@ class MilvusMatches(Matches):
 
     @cached_property
     def scale(self) -> float:  # type: ignore[override]
-        """Scale of up to three terms: their bound; with more, the best of the first passages may exceed it."""
+        """BM25 score that counts as a part of 1; see `search.store.bm25.scale`.
+
+        With more than three terms, the best BM25 is that of the server's first candidates.
+        """
         if not self._every:
             return 1.0
         best = 0.0
@@ -355,7 +358,7 @@ class MilvusMatches(Matches):
         return self._sums(passages.tolist(), self._counted)
 
     def _sums(self, passages: Sequence[int], terms: Terms) -> NDArray[np.float64]:
-        """(n, terms) addends of terms for passages."""
+        """Return the (n, terms) addends of terms to the BM25 of n passages."""
         rows, about = self._snapshot.each(passages), self._snapshot.about
         texts = ["".join(f"|{stem}|" for stem in row.stems) for row in rows]
         mean = about["words"] / max(1, self._snapshot.facts.passages)

@@ -1,8 +1,8 @@
-"""Writing an index with its passages on a Milvus server.
+"""Write an index whose passages are on a Milvus server.
 
-The rows of a batch are written to the server before the local transaction. A run killed in between leaves rows on the
-server with IDs above the stored ones; the next run deletes them first. Rows of changed or deleted documents are noted
-in table `gone`, and deleted after the transaction.
+The rows of a batch are written to the server before the local transaction. If a run is killed in between, the server
+has rows with IDs above the highest local ID; the next run deletes them first. Rows of changed or deleted documents are
+noted in table `gone`, and deleted from the server after the transaction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RANGES, _LONGEST_RANGE = 100, 100  # of ids in an expression: fewer than an ans
 
 
 class MilvusWriter(Writer):
-    """Changes to an index with its passages on a server; each method is one transaction here."""
+    """Writer of an index whose passages are on a server; each method is one transaction of the local database."""
 
     streams = True
 
@@ -41,10 +41,10 @@ class MilvusWriter(Writer):
     ) -> None:
         """
         Args:
-            index: folder of the part on this machine.
+            index: folder with the part of the index that is on this machine.
 
         Raises:
-            InputError: another index is at the address.
+            InputError: the address belongs to another index.
             StoreUnavailable: the server does not respond.
         """
         super().__init__(connection)
@@ -97,7 +97,7 @@ class MilvusWriter(Writer):
         return documents, one_meta(self.connection, "passages"), tokens
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
-        """End a run: also store the facts on the server, and activate the collection if it is not active."""
+        """End a run like `Writer.finish`; store the facts on the server, and activate the collection if needed."""
         super().finish(walked, **meta)
         terms = terms_of(self._server.collection)
         select = "SELECT stem, passages FROM stems WHERE changed LIMIT 5000"
@@ -113,7 +113,7 @@ class MilvusWriter(Writer):
             self.note(server=asdict(self._server))
 
     def _facts(self) -> dict[str, Any]:
-        """Facts about the index for readers."""
+        """Return the facts about the index that readers need."""
         documents, passages, tokens = self.counts()
         (words,) = self.connection.execute("SELECT coalesce(sum(words), 0) FROM sent").fetchone()
         status = replace(
@@ -140,7 +140,7 @@ class MilvusWriter(Writer):
         return int(last - first + 1)
 
     def _delete_gone(self) -> None:
-        """Delete the rows of deleted passages, after subtracting their stems from the counts."""
+        """Subtract the stems of deleted passages from the counts, then delete their rows on the server."""
         collection = self._server.collection
         for counted, statement in ((0, "UPDATE gone SET counted = 1"), (1, "DELETE FROM gone")):
             select = 'SELECT "first", "last" FROM gone WHERE counted = ? LIMIT ?'
@@ -154,7 +154,7 @@ class MilvusWriter(Writer):
                     connection.executemany(f'{statement} WHERE "first" = ?', firsts)
 
     def _count(self, stems: Iterable[str], step: int) -> None:
-        """Add to the counts of stems, within a transaction."""
+        """Change the number of passages with each stem by `step` for every text, within an open transaction."""
         counts = Counter(stem for text in stems for stem in set(text.split()))
         self.connection.executemany(
             "INSERT INTO stems VALUES (?, ?, 1) ON CONFLICT (stem) DO UPDATE"
@@ -168,5 +168,5 @@ def _term(key: str, count: int, facts: str = "") -> dict[str, Any]:
 
 
 def _within(ranges: Iterable[tuple[int, int]]) -> str:
-    """Expression for ids in ranges."""
+    """Return the expression for passages whose IDs are in one of the ranges."""
     return " or ".join(f"(passage >= {first} and passage <= {last})" for first, last in ranges)
