@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -118,7 +119,7 @@ class Everything:
             if any(rows is one for one in telling):
                 scores[rows] += of_rows
                 n = len(rows)
-                weights.append(max(1e-6, math.log((len(self.ids) - n + 0.5) / (n + 0.5))))
+                weights.append(math.log(1 + (len(self.ids) - n + 0.5) / (n + 0.5)))
         whole = max(float(scores.max()), 2.2 * sum(heapq.nlargest(3, weights)))
         return scores / whole if whole else scores
 
@@ -128,8 +129,26 @@ class Everything:
                 "SELECT rowid, -bm25(words) FROM words WHERE words MATCH ? ORDER BY rowid", (expression,)
             ).fetchall()
             ids, scores = np.array(rows).reshape(-1, 2).T
-            self._kept[expression] = np.searchsorted(self.ids, ids).astype(np.int32), scores
+            places = np.searchsorted(self.ids, ids).astype(np.int32)
+            self._kept[expression] = places, self._rescored(places, scores)
         return self._kept[expression]
+
+    def _rescored(self, places: NDArray[np.int32], scores: Floats) -> Floats:
+        """Scores of a term by this project's BM25, from those of FTS5: the frequencies that they came from, weighted
+        with Lucene's idf, and with lengths of at most 1.5 times the mean."""
+        n, total = len(places), len(self.ids)
+        ratios = self._lengths[places] / self._lengths.mean()
+        norms = 1.2 * (0.25 + 0.75 * ratios)
+        parts = scores / max(1e-6, math.log((total - n + 0.5) / (n + 0.5)))
+        often = np.rint(parts * norms / (2.2 - parts))
+        norms = 1.2 * (0.25 + 0.75 * np.minimum(ratios, 1.5))
+        return math.log(1 + (total - n + 0.5) / (n + 0.5)) * often * 2.2 / (often + norms)
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        """(passages,) number of tokens."""
+        sizes = self._words.execute("SELECT sz FROM words_docsize ORDER BY id")
+        return np.array([_number(size) for (size,) in sizes], dtype=np.float64)
 
     def ranked(
         self, query: NDArray[np.float32], cosines: Floats, words: Floats, weight: float, rows: Ids, k: int
@@ -144,6 +163,16 @@ class Everything:
         scores = weight * exact.astype(np.float64) + (1 - weight) * words[rows]
         first = np.lexsort((self.ids[rows], -scores))
         return self.ids[rows][first], scores[first]
+
+
+def _number(varint: bytes) -> int:
+    """The first number of SQLite's varints: seven bits a byte, the highest first."""
+    value = 0
+    for byte in varint:
+        value = value << 7 | byte & 127
+        if byte < 128:
+            break
+    return value
 
 
 def compared(

@@ -15,7 +15,7 @@ class BruteForce:
 
     def __init__(self, texts: Mapping[int, str]) -> None:
         self.tokens: dict[int, list[str]] = {id_: [] for id_ in texts} | _stems(texts)
-        self.mean = sum(map(len, self.tokens.values())) / len(self.tokens)
+        self.mean = sum(map(len, self.tokens.values())) / max(1, len(self.tokens))
 
     def frequencies(self, term: str) -> dict[int, int]:
         """How often each text with the term has its words in a row."""

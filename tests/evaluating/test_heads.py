@@ -118,7 +118,7 @@ def test_answers(tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["--task", "entities"], 2, "--model is needed"),
+        (["--task", "entities"], 2, "needs --model"),
         (["--task", "answers", "--model", "m", "no.json"], 1, "cannot read 'no.json'"),
     ],
 )

@@ -20,7 +20,7 @@ def test_a_renamed_folder_keeps_its_index(indexed: Path, run: Run, own_home: Pat
     new = indexed.rename(indexed.parent / "renamed")
     code, out, _ = run("move", "notes", new)
     assert code == 0
-    assert "indexes/renamed is of" in out
+    assert "indexes/renamed now" in out
     assert not (own_home / "indexes" / "notes").exists()
     code, out, err = run("index", new)
     assert (code, err) == (0, "")

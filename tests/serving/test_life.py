@@ -90,7 +90,7 @@ def test_what_is_done_to_an_index_is_seen_by_the_next_query(
     beside.remove()
     gone = client.get("/api/v1/search", params={"q": "turn the key"})
     assert (gone.status_code, gone.json()["code"]) == (404, "index-not-found")
-    assert "Make one with: seewhy index FOLDER" in gone.json()["detail"]
+    assert "Create one with: seewhy index FOLDER" in gone.json()["detail"]
 
 
 def test_indexes_made_alike_share_an_encoder(index: Index, tmp_path: Path, tiny_model: Path) -> None:

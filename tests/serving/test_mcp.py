@@ -240,7 +240,7 @@ def test_all_indexes_are_asked_also_those_made_later(folders: Callable[[str], No
 def ask_all(client: TestClient, folders: Callable[[str], None], run: Run) -> None:
     call = caller(client)
     for tool, arguments in (("search", {"query": QUERY}), ("status", {})):
-        assert "Make one with: seewhy index FOLDER" in call(tool, **arguments)
+        assert "Create one with: seewhy index FOLDER" in call(tool, **arguments)
     for names in ("a", "ab", "abc"):
         folders(names[-1])
         found = call("search", query=QUERY)

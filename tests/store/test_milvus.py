@@ -326,7 +326,7 @@ def test_a_server_that_is_killed_keeps_what_it_has_and_the_next_run_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr("search.store.milvus.client._FIRST_PAUSE", 0.01)
         patch.setattr(pymilvus.MilvusClient, "upsert", killing)
-        with pytest.raises(StoreUnavailable, match="does not answer"):
+        with pytest.raises(StoreUnavailable, match="does not respond"):
             Index.build(folder, index="far", model=str(tiny_model), store=address)
     server.start()
     try:
@@ -377,7 +377,7 @@ def test_another_index_is_not_replaced_unless_that_is_said(
 ) -> None:
     assert run("index", notes, "--index", "a", "--model", tiny_model, "--store", milvus)[0] == 0
     other = ("index", notes, "--index", "b", "--model", tiny_model, "--store", milvus)
-    assert "holds an index already" in run(*other)[2]
+    assert "already holds an index" in run(*other)[2]
     assert run(*other, "--rebuild")[0] == 0
     assert "was deleted or replaced by another index. To upload" in run("index", "--index", "a")[2]
     assert run("remove", "b", "--yes")[0] == 0
