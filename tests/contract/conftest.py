@@ -15,9 +15,6 @@ from urllib.parse import urlencode
 
 import pytest
 from anyio.from_thread import start_blocking_portal
-from mcp import StdioServerParameters
-from mcp.client import Client
-from mcp.client.stdio import stdio_client
 
 import search
 from tests.conftest import REPOSITORY
@@ -98,6 +95,10 @@ def api(server: str) -> Api:
 @pytest.fixture(scope="session")
 def agent(index: search.Index) -> Iterator[Api]:
     """Calls a tool of `seewhy mcp`, by a real client over standard input and output."""
+    from mcp import StdioServerParameters  # seconds
+    from mcp.client import Client
+    from mcp.client.stdio import stdio_client
+
     program = StdioServerParameters(
         command=sys.executable, args=["-m", "search", "mcp", "-i", "contract"], env=dict(os.environ)
     )

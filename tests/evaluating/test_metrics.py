@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from search.evaluating.metrics import answer_values, ranking_values
 from search.statistics import (
@@ -218,6 +217,7 @@ def test_chance_is_found_significant_as_seldom_as_it_should() -> None:
 
 def test_figures_of_columns_are_those_of_scipy_and_scikit_learn() -> None:
     """Values and intervals; the latter against rows that are drawn again one by one."""
+    from scipy import stats
     from sklearn.metrics import accuracy_score, f1_score
 
     chance = np.random.default_rng(6)

@@ -7,18 +7,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from llama_index.core import VectorStoreIndex
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.retrievers import QueryFusionRetriever
-from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
-from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 from search import Encoder, Index, Indexes
-from search.integrations.llama_index import SeewhyEmbedding, SeewhyNodeRetriever
 
 QUESTION = "how do I rotate the key?"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """LlamaIndex takes seconds to import: only the process that runs these tests does."""
+    global VectorStoreIndex, BaseRetriever, MockLLM, RetrieverQueryEngine, QueryFusionRetriever
+    global FUSION_MODES, Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
+    global SeewhyEmbedding, SeewhyNodeRetriever
+    from llama_index.core import VectorStoreIndex
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import MockLLM
+    from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.retrievers import QueryFusionRetriever
+    from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
+    from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
+
+    from search.integrations.llama_index import SeewhyEmbedding, SeewhyNodeRetriever
 
 
 @pytest.fixture
