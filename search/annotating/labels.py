@@ -1,9 +1,9 @@
 """Train and evaluate a linear head on frozen embeddings of labelled examples: `train_labels`.
 
-An example is a text, or a document of an index, each of whose passages becomes an example. The head is scikit-learn's
-`LogisticRegressionCV` (multinomial, L2), which chooses the regularisation C by the log loss of held-out examples. The
-metrics come from `cross_val_predict`: each fold is predicted by a head that was trained, and whose C was chosen, on the
-other folds. Passages of one document are always in the same fold.
+An example is a text or a document of an index; each passage of the document becomes an example. The head is
+scikit-learn's `LogisticRegressionCV` (multinomial, L2), which chooses the regularisation C by the log loss of held-out
+examples. The metrics come from `cross_val_predict`: each fold is predicted by a head whose weights and C were
+determined on the other folds only. Passages of one document are always in the same fold.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Item:
     """A text to train on.
 
     Attributes:
-        context: text encoded before it: a passage's headings.
-        group: unit that is never split between training and test: a document, or the text itself.
+        context: text that is encoded before the text: a passage's headings.
+        group: name of the document, or the text itself; items of a group are never split between training and test.
     """
 
     context: str
@@ -77,12 +77,13 @@ def train_labels(
     are truncated; notes report all of this.
 
     Args:
-        examples: with a text, or a path of `index`; or pairs of text and label.
+        examples: examples with a text or with a path in `index`; or pairs of text and label.
         index: the index that provides the encoder and the documents; a folder, path or name as for `Index.open`.
         model: the encoder if there is no index; None takes the default model.
-        pooling: of the embeddings; None takes that of the index or model.
-        name: of the labelled attribute, such as "sentiment".
-        folds, seed: of the cross-validation; at least 2, at least 0.
+        pooling: pooling of the embeddings; None takes that of the index or model.
+        name: name of the labelled attribute, such as "sentiment".
+        folds: number of folds of the cross-validation, at least 2.
+        seed: seed of the cross-validation, at least 0.
         source: file of the examples, stored with the head.
         offline, engine: as for `Encoder`.
         progress: called while texts are encoded.
@@ -132,7 +133,7 @@ def train_labels(
 def _fitted(
     items: Sequence[Item], encoder: Encoder, x: NDArray[np.float64], folds: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], LabelReport]:
-    """Return weights and intercepts of a head trained on all items, and its cross-validated metrics."""
+    """Return coefficients and intercepts of a head trained on all items, and its cross-validated metrics."""
     from sklearn import config_context
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
@@ -176,7 +177,7 @@ def _fitted(
 def class_report(
     classes: Sequence[str], truth: NDArray[np.int64], probabilities: NDArray[np.float64]
 ) -> ClassReport:
-    """Return scikit-learn's metrics of (n, c) probabilities, by class."""
+    """Return scikit-learn's metrics by class, from the (n, c) probabilities of c classes."""
     from sklearn.metrics import classification_report, confusion_matrix
 
     predicted, numbers = probabilities.argmax(axis=1), range(len(classes))
@@ -219,7 +220,7 @@ def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item
 
 
 def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item]:
-    """Return the text of an example, or the passages of its document."""
+    """Return the text of an example as an item, or each passage of its document."""
     if not (label := example.label.strip()):
         raise InputError(f"{where} has no label. Add one, or delete the example.")
     if example.text is not None:

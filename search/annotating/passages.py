@@ -1,8 +1,7 @@
 """Predict entities and labels for the passages of an index, and store them as annotations for filters.
 
-A checkpoint reads the passages' text without their headings. A linear head uses the stored embeddings, with NumPy
-alone. A run processes only passages without annotations, so it is short after an update and resumes after an
-interruption.
+A checkpoint reads the passages' text without their headings. A linear head only needs NumPy and the stored embeddings.
+A run processes only passages without annotations, so it is short after an update and can resume after an interruption.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def _put(
     stage: str,
     progress: Callable[[Progress], None] | None,
 ) -> int:
-    """Store annotations and count them."""
+    """Store batches of annotations, and return the number of annotated passages."""
     done = 0
     for batch in batches:
         run.put(batch)
@@ -113,7 +112,7 @@ def _tagged(tagger: Tagger, run: Annotating, task: TagTask) -> Iterator[list[Ann
 
 
 def _texts(spans: Sequence[Mention]) -> dict[str, Any]:
-    """Return field -> distinct texts, in order of first occurrence."""
+    """Return field -> distinct texts of its mentions, in the order of first occurrence."""
     texts: dict[str, dict[str, str]] = {}
     for span in spans:
         value = _value(span.text)
@@ -132,7 +131,7 @@ class _Labeller:
 
     Attributes:
         field: default name of the label field.
-        labels: yields labels for all passages that have none.
+        labels: yields labels for all passages that have no label yet.
     """
 
     field: str
@@ -160,12 +159,12 @@ def label_index(
         index: a folder, path or name, as for `Index.open`.
         model: a checkpoint for text classification.
         head: instead of `model`, a head trained with `train_labels`, or its folder.
-        name: of the field; None takes the head's name, or "label" for a checkpoint.
-        replace: replace all labels of that name by another model or head.
+        name: name of the field; None takes the head's name, or "label" for a checkpoint.
+        replace: replace the labels of that name that another model or head has stored.
 
     Raises:
         FingerprintMismatch: the head was trained on other embeddings than those of the index.
-        InputError: another model or head has stored labels of that name, or the name is taken.
+        InputError: another model or head has stored labels of that name, or another field has the name.
         IndexLocked: another process is writing to the index.
         ModelError: as for `label`.
     """

@@ -82,7 +82,7 @@ def answer_from(
 
     Args:
         answers: maximum number of answers.
-        place: returns the lines and the page of a span of a hit's document, or of a text if the hit is None.
+        place: returns the lines and the page of a span in the document of a hit; in a text, if the hit is None.
 
     Raises:
         InputError: the question is empty or too long, or `answers` is below 1.
@@ -143,7 +143,10 @@ def _of_window(
     logits: dict[str, NDArray[np.float32]],
     model: str,
 ) -> Iterator[Answer]:
-    """Yield the best span of a window, and every other span that reaches the null score and overlaps no better one."""
+    """Yield the best span of a window, and all further spans that reach the null score.
+
+    A span that overlaps a better one is left out.
+    """
     start, end = logits["start_logits"].astype(np.float64), logits["end_logits"].astype(np.float64)
     if not np.isfinite([start, end]).all():
         raise ModelError(f"the logits of '{model}' are NaN or infinite. Its weights may be damaged.")
@@ -184,13 +187,14 @@ def _best_spans(
     allowed: NDArray[np.bool_],
     least: float,
 ) -> Iterator[tuple[int, int]]:
-    """Yield first and last token of the best span, and of each that scores at least `least` and overlaps no better one.
+    """Yield first and last token of the best span, and of all further spans that score at least `least`.
 
-    Exact: every span is scored. Of equal scores, shorter spans come first, then earlier ones.
+    A span that overlaps a better one is left out. Every span is scored, so the result is exact. Of equal scores,
+    shorter spans come first, then earlier ones.
 
     Args:
         start, end: (t,) logits.
-        allowed: (t,) positions where a span may start and end.
+        allowed: (t,) mask of the tokens at which a span may start or end.
     """
     tokens = len(start)
     # Row r: spans of r + 1 tokens, by their first.
@@ -223,6 +227,6 @@ def _distinct(spans: Sequence[Answer]) -> list[Answer]:
 
 
 def _share(a: Answer, b: Answer) -> bool:
-    """True if two answers overlap in the same document."""
+    """Return True if two answers overlap in the same document."""
     same = (a.path, a.document) == (b.path, b.document)
     return same and a.start < b.end and a.end > b.start

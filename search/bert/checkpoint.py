@@ -1,4 +1,4 @@
-"""Models run with transformers and PyTorch: with all internals accessible, or with a task head.
+"""Models in transformers and PyTorch: with access to all internals, or with a task head.
 
 A `Checkpoint` exposes its internals. It runs on the CPU in float32, because it reads one text at a time and the numbers
 must be exact. Attention uses the "eager" implementation, because faster ones never compute the weights.
@@ -71,7 +71,7 @@ class Checkpoint:
         """Tokenize a text or pair that fits the model.
 
         Raises:
-            InputError: it does not fit, or a text is empty or not valid Unicode.
+            InputError: the input has too many tokens, or a text is empty or not valid Unicode.
         """
         return tokenized(self.tokenizer, text, text2, self.name, self.max_tokens)
 
@@ -98,7 +98,7 @@ class Checkpoint:
         return _segment_rows(self.model)
 
     def segments(self, tokenization: Tokenization) -> list[int]:
-        """Return the rows of the segment table; RoBERTa's has only one."""
+        """Return the row of the segment table for each token; RoBERTa's table has only one row."""
         return [min(token.segment, self.segment_rows - 1) for token in tokenization.tokens]
 
     def positions(self, tokenization: Tokenization) -> list[int]:
@@ -121,7 +121,7 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
     """Load the checkpoint of a model; the last three are cached.
 
     Raises:
-        ModelError: it cannot be found or loaded, weights are missing, or its family is not supported.
+        ModelError: the model cannot be found or loaded, lacks weights, or its family is not supported.
     """
     files = find_model(name, offline=offline)
     kind = str(files.config.get("model_type") or "")
@@ -154,7 +154,7 @@ Task = Literal["fill", "next", "answer", "tag", "label"]
 
 
 class _Kind(NamedTuple):
-    """Name of a task, transformers' class for it, and a published checkpoint that was trained for it."""
+    """A task: its name, transformers' class for it, and a published checkpoint that was trained for it."""
 
     named: str
     loads: str
@@ -196,7 +196,7 @@ class Head:
 
     @property
     def made_with(self) -> dict[str, Any]:
-        """Provenance recorded with annotations: display name, hashes of weights, tokenizer and config, classes."""
+        """Provenance to store with annotations: display name, classes, and hashes of the model's files."""
         return {
             CALLED: self.name,
             "weights": self.files.weights_sha256,
@@ -206,7 +206,7 @@ class Head:
         }
 
     def encoded(self, text: str, second: str | None = None) -> tokenizers.Encoding:
-        """Tokenize an input that fits the model; InputError if it does not."""
+        """Tokenize an input; raise InputError if it has more tokens than the model reads."""
         encoding = self.tokenizer.encode(text) if second is None else self.tokenizer.encode(text, second)
         check_length(encoding, self.name, self.max_tokens)
         return encoding
@@ -241,8 +241,8 @@ class Head:
         """Yield the output of the head for each input, in order, without padding.
 
         Yields:
-            "logits": (t, classes) for "tag", (t, vocabulary) for "fill", (classes,) for "label" and "next";
-            "start_logits" and "end_logits", (t,), for "answer".
+            name -> array for an input of t tokens: "logits", which is (t, classes) for the task "tag", (t, vocabulary)
+            for "fill", (classes,) for "label" and "next"; or "start_logits" and "end_logits", (t,) each, for "answer".
         """
         import torch
 
@@ -260,7 +260,7 @@ class Head:
                 yield {name: of[i, : len(item.ids)] if by_token else of[i] for name, of in logits.items()}
 
     def batch(self, inputs: Sequence[tokenizers.Encoding]) -> dict[str, NDArray[np.int64]]:
-        """Return the model's arguments for some inputs, by name: (n, longest) each, padded."""
+        """Return the model's arguments for n inputs, by name: padded arrays of shape (n, longest input)."""
         pad = int(self.files.config.get("pad_token_id") or 0)
         ids, types, mask = padded([Encoded(item.ids, item.type_ids) for item in inputs], pad)
         arguments = {"input_ids": ids, "attention_mask": mask}
@@ -274,8 +274,8 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
     """Load a checkpoint with its head, on a GPU if there is one; the last three are cached.
 
     Raises:
-        ModelError: it cannot be found or loaded, transformers has no such head for its kind of model, or the checkpoint
-            has no weights for the head.
+        ModelError: the checkpoint cannot be found or loaded, or has no weights for the head, or transformers has no
+            such head for its kind of model.
     """
     files = find_model(name, offline=offline)
     device = best_device()
@@ -290,7 +290,7 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
 
 
 def from_anywhere(model: str) -> str:
-    """Return a model name, or an absolute folder, quoted for a command that may run in another folder."""
+    """Return a model's name, or its folder's absolute path, quoted for a command that may run anywhere."""
     folder = Path(model).expanduser()
     return quoted(folder.resolve()) if (folder / "config.json").is_file() else quoted(model)
 

@@ -56,8 +56,7 @@ def inspect(
 
     Args:
         text2: the second text of a pair, which BERT reads as [CLS] text [SEP] text2 [SEP].
-        model: name or folder of a checkpoint of one of `FAMILIES`. A task head (for masked words, classes, spans) is
-            ignored.
+        model: name or folder of a checkpoint of one of `FAMILIES`. Its task head, if it has one, is ignored.
         offline: never download from the hub.
 
     Raises:
@@ -133,12 +132,12 @@ def work_through(
     Args:
         text2: the second text of a pair.
         layer, head: from 1.
-        token: position of the token that attends, from 0; or a token ("##ing") or word: its first occurrence is used,
-            and the first token of a word.
+        token: the token that attends: its position, from 0; or its text ("##ing"), or a word, of which the first token
+            is used. Of several occurrences, the first is used.
 
     Raises:
-        InputError: there is no such layer, head or token; the model is an MPNet, which also adds a term for the
-            distance of two tokens; or as for `inspect`.
+        InputError: there is no such layer, head or token; the model is an MPNet, whose attention has a further term for
+            the distance of two tokens; or as for `inspect`.
         ModelError: as for `inspect`.
     """
     view = inspect(text, text2, model=model, offline=offline)
@@ -188,10 +187,11 @@ def in_contexts(
     "python" near "pet" moves towards "snake", near "coding" towards "programming".
 
     Args:
-        word: a whole word, ignoring case; its first occurrence is used. Its vector is the mean of its tokens' vectors.
-            Or one word per text: "python" in the first, "snake" in the second.
-        texts: the contexts. A single one needs `against`.
-        against: words or phrases, each encoded on its own; the vector of a phrase is the mean of its tokens'.
+        word: a whole word, or one word per text: "python" in the first, "snake" in the second. Case is ignored, and the
+            first occurrence is used. A word's vector is the mean of its tokens' vectors.
+        texts: the contexts; at least two, or one with `against`.
+        against: words or phrases to compare with, each encoded on its own; a phrase's vector is the mean of its tokens'
+            vectors.
 
     Raises:
         InputError: a text lacks its word, is empty or too long, or there is nothing to compare.
@@ -237,8 +237,8 @@ def in_contexts(
 def equal_rows(text: str, text2: str, *, model: str = DEFAULT_MODEL, offline: bool = False) -> EqualRows:
     """Return the cosines of two texts' vectors at equal positions, from the embedding tables to the last layer.
 
-    A row of a table depends only on the token, the position or the segment, so [CLS] has equal rows in any two texts.
-    From layer 1 on it differs, because it has read the other tokens. Errors as for `inspect`.
+    A row of an embedding table depends only on the token, the position or the segment, so [CLS] has equal rows in any
+    two texts. From layer 1 on its vectors differ, because [CLS] attends to the other tokens. Errors as for `inspect`.
     """
     first, second = (inspect(side, model=model, offline=offline) for side in (text, text2))
     common = min(len(first.tokens), len(second.tokens))
@@ -255,7 +255,7 @@ def equal_rows(text: str, text2: str, *, model: str = DEFAULT_MODEL, offline: bo
 
 
 def _vectors(view: Inspection) -> dict[str, NDArray[np.float64]]:
-    """Return the (n, width) vectors of a text's tokens by name: table rows, then layers."""
+    """Return name -> (n, width) vectors of a text's tokens: rows of the embedding tables, then each layer."""
     tables = {name: rows for name, rows in view.embedding.parts.items() if name in _TABLES}
     return tables | {f"layer {i}": states.astype(np.float64) for i, states in enumerate(view.states)}
 
@@ -290,7 +290,7 @@ def _embedding(checkpoint: Checkpoint, text: Tokenization, output: NDArray[np.fl
     """Compute the parts of the embedding layer in float64, from the rows of the model's tables.
 
     Args:
-        output: (n, d) the model's own input to its first layer.
+        output: (n, d) output of the embedding layer, as the model computes it.
     """
     import torch
 
@@ -328,10 +328,10 @@ def _projections(model: Any, layer: int) -> list[Any]:
 
 
 def _place(view: Inspection, token: int | str) -> int:
-    """Return the position of a token that is given by position, by its text, or by the word that it begins.
+    """Return the position of a token, named by position, by its text, or by a word whose first token it is.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such token.
     """
     if isinstance(token, int):
         positions = [token] if 0 <= token < len(view.tokens) else []
@@ -348,7 +348,7 @@ def _span(word: str, text: str) -> tuple[int, int]:
     """Return the span of the first occurrence of a whole word.
 
     Raises:
-        InputError: there is none.
+        InputError: the text does not contain the word.
     """
     # A sign such as "." or the end of "c++" may have a letter beside it.
     before, after = (r"\b" if re.match(r"\w", end) else "" for end in (word[:1], word[-1:]))
@@ -362,7 +362,7 @@ def _tokens_in(view: Inspection, start: int, end: int) -> list[int]:
     """Return the positions of the tokens within a span of the text.
 
     Raises:
-        InputError: there are none.
+        InputError: the span contains no token.
     """
     positions = [
         i
@@ -376,7 +376,7 @@ def _tokens_in(view: Inspection, start: int, end: int) -> list[int]:
 
 
 def _mean(view: Inspection, positions: list[int]) -> NDArray[np.float64]:
-    """Return (layers + 1, d) mean vectors of some tokens in every layer."""
+    """Return the (layers + 1, d) mean vectors of some tokens, one for each layer."""
     mean: NDArray[np.float64] = view.states[:, positions].mean(axis=1, dtype=np.float64)
     return mean
 

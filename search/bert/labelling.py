@@ -58,7 +58,7 @@ class LinearHead:
         classes: c names.
         coefficients: (c, d) float64.
         intercepts: (c,) float64.
-        fingerprint: of the encoder, without passage settings.
+        fingerprint: fingerprint of the encoder, without passage settings.
         trained: training data and settings, and metrics, JSON-compatible.
     """
 
@@ -139,7 +139,7 @@ def load_linear_head(folder: str | Path) -> LinearHead:
     """Load the head in a folder.
 
     Raises:
-        InputError: there is none, another version of seewhy wrote it, or it is damaged.
+        InputError: the folder contains no head, or one that is damaged or was written by another version of seewhy.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -170,7 +170,7 @@ def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto")
     """Return the encoder that a head was trained for.
 
     Raises:
-        ModelError: it cannot be found.
+        ModelError: the encoder cannot be found.
         FingerprintMismatch: the model of that name has changed.
     """
     try:
@@ -226,7 +226,7 @@ def explain_label(
 
 
 def _parts(tokens: TokenVectors, pooling: str) -> NDArray[np.float64]:
-    """Return (n, d) vectors, one per token, that sum to the embedding."""
+    """Return (n, d) vectors, one for each token, that sum to the embedding."""
     if tokens.addends is None or pooling == "max":
         raise InputError(
             f"with pooling '{pooling}', a logit is not a sum over tokens. Train with mean pooling."
@@ -253,7 +253,7 @@ def label(
         model: a checkpoint for text classification, by name or folder; texts may have any length.
         head: instead of `model`, a head trained with `train_labels`, or its folder. Its encoder is loaded, and every
             text must fit the encoder.
-        engine: engine of a head's encoder.
+        engine: engine that runs a head's encoder.
 
     Raises:
         InputError: a text is empty, or too long for a head's encoder; the folder contains no head; or not exactly one
@@ -303,7 +303,7 @@ class Classifier:
     """A checkpoint with a head for classes of texts.
 
     Raises:
-        ModelError: its head predicts a number, or several labels per text.
+        ModelError: the checkpoint's head predicts a number, or several labels per text.
     """
 
     def __init__(self, head: Head) -> None:

@@ -1,4 +1,4 @@
-"""The two tasks that BERT was pre-trained for: fill masks, and predict whether a text follows another.
+"""The two tasks that BERT was pre-trained for: fill masks, and predict whether one text follows another.
 
 At a mask the last hidden state goes through the masked-language head, which gives a logit for each entry of the
 vocabulary; a softmax turns them into probabilities (Devlin et al. 2019, section 3.1, task 1).
@@ -82,7 +82,11 @@ def fill(
 
 
 def _guesses(head: Head, logits: NDArray[np.float64], ids: Iterable[int]) -> tuple[Guess, ...]:
-    """Return entries with their ranks and probabilities, from the (vocabulary,) logits of one mask."""
+    """Return the vocabulary entries `ids` with their ranks and probabilities at one mask.
+
+    Args:
+        logits: (vocabulary,) logits of all entries.
+    """
     likely = softmax(logits)
     return tuple(
         Guess(

@@ -82,7 +82,7 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
     """Check that the classes of a checkpoint fit the task.
 
     Raises:
-        InputError: the checkpoint predicts entities but the task is parts of speech, or the other way round.
+        InputError: the checkpoint predicts entities but the task is "pos", or parts of speech but the task is "ner".
     """
     finds_entities = any(label.upper() == NO_ENTITY for label in labels)
     if finds_entities != (task == "ner"):
@@ -93,7 +93,10 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
 
 
 def field_of(label: str, task: TagTask) -> str:
-    """Return the plain name of a class: person for "B-PER", noun for "NOUN"; "" for no entity, punctuation, symbols."""
+    """Return the plain name of a class: "person" for "B-PER", "noun" for "NOUN".
+
+    "" for a class that stands for no entity, punctuation or symbols.
+    """
     if task == "ner":
         _, kind = parsed(label)
         return _ENTITIES.get(kind.upper(), "_".join(kind.lower().split()))
@@ -145,7 +148,7 @@ def load_tagger(model: str | None, task: TagTask, offline: bool = False) -> Tagg
 
 
 class _Token(NamedTuple):
-    """A token of the text: its entry, its span, and its (classes,) logits.
+    """A token of the text: its vocabulary entry, its span, and its (classes,) logits.
 
     Attributes:
         begins: True if the tokenizer begins a new word here.
@@ -198,7 +201,7 @@ class Tagger:
 def mentions(
     text: str, words: Sequence[TaggedWord], task: TagTask, offset: int = 0
 ) -> tuple[Mention, ...]:
-    """Yield the entities of a text with the mean score of their words; for "pos", each word with its part of speech.
+    """Return the entities of a text, with the mean score of their words; for "pos", each word with its part of speech.
 
     Args:
         offset: start of the text in its document.
@@ -224,7 +227,7 @@ def mentions(
 def _tokens(
     text: str, windows: Sequence[tokenizers.Encoding], logits: Sequence[NDArray[np.float32]]
 ) -> list[_Token]:
-    """Return the tokens of a text with logits, each from the window whose middle is nearest."""
+    """Return the tokens of a text, each with the logits from the window whose middle is nearest."""
     inner = [[i for i, part in enumerate(window.sequence_ids) if part is not None] for window in windows]
     step = len(inner[0]) - min(OVERLAP, len(inner[0]) // 2)
     nearest: dict[int, tuple[float, int, int]] = {}
@@ -246,7 +249,7 @@ def _tokens(
 
 
 def _own_words(text: str, tokens: Sequence[_Token]) -> list[tuple[Span, list[_Token]]]:
-    """Group the tokens of a text into words."""
+    """Split a text into words, and return each word's span with its tokens."""
     starts = {start for _, (start, _) in BertPreTokenizer().pre_tokenize_str(text)}
     groups: list[tuple[Span, list[_Token]]] = []
     for token in tokens:
@@ -259,7 +262,7 @@ def _own_words(text: str, tokens: Sequence[_Token]) -> list[tuple[Span, list[_To
 
 
 def _given_words(words: Sequence[Span], tokens: Sequence[_Token]) -> list[tuple[Span, list[_Token]]]:
-    """Return words with the tokens that begin in them."""
+    """Return the given words' spans, each with the tokens that begin in it."""
     starts = [token.start for token in tokens]
     return [
         (span, list(tokens[bisect_left(starts, span[0]) : bisect_left(starts, span[1])]))

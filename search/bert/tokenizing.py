@@ -26,10 +26,10 @@ _UNKNOWN = ("[UNK]", "<unk>")
 
 
 def check_text(text: str, name: str = "the text") -> None:
-    """Check a text; `name` is for the message.
+    """Check a text; `name` describes it in the message.
 
     Raises:
-        InputError: it is empty or not valid Unicode.
+        InputError: the text is empty or not valid Unicode.
     """
     if not text.strip():
         raise InputError(f"{name} is empty. Give some text.")
@@ -112,7 +112,7 @@ def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | Non
     """Check the length of an input.
 
     Raises:
-        InputError: it has more than `max_tokens` tokens.
+        InputError: the input has more than `max_tokens` tokens.
     """
     if max_tokens is not None and len(encoding.ids) > max_tokens:
         subject = "the two texts together have" if 1 in encoding.sequence_ids else "the text has"
@@ -167,7 +167,7 @@ def ids_of(
     """Return the IDs of vocabulary entries, spelled exactly: "key", "##ing", "[MASK]".
 
     Raises:
-        InputError: one is not an entry; the message shows how the tokenizer splits it.
+        InputError: a piece is not an entry; the message shows how the tokenizer splits it.
         ModelError: as for `vocabulary`.
     """
     name, tokenizer = named_tokenizer(model, offline)
@@ -211,8 +211,9 @@ def named_tokenizer(model: str, offline: bool) -> tuple[str, tokenizers.Tokenize
 
 
 def entries_of(tokenizer: tokenizers.Tokenizer) -> list[Entry]:
-    """Return all entries by ID. Tokens that the tokenizer puts around a text are special, even if they are ordinary
-    entries.
+    """Return all vocabulary entries in the order of their IDs.
+
+    Tokens that the tokenizer puts around a text count as special, even if the vocabulary does not mark them.
     """
     special = {number for number, added in tokenizer.get_added_tokens_decoder().items() if added.special}
     special.update(tokenizer.encode("").ids)
@@ -223,7 +224,7 @@ def entries_of(tokenizer: tokenizers.Tokenizer) -> list[Entry]:
 
 
 def word_of(tokenizer: tokenizers.Tokenizer, number: int) -> str:
-    """Return an entry as it reads in a text."""
+    """Return the text that an entry stands for."""
     piece = tokenizer.id_to_token(number) or "[no entry]"
     if is_wordpiece(tokenizer):
         return piece.removeprefix("##") if _continues(piece) else piece

@@ -1,15 +1,15 @@
 """From text to token vectors and embeddings.
 
-models.py       a name, also on the hub, or a folder -> the files of a model and their hashes
-loading.py      those files -> a model in PyTorch, by sentence-transformers or transformers, once for all threads
+models.py       finds the files of a model, by name or folder, and their hashes
+    loading.py      loads these files in PyTorch, with sentence-transformers or transformers; caches the models
 description.py  description of an encoder by sentence-transformers: pooling, prompts, limits
 cache.py        models that are converted for OpenVINO, with their descriptions
 tokenizer.py    text -> WordPiece tokens with character offsets
-engine.py       common parts of the engines, which turn batches of token ids into hidden states
+engine.py       common parts of the engines, which compute hidden states from batches of token ids
 engines.py      chooses between openvino_engine.py, which also converts models, and torch_engine.py
-pooling.py      hidden states -> one vector for each text, and what each token adds to it
-encoder.py      all of these together: the public `Encoder`
-workers.py      other processes that encode, or actors of a Ray cluster
+pooling.py      hidden states -> one vector for each text, and each token's addend in it
+    encoder.py      the public `Encoder`, which combines all of these
+    workers.py      workers that encode: other processes, or actors of a Ray cluster
 """
 
 from search.encoding.encoder import Encoder

@@ -92,15 +92,15 @@ def remove(model: ConvertedModel) -> None:
 
 
 def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> KnownModel:
-    """Return the converted model; convert it first unless the cache has an intact one.
+    """Return the converted model; convert it first unless the cache has an intact entry.
+
+    If two processes convert the same model, the second one waits. A killed process leaves no incomplete entry.
 
     Args:
         convert: writes the converted model into a folder.
 
-    If two processes convert the same model, the second one waits. A killed process leaves no incomplete entry.
-
     Raises:
-        ModelError: it cannot be converted, or its own files are not on this machine.
+        ModelError: the model cannot be converted, or its original files are not on this machine.
         OSError: the cache cannot be written.
     """
     place = entry_folder(*model.files.hashes)
@@ -190,7 +190,7 @@ def _entry(place: Path) -> KnownModel:
 
 @contextmanager
 def _locked(place: Path) -> Iterator[None]:
-    """Lock an entry; OSError if the cache is not writable."""
+    """Hold the lock of an entry; raise OSError if the cache is not writable."""
     from filelock import FileLock
 
     with FileLock(cache_folder("models") / f"{place.name}.lock"):
@@ -199,7 +199,7 @@ def _locked(place: Path) -> Iterator[None]:
 
 @contextmanager
 def _replacing(place: Path) -> Iterator[Path]:
-    """Yield a new folder, which replaces an entry at the end."""
+    """Yield a new folder to fill; at the end it replaces the entry."""
     folder = place.with_suffix(".new")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(PRIVATE_FOLDER)

@@ -35,16 +35,17 @@ class Description:
         layers: number of encoder layers; hidden states are numbered 0 (the embedding layer) to `layers`.
         positions: maximum number of tokens the model can read, special tokens included.
         max_tokens: maximum number of tokens of a text, by the model's configuration.
-        has_pooler: the checkpoint contains weights of a pooler.
-        pooling: the model's own pooling, "mean" by default; our name if there is one.
+        has_pooler: True if the checkpoint contains weights of a pooler.
+        pooling: the model's own pooling, "mean" by default: one of POOLINGS, or sentence-transformers' name for another
+            one.
         dense: (folder, activation) of each Dense module after pooling.
         dimension: length of an embedding before truncation.
         truncate: number of dimensions to keep, by the model's configuration; None for all.
-        lowercase: texts are lower-cased before tokenisation.
-        prompts: name ("query", "document", ...) to the text put before every input of that kind.
-        similarity: similarity it was trained for: "cosine", "dot", "euclidean" or "manhattan".
+        lowercase: True if texts are lower-cased before tokenisation.
+        prompts: name ("query", "document", ...) -> text put before every input of that kind.
+        similarity: similarity that the model was trained for: "cosine", "dot", "euclidean" or "manhattan".
         only_torch: description of modules that only sentence-transformers can run; "" if there are none.
-        says_nothing: the model has no modules.json, so its pooling is a guess.
+        says_nothing: True if the model has no modules.json, so its pooling is a guess.
     """
 
     layers: int
@@ -62,7 +63,7 @@ class Description:
     says_nothing: bool = False
 
     def notes(self, name: str, pooling: str) -> tuple[str, ...]:
-        """Return notes on assumptions about the model `name` with a pooling."""
+        """Return notes on assumptions that are made about the model `name` when it is used with a pooling."""
         if pooling != self.pooling:
             return ()
         notes = []
@@ -76,7 +77,11 @@ class Description:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Description:
-        """Read what `asdict` and JSON wrote; TypeError, ValueError or KeyError for anything else."""
+        """Build a description from the dictionary that `asdict` returned.
+
+        Raises:
+            TypeError, ValueError, KeyError: the dictionary is not such a one.
+        """
         dense = tuple((str(folder), str(activation)) for folder, activation in values["dense"])
         return cls(**{**values, "dense": dense})
 
@@ -87,7 +92,7 @@ class KnownModel:
 
     Attributes:
         loaded: the encoder in float32 on the CPU, if it was loaded to describe it.
-        find: for a cached model, finds the model's own files.
+        find: for a model from the cache, returns the model with its original files.
     """
 
     files: ModelFiles
@@ -96,7 +101,7 @@ class KnownModel:
     find: Callable[[], KnownModel] | None = None
 
     def whole(self) -> KnownModel:
-        """Return the same model with its own files, which PyTorch and a conversion need.
+        """Return the same model with its original files, which PyTorch and a conversion need.
 
         Raises:
             ModelError: it is no longer on this machine, or its name now belongs to another model.
@@ -121,7 +126,7 @@ def describe(files: ModelFiles) -> KnownModel:
     """Describe an encoder, from the cache or by loading it.
 
     Raises:
-        ModelError: it cannot be loaded, lacks weights, or has an unsupported way to embed texts.
+        ModelError: the model cannot be loaded, lacks weights, or embeds texts in an unsupported way.
     """
     name = f"{_key(files)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):

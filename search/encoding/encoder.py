@@ -39,7 +39,7 @@ __all__ = ["Encoder", "Role", "with_context"]
 
 
 class Encoder:
-    """A BERT-like encoder and a pooling.
+    """A BERT-like encoder with its pooling: computes embeddings and token vectors of texts.
 
     Args:
         model: a name on the Hugging Face hub, NAME@REVISION to pin one, or a folder. Nothing is loaded until it is
@@ -120,10 +120,10 @@ class Encoder:
             fingerprint: of existing embeddings.
             model, pooling, precision: must be the same as in the fingerprint; None skips the check.
             trusted: the user gave the name of the model; see `named_model`.
-            many: many texts will be encoded, so that loading PyTorch pays if there is a GPU.
+            many: many texts will be encoded, so that it is worth loading PyTorch if there is a GPU.
 
         Raises:
-            ModelError: the model cannot be found, or its name occurs only in the index.
+            ModelError: the model cannot be found, or is not trusted; see `named_model`.
             FingerprintMismatch: the options, or the model that now has this name, give other embeddings.
         """
         # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
@@ -162,7 +162,7 @@ class Encoder:
         return encoder
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the fingerprint and options; a copy, also in another process, finds the model again."""
+        """Pickle the fingerprint and the options; unpickling loads the model again, also in another process."""
         make = partial(type(self).of, offline=self._offline, engine=self._choice, many=self._many)
         return make, (self.fingerprint,), {"_device": self._device, "_batch_tokens": self._batch_tokens}
 
@@ -173,7 +173,7 @@ class Encoder:
 
     @property
     def whole(self) -> KnownModel:
-        """The model with its own files; see `KnownModel.whole`."""
+        """The model with its original files; see `KnownModel.whole`."""
         return self._source.whole()
 
     @property
@@ -183,7 +183,7 @@ class Encoder:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Note that PyTorch replaces OpenVINO, with the reason; () if it does not."""
+        """The reason why PyTorch replaces OpenVINO, as a note; () if it does not."""
         instead = self._engine.instead if self._engine else ""
         return (f"PyTorch encodes {instead}",) if instead else ()
 
@@ -392,10 +392,10 @@ def named_model(fingerprint: Fingerprint, trusted: bool) -> str:
     its name, or already used a model with the same hashes on this machine.
 
     Args:
-        trusted: the user made the index of the fingerprint.
+        trusted: this user built the index that the fingerprint comes from.
 
     Raises:
-        ModelError: the name occurs only in the index.
+        ModelError: the user has neither given the name nor used the model on this machine.
     """
     if trusted or fingerprint.model.removeprefix("sentence-transformers/") == DEFAULT_MODEL:
         return fingerprint.model

@@ -4,7 +4,7 @@ An engine has
     name, device           "openvino" or "torch"; where it computes
     n_layers, has_pooler   encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers
     batch_tokens           a good number of tokens for a batch, padding included
-    instead                why it replaces another engine; "" if it was the first choice
+    instead                reason why this engine replaces another one; "" if it was the first choice
     run(batches, layers)   yields the hidden states of these layers for each batch; use them before the next batch
 """
 
@@ -36,12 +36,12 @@ _loaded_by: int | None = (
 
 @dataclass(frozen=True)
 class Hidden:
-    """Output of one batch.
+    """Output of a model for one batch of b texts with at most t tokens.
 
     Attributes:
-        layers: layer number to (b, t, d) float32; 0 is the embedding layer.
+        layers: layer number -> (b, t, d) float32 hidden states; 0 is the embedding layer.
         mask: (b, t) int64, 1 for a token and 0 for padding.
-        pooler: (b, d) float32; None if the model has no pooler.
+        pooler: (b, d) float32 output of the pooler; None if the model has none.
     """
 
     layers: dict[int, NDArray[np.float32]]
@@ -52,7 +52,7 @@ class Hidden:
 def padded(
     batch: Sequence[Encoded], pad: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return (ids, types, mask), each (b, t), for a batch whose longest text has t tokens."""
+    """Return the arrays (ids, segment types, mask), each (b, t), of a batch whose longest text has t tokens."""
     longest = max(map(len, map(attrgetter("ids"), batch)))
     ids = np.full((len(batch), longest), pad, dtype=np.int64)
     types = np.zeros_like(ids)
@@ -65,9 +65,9 @@ def padded(
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield lists of positions into `lengths`, each position once, with little padding.
+    """Split texts into batches with little padding; yield the positions of each batch's texts in `lengths`.
 
-    Longest texts first, so that a lack of memory shows at once, not at the end.
+    The longest texts come first, so that a lack of memory shows at once, not at the end.
 
     Args:
         lengths: number of tokens of each text, > 0.
@@ -98,7 +98,7 @@ def check_engine(engine: str, precision: str) -> None:
 
 
 def claim_process() -> None:
-    """Record that this process uses a model; ModelError if its parent used one before forking.
+    """Record that this process uses a model; raise ModelError if it was forked from a process that already did.
 
     Threads do not survive a fork, so an engine would wait for them forever. Call this before taking any lock that a
     thread of the parent may have held during the fork.

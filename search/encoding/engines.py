@@ -29,10 +29,10 @@ def open_engine(
     """Load a model.
 
     Args:
-        engine: "auto" is PyTorch if there is a GPU and many texts will be encoded, otherwise OpenVINO; PyTorch also if
-            OpenVINO cannot run the model, or not in this precision on this processor.
+        engine: "openvino", "torch" or "auto". "auto" is PyTorch if there is a GPU and many texts will be encoded, or if
+            OpenVINO cannot run the model in this precision on this processor; otherwise OpenVINO.
         device: PyTorch's device; any except "cpu" implies PyTorch.
-        many: many texts will be encoded, so that loading PyTorch may pay.
+        many: many texts will be encoded, so that it may be worth loading PyTorch.
         precision: one of PRECISIONS.
 
     Raises:
@@ -94,7 +94,7 @@ def _openvino(model: KnownModel, precision: str) -> Engine:
 
 
 def _may_have_gpu() -> bool:
-    """Return False if there is certainly no GPU; a quick test that does not load PyTorch."""
+    """Return False if this machine certainly has no GPU; quick, because PyTorch is not loaded."""
     if sys.platform == "darwin":
         return platform.machine() == "arm64"
     return shutil.which("nvidia-smi") is not None

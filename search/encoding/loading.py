@@ -29,7 +29,8 @@ _ALONE = threading.RLock()
 def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
     """Wrap a function that imports transformers, so that only one such function runs at a time.
 
-    Its lazy imports and settings are not thread-safe. The function must not wait for another lock.
+    The lazy imports and global settings of transformers are not thread-safe. The function must not wait for another
+    lock.
     """
 
     @wraps(load)
@@ -62,7 +63,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
         precision: PyTorch's name for the precision of the transformer.
 
     Raises:
-        ModelError: it is not a BERT-like encoder, or sentence-transformers cannot load it.
+        ModelError: the model is not a BERT-like encoder, or sentence-transformers cannot load it.
     """
     import torch
     from sentence_transformers import SentenceTransformer
@@ -103,10 +104,10 @@ def load_transformer(
     """Load a transformers model in float32; return it and the names of missing weights.
 
     Args:
-        task: class that loads it: "AutoModel" for the encoder alone, "AutoModelForMaskedLM", ...
+        task: name of transformers' class for the model: "AutoModel" for the encoder alone, "AutoModelForMaskedLM", ...
 
     Raises:
-        ModelError: transformers cannot load it.
+        ModelError: transformers cannot load the model.
     """
     import torch
     import transformers
@@ -125,7 +126,7 @@ def load_transformer(
 
 
 def require_whole(files: ModelFiles, missing: tuple[str, ...]) -> None:
-    """Raise ModelError if weights of the encoder are missing; the pooler's may be."""
+    """Raise ModelError if weights of the encoder are missing; missing weights of the pooler are allowed."""
     if lost := [key for key in missing if not key.startswith("pooler.")]:
         raise ModelError(f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}.")
 
@@ -173,7 +174,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def loading(files: ModelFiles) -> Iterator[None]:
-    """Raise ModelError for any error inside, whichever library raises it."""
+    """Context manager that converts every error of the loading libraries to ModelError."""
     try:
         with quiet():
             yield

@@ -76,8 +76,8 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
         offline: use files on this machine only.
 
     Raises:
-        ModelError: no such model, unreadable configuration, weights that are not safetensors, or an unsupported module;
-            the message says which and what to do.
+        ModelError: there is no such model, its configuration cannot be read, its weights are not safetensors, or it has
+            an unsupported module; the message says which and what to do.
     """
     folder, source = _locate(name, offline)
     config = read_json(folder / "config.json", name)
@@ -163,7 +163,7 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
 
 
 def _weight_files(folder: Path, modules: list[str], name: str) -> list[Path]:
-    """Return all weight files; ModelError if some are pickled, or there are none."""
+    """Return all weight files; raise ModelError if there are none, or only pickled ones for some module."""
     files: list[Path] = []
     for place in (folder, *(folder / path for path in modules)):
         weights = sorted(place.glob("*.safetensors"))
@@ -211,7 +211,7 @@ def from_hub(name: str, offline: bool) -> Path:
         name: "owner/model", or a sentence-transformers model's short name; either with @REVISION.
 
     Raises:
-        ModelError: no such model or revision, or the hub cannot be reached.
+        ModelError: there is no such model or revision, or the hub cannot be reached.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError

@@ -38,10 +38,10 @@ class OpenVINOEngine:
     Args:
         folder: folder with encoder.xml and encoder.bin.
         precision: of the arithmetic, "fp32" or "bf16". Hidden states are returned as float32.
-        cached: `folder` is a cache entry; keep the compiled model there for the next process.
+        cached: True if `folder` is a cache entry, where the compiled model is stored for the next process.
 
     Raises:
-        RuntimeError: OpenVINO cannot load it.
+        RuntimeError: OpenVINO cannot load the model.
         OSError, ValueError: a file is missing or damaged.
     """
 
@@ -114,8 +114,9 @@ def _compile(folder: Path, config: dict[str, Any]) -> Any:
 def _load(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
     """Return a compiled model, and the memory-mapped file that it reads from.
 
-    A blob file is OpenVINO's export followed by its checksum. A blob that is missing, damaged or refused by OpenVINO is
-    replaced by a renamed new file, so that processes that start together do not disturb each other.
+    The compiled model is stored in a blob file: OpenVINO's export followed by a checksum. If the blob is missing,
+    damaged or refused by OpenVINO, a new file is written and renamed to it, so that processes that start together do
+    not disturb each other.
     """
     ov = _openvino()
     core = ov.Core()
@@ -152,7 +153,7 @@ _engines: weakref.WeakSet[OpenVINOEngine] = weakref.WeakSet()
 
 
 def _keep_for_ever() -> None:
-    """Keep a forked child from freeing engines: it would wait forever for threads that it does not have."""
+    """Prevent forked child processes from freeing engines: they would wait forever for threads of the parent."""
     for engine in _engines:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
 
@@ -217,7 +218,10 @@ def convert(source: KnownModel, folder: Path) -> None:
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:
-    """Return a module with positional arguments, and an example with padding, so that conversion keeps the mask."""
+    """Return a module with positional arguments, and an example input.
+
+    The example has padding, so that the converted model keeps the attention mask.
+    """
     import torch
 
     has_pooler, takes_types = engine.has_pooler, engine.takes_types
@@ -264,7 +268,10 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
 
 
 def _check(engine: TorchEngine, converted: OpenVINOEngine, model: KnownModel) -> None:
-    """Compare the results with PyTorch's on texts of different lengths, to test mask, padding and positions."""
+    """Raise ModelError if the converted model's results differ from PyTorch's.
+
+    The texts have different lengths, to test mask, padding and positions.
+    """
     files, description = model.files, model.description
     most = min(description.max_tokens, 40)
     vocabulary = int(files.config.get("vocab_size") or 100)

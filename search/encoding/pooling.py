@@ -37,7 +37,13 @@ ACTIVATIONS = {"Identity": None, "Tanh": np.tanh}
 
 @dataclass(frozen=True)
 class Dense:
-    """A Dense module: weight (out, in), bias (out,), and its activation, a key of ACTIVATIONS."""
+    """A Dense module.
+
+    Attributes:
+        weight: (out, in) matrix.
+        bias: (out,) vector.
+        activation: a key of ACTIVATIONS.
+    """
 
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]
@@ -61,7 +67,7 @@ def load_dense(folder: Path, activation: str) -> Dense:
 
 
 def check_pooling(pooling: str) -> str:
-    """Return `pooling`; InputError if it is not one of POOLINGS."""
+    """Return `pooling`; raise InputError if it is not one of POOLINGS."""
     if pooling not in POOLINGS:
         raise InputError(f"unknown pooling '{pooling}'. Choose one of: {', '.join(POOLINGS)}.")
     return pooling
@@ -117,10 +123,10 @@ def unit(vectors: NDArray[np.float32], model: str) -> NDArray[np.float32]:
 def addends(
     vectors: NDArray[np.float32], pooling: str, modules: Sequence[Dense], dimension: int
 ) -> NDArray[np.float32] | None:
-    """Return a vector per token; pooled, they give the embedding before scaling. None if that is impossible.
+    """Return one vector per token, such that pooling these vectors gives the embedding before it is scaled.
 
-    Dense modules without activation, and the truncation to `dimension`, are linear, so they can be applied to each
-    token vector instead of the pooled vector.
+    None if a Dense module has an activation. Dense modules without one, and the truncation to `dimension`, are linear,
+    so they can be applied to each token vector instead of the pooled vector.
 
     Args:
         vectors: (n, d) hidden states of one text's tokens.
@@ -140,7 +146,7 @@ def addends(
 
 
 def check_layer(layer: int | str, n_layers: int) -> str:
-    """Normalise a layer option to its stored form, "-1" or "mean:4"; InputError for an unknown layer."""
+    """Normalise a layer option to its stored form, "-1" or "mean:4"; raise InputError for an unknown layer."""
     text = str(layer).strip()
     kind, _, number = text.rpartition(":")
     try:

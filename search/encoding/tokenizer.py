@@ -36,7 +36,7 @@ def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenize
     """Load the fast tokenizer of a model, with truncation and padding switched off.
 
     Args:
-        lowercase: lower-case texts first, whatever the tokenizer does.
+        lowercase: lower-case texts first, even if the tokenizer does not.
 
     Raises:
         ModelError: there is no tokenizer, or it provides no character offsets.
@@ -74,7 +74,7 @@ def encode_ids(
 ) -> list[Encoded]:
     """Return the token ids of each text, truncated to `max_tokens`.
 
-    Like sentence-transformers, keeps the closing special tokens; `keep_last` is their number.
+    Like in sentence-transformers, truncation keeps the closing special tokens; `keep_last` is their number.
     """
     encoded = []
     for encoding in tokenizer.encode_batch_fast(list(texts)):
@@ -127,12 +127,12 @@ def prompt_for(role: Role | None, prompts: Mapping[str, str]) -> str:
 
 
 def with_context(context: str, text: str) -> str:
-    """Return the encoded text of a passage: its headings, a line break, its text."""
+    """Return the text that is encoded for a passage: its headings, a line break, its text."""
     return f"{context}\n{text}" if context else text
 
 
 def strings(texts: Sequence[str]) -> list[str]:
-    """Return the texts as a list; InputError for a single string, or an item that is not a string."""
+    """Return the texts as a list; raise InputError for a single string, or an item that is not a string."""
     if isinstance(texts, str):
         raise InputError("texts is a single string. Pass a list of strings.")
     items = list(texts)
@@ -144,7 +144,11 @@ def strings(texts: Sequence[str]) -> list[str]:
 
 
 def require_characters(text: str, name: str = "a text") -> None:
-    """Raise InputError if a text contains lone surrogates, which stand for invalid bytes. `name` is for the message."""
+    """Raise InputError if a text contains lone surrogates, which stand for invalid bytes.
+
+    Args:
+        name: description of the text for the message.
+    """
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

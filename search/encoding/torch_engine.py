@@ -85,10 +85,10 @@ class TorchEngine:
         return vectors.cpu().numpy()
 
     def after(self, states: Any, mask: Any, pooling: str = "", pooler: Any = None) -> Any:
-        """Compute `embeddings` with tensors, to differentiate through it.
+        """Compute the same as `embed`, with tensors that can be differentiated.
 
         Args:
-            pooling: replaces the model's own.
+            pooling: pooling to use instead of the model's own.
             pooler: (b, d) output of the pooler, for the pooling "pooler".
         """
         from sentence_transformers.sentence_transformer.modules import Pooling

@@ -1,7 +1,7 @@
 """Workers: other processes that encode for an index, on this machine or on a Ray cluster.
 
-One thread per worker gives it one batch at a time, so it is known which batch killed a worker. A new worker encodes the
-texts of that batch one by one; if a text kills it too, the run ends with an error that names the text.
+Each worker has a thread that gives it one batch at a time, so it is known which batch killed a worker. A new worker
+encodes the texts of that batch one by one; if a text kills it too, the run ends with an error that names the text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Worker(Protocol):
 
         Raises:
             WorkerDied: the worker died.
-            ModelError: it cannot encode, or its embeddings differ from those of this process.
+            ModelError: the worker cannot encode, or its embeddings differ from those of this process.
         """
 
     def kill(self) -> None:
@@ -72,9 +72,9 @@ class RemoteEncoder:
     """The encoder that runs in a worker.
 
     Attributes:
-        fingerprint: of the embeddings to compute; its model must be on the worker's machine.
-        engine: as for `Encoder`.
-        probe: embeddings of _PROBE, computed by the process that stores embeddings.
+        fingerprint: fingerprint of the embeddings to compute; its model must be on the worker's machine.
+        engine: engine of the worker, as for `Encoder`.
+        probe: embeddings of the texts _PROBE by the process that stores embeddings, to compare with the worker's.
     """
 
     fingerprint: Fingerprint
@@ -131,7 +131,7 @@ class ProcessWorker:
 
 
 def _begin(remote: RemoteEncoder, threads: int) -> None:
-    """Prepare this process to encode for its parent."""
+    """Prepare a worker process, which encodes for its parent."""
     global _remote
     _remote = remote
     os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -181,8 +181,8 @@ def _ray_workers(address: str, encoder: Encoder, engine: str) -> Iterator[Worker
     """Start workers on a Ray cluster, each with up to four cores of a node.
 
     Args:
-        address: "ray" is the cluster this program is connected to, else that of RAY_ADDRESS, else a new one on this
-            machine; or "ray://HOST:PORT" of a Ray Client server.
+        address: "ray://HOST:PORT" of a Ray Client server; or "ray", which uses the cluster that this program is
+            connected to, otherwise that of RAY_ADDRESS, otherwise a new one on this machine.
     """
     if importlib.util.find_spec("ray") is None:
         raise OptionalDependency("ray", "ray", f"--workers {address}")
@@ -233,11 +233,11 @@ def _connect(ray: Any, address: str) -> None:
 
 
 class Workers:
-    """A pool of workers for one fingerprint; each starts with its first batch.
+    """A pool of workers for one fingerprint; a worker starts when it gets its first batch.
 
     Args:
         size: number of workers.
-        start: starts a worker; WorkerDied if it cannot.
+        start: starts a worker; raises WorkerDied if it cannot.
     """
 
     def __init__(self, size: int, start: Callable[[], Worker]) -> None:
@@ -287,7 +287,7 @@ class Workers:
         return np.concatenate(rows)
 
     def _ask(self, texts: Sequence[str]) -> Embeddings:
-        """Encode texts with this thread's worker; WorkerDied if it dies."""
+        """Encode texts with this thread's worker; raise WorkerDied if it dies."""
         worker = self._local.__dict__.pop("worker", None) or self._started()
         try:
             embeddings = worker.encode(texts)
@@ -321,7 +321,7 @@ def parse_workers(workers: int | str | None) -> int | str | None:
     """Validate `workers`: a number of processes, "ray", or "ray://HOST:PORT".
 
     Raises:
-        InputError: it is something else.
+        InputError: `workers` is something else.
     """
     if workers is None or workers == "ray" or str(workers).startswith("ray://"):
         return workers

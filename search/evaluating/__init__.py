@@ -2,6 +2,6 @@
 
 evaluation.py  `evaluate`: documents in an index, whole documents, pairs of sentences
 readers.py     `evaluate_answers` for a reader, `evaluate_entities` for a tagger
-formats.py     files and folders -> judged data, labelled examples
-metrics.py     settings -> metrics of each query, and their comparison; metrics of rankings, answers and entities
+formats.py     reads judged data and labelled examples from files and folders
+    metrics.py     runs queries in several settings and compares them; metrics of rankings, answers and entities
 """

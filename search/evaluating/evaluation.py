@@ -80,10 +80,10 @@ def _written_corpus(data: Retrieval, folder: Path) -> Path:
 def evaluate_retrieval(
     data: Retrieval, index: Index, settings: Sequence[Setting], plan: MetricPlan
 ) -> Evaluation:
-    """Evaluate retrieval from an index: of a collection, or the user's own.
+    """Evaluate retrieval from an index, which covers a collection or the user's own files.
 
     Raises:
-        InputError: the index is empty or holds no relevant document, or no query has a hit.
+        InputError: the index is empty or contains no relevant document, or no query has a hit.
     """
     status = index.status()
     if not status.passages:
@@ -152,8 +152,10 @@ def ranked_documents(
     """Return the `depth` best documents by name, best first, each with the score of its best passage.
 
     Args:
-        options: as for `Index.query`.
-        k: number of documents that a user sees, which are reranked.
+        options: options of `Index.query`.
+        name: returns the name of the document of a hit.
+        k: number of documents that a user sees, to which reranking is limited.
+        depth: number of documents to return.
     """
     ask = partial(index.query, text, **{"per_document": 1, "all_copies": True, **options})
     if not options.get("rerank"):
@@ -164,7 +166,7 @@ def ranked_documents(
 
 
 def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], str]) -> dict[str, float]:
-    """Return the `depth` best documents, doubling the number of hits until there are enough or no more."""
+    """Return the `depth` best documents; the number of requested hits is doubled until they have enough documents."""
     limit = depth
     while True:
         hits = ask(k=limit)
@@ -200,13 +202,13 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, names: se
 
 
 def _judged_name(hit: Hit, judged: set[str]) -> str:
-    """Return the name by which a hit is judged: its file's if only the file has a judgement, else its own."""
+    """Return the name of a hit in the judgements: the file's if only the file is judged, else the document's."""
     file, _, record = hit.document.rpartition("#")
     return file if hit.document not in judged and record.isdecimal() and file in judged else hit.document
 
 
 def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]], set[str]]:
-    """Return the judgements by names of documents in the index, and the names that it contains."""
+    """Return the judgements, with paths converted to the names of documents in the index, and all these names."""
     names, judgements = set(), {}
     with opened(index.name).reading() as snapshot:
         for query, grades in data.judgements.items():
@@ -217,7 +219,7 @@ def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]],
 
 
 def evaluate_whole(data: Retrieval, encoder: Encoder, plan: MetricPlan) -> Evaluation:
-    """Evaluate documents with one embedding each, ranked by cosine, ties in the order of the data."""
+    """Evaluate a ranking of whole documents by the cosine of one embedding each; ties stay in the order of the data."""
     names = list(data.entries)
     texts = [entry.whole for entry in data.entries.values()]
     vectors = encoder.encode(
@@ -241,7 +243,7 @@ def evaluate_whole(data: Retrieval, encoder: Encoder, plan: MetricPlan) -> Evalu
 
 
 def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: MetricPlan) -> Evaluation:
-    """Evaluate Spearman's and Pearson's correlation of cosines and scores as in the STS benchmark (Cer et al. 2017)."""
+    """Evaluate the correlation of cosines and gold scores, as in the STS benchmark (Cer et al. 2017)."""
     sentences = list(dict.fromkeys(text for pair in data.pairs for text in (pair.first, pair.second)))
     vectors = dict(
         zip(sentences, encoder.encode(sentences, truncate=True).astype(np.float64), strict=True)
@@ -300,8 +302,8 @@ def evaluate(
     """Run every query of judged data and compute metrics.
 
     A collection (a folder in BEIR layout, SQuAD's JSON) is indexed first, separately from the user's indexes. A CSV,
-    TSV or JSONL file with query, path and optionally relevance is evaluated on an existing index. One with sentence1,
-    sentence2 and score needs no index.
+    TSV or JSONL file with query, path and optionally relevance is evaluated on an existing index. A file with
+    sentence1, sentence2 and score needs no index.
 
     The score of a document is that of its best passage. The metrics follow trec_eval and have 95 % bootstrap intervals;
     each further setting is compared with the first by a paired randomization test.
@@ -310,15 +312,15 @@ def evaluate(
         dataset: the file or folder.
         settings: query settings to compare: a mode, followed by other keywords of `Index.query` after commas:
             "hybrid,weight=0.7". None uses the defaults of `Index.query`.
-        index: for a file of query and path, the index to query, as for `Index.open`; for a collection, where to store
-            its own.
-        model, pooling: of a new index; None takes the default.
-        split: judgements of a folder in BEIR layout: qrels/SPLIT.tsv.
+        index: for a file with query and path, the index to query, as for `Index.open`; for a collection, the path of
+            the index to build.
+        model, pooling: model and pooling of a new index; None takes the default.
+        split: name of the judgements in a folder in BEIR layout, which are read from qrels/SPLIT.tsv.
         k: depth of most metrics, in documents or passages; it is part of their names ("ndcg@10").
-        whole_documents: rank title and text as one, truncated at the model's limit as for published figures, instead of
-            passages. Needs no index.
+        whole_documents: instead of passages, rank documents (title and text together) truncated at the model's limit,
+            as for published figures. Needs no index.
         token_vectors: as for `Index.build`, for a collection's index.
-        seed: of the resampling.
+        seed: seed of the resampling.
         offline, engine, progress: as for `Index.build`.
 
     Raises:

@@ -51,7 +51,7 @@ class CorpusEntry:
 
     @property
     def whole(self) -> str:
-        """Title and text as BEIR joins them."""
+        """Title and text, joined as in BEIR."""
         return f"{self.title} {self.text}".strip()
 
 
@@ -102,7 +102,7 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class SentencePairs:
-    """Semantic textual similarity."""
+    """Data for semantic textual similarity: pairs of sentences with gold scores."""
 
     name: str
     source: Path
@@ -111,7 +111,7 @@ class SentencePairs:
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words and their labels."""
+    """A sentence: its words and their labels."""
 
     words: tuple[str, ...]
     labels: tuple[str, ...]
@@ -132,7 +132,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of a table, or an object of JSON Lines, by lower-case column names."""
+    """A row of a table, or an object of a JSON Lines file; column names are in lower case."""
 
     path: Path
     line: int
@@ -142,7 +142,7 @@ class TableRow:
         return malformed(self.path, self.line, problem)
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return a text; InputError if it is missing, or if it is empty and there is no default."""
+        """Return the text in a column; raise InputError if it is missing, or empty without a default."""
         value = self.values.get(key, default)
         if isinstance(value, int) and key.endswith("id"):
             return str(value)
@@ -173,7 +173,7 @@ def read_rows(path: Path, needed: Sequence[str] = ()) -> list[TableRow]:
     Double quotes enclose fields of a CSV file; in a TSV file they are text, as in the STS benchmark.
 
     Args:
-        needed: columns that a table must have.
+        needed: names of columns that the table must have.
 
     Raises:
         InputError: the file cannot be read, or a row has more or fewer fields than the header.
@@ -310,7 +310,10 @@ def _named(path: Path) -> Iterator[tuple[str, TableRow]]:
 
 
 def _judged_paths(path: Path) -> Retrieval:
-    """Read judgements by path, as for `seewhy why-not`; "table.csv#12" is a record. Queries are numbered from 1."""
+    """Read a table of queries and relevant paths. The IDs of the queries are numbers from 1.
+
+    Paths are written as for `seewhy why-not`; "table.csv#12" is a record.
+    """
     ids: dict[str, str] = {}
     judgements: dict[str, dict[str, int]] = {}
     for row in read_rows(path, ("query", "path")):
@@ -334,7 +337,7 @@ def _sentence_pairs(path: Path) -> SentencePairs:
 
 
 def read_questions(path: Path) -> tuple[tuple[SquadQuestion, ...], Retrieval]:
-    """Read SQuAD's JSON: questions with their answers; and the paragraphs, with the same questions as queries.
+    """Read SQuAD's JSON as questions with answers, and as a collection: paragraphs, with the questions as queries.
 
     A question has no answer if its list of answers is empty, as in SQuAD 2.0. Identical paragraphs are merged.
 
@@ -401,7 +404,7 @@ def read_conll(path: Path) -> list[Sentence]:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """Read the rows of a table as labelled examples, from the column "text", else "path".
+    """Read the rows of a table as labelled examples; a row has a label, and a text or a path in an index.
 
     Raises:
         InputError: the file cannot be read, a column is missing, or a row has no label or no text.

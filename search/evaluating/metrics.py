@@ -95,19 +95,19 @@ def comparisons(measured: Sequence[SettingResult], seed: int) -> tuple[Compariso
 
 
 def values_of(queries: Sequence[JudgedQuery], metric: str) -> NDArray[np.float64]:
-    """Return the value of each query that has the metric."""
+    """Return the values of a metric, for the queries that have it."""
     return np.array(
         [query.values[metric] for query in queries if metric in query.values], dtype=np.float64
     )
 
 
 def about_few(number: int, noun: str) -> list[str]:
-    """Return a note about rough intervals if `number` is small."""
+    """Return a note that the intervals are rough if there are few queries, otherwise []."""
     return [f"with only {number} {noun}, the confidence intervals are rough"] if number < _FEW else []
 
 
 def named(names: Sequence[str], about: str, of: str = "") -> list[str]:
-    """Return a note with number and names: "queries without a hit: 2 (3, 7)"; none for no names."""
+    """Return a note with number and names: "queries without a hit: 2 (3, 7)"; [] if there are no names."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return [f"{about}: {len(names):,}{of} ({', '.join(names[:_NAMED])}{more})"] if names else []
 
@@ -116,8 +116,8 @@ def settings_of(specs: Sequence[str | Setting]) -> tuple[Setting, ...]:
     """Parse settings and drop duplicates; the default is hybrid alone.
 
     Args:
-        specs: each a mode, followed by keywords of `Index.query` with their values after commas, except those that the
-            evaluation sets.
+        specs: settings such as "hybrid,weight=0.7": a mode, followed by keywords of `Index.query` with values. Keywords
+            that the evaluation sets itself are refused.
 
     Raises:
         InputError: unknown keyword or invalid value.
@@ -163,7 +163,7 @@ def ranking_values(ranked: Sequence[str], grades: Mapping[str, int], k: int = 10
 
     Args:
         ranked: unique documents, best first.
-        grades: of the judged documents; 0 or less is not relevant.
+        grades: document -> grade; documents with 0 or less are not relevant.
         k: the depth of most metrics; recall, MRR and MAP also use `DEPTH`, or k if larger.
 
     Example:
@@ -208,13 +208,13 @@ def answer_values(predicted: str, gold: Sequence[str]) -> dict[str, float]:
 
 
 def _words(text: str) -> list[str]:
-    """Words in lower case, without ASCII punctuation and English articles, as in SQuAD's script."""
+    """Return the words in lower case, without ASCII punctuation and English articles, as in SQuAD's script."""
     plain = text.lower().translate(str.maketrans("", "", string.punctuation))
     return re.sub(r"\b(a|an|the)\b", " ", plain).split()
 
 
 def _f1(predicted: list[str], gold: list[str]) -> float:
-    """F1 of bags of words; if either is empty, 1 if both are, else 0, as for SQuAD 2.0."""
+    """Return the F1 of two bags of words. As for SQuAD 2.0, it is 1 if both are empty, and 0 if only one is."""
     if not predicted or not gold:
         return float(predicted == gold)
     return 2 * (Counter(predicted) & Counter(gold)).total() / (len(predicted) + len(gold))
@@ -223,11 +223,11 @@ def _f1(predicted: list[str], gold: list[str]) -> float:
 def entity_f1(
     right: NDArray[np.float64], predicted: NDArray[np.float64], gold: NDArray[np.float64], axis: int = -1
 ) -> NDArray[np.float64]:
-    """Micro F1 of counts by sentence; 0 if there is no entity, as in seqeval."""
+    """Return the micro F1 from the counts of entities in each sentence; 0 if there are no entities, as in seqeval."""
     return share(2 * right, predicted + gold, axis)
 
 
 def share(part: NDArray[np.float64], whole: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Return the sum of `part` divided by the sum of `whole`; 0 if that is 0."""
+    """Return the sum of `part` divided by the sum of `whole`; 0 if the latter is 0."""
     above, below = np.sum(part, axis=axis), np.sum(whole, axis=axis)
     return np.divide(above, below, out=np.zeros_like(below, dtype=np.float64), where=below > 0)

@@ -1,7 +1,7 @@
 """Evaluation of readers on questions, and of taggers on entities.
 
-Answers are judged by SQuAD's exact match and F1. Entities are judged whole, as in seqeval's default mode: type, first
-and last word must be correct. Words are those of the gold file: each has the class of its first token.
+Answers are compared by SQuAD's exact match and F1. An entity is correct if its type, first and last word are, as in
+seqeval's default mode. The words are those of the gold file; each has the class of its first token.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def evaluate_answers(
 
 
 def best_answer(predicted: Answers, forced: bool) -> str:
-    """Return the text of the best span, "" for none; `forced` also accepts a span that scores less than "no answer"."""
+    """Return the text of the best answer; "" for none, unless `forced` accepts spans below "no answer"."""
     best = predicted.answers[0] if predicted.answers else predicted.nearest if forced else None
     return best.text if best else ""
 
@@ -102,7 +102,7 @@ def evaluate_entities(
     Args:
         dataset: a file in CoNLL format.
         model: a checkpoint with a head for classes of tokens.
-        seed: of the resampling.
+        seed: seed of the resampling.
         offline: never contact the hub.
         progress: called after every batch of sentences.
 
@@ -146,7 +146,7 @@ def evaluate_entities(
 
 
 def predicted_labels(tagger: Tagger, rows: Sequence[Sentence], plan: MetricPlan) -> list[tuple[str, ...]]:
-    """Return the label of every word; O if the tokenizer drops it."""
+    """Return the predicted label of every word of each sentence; "O" for a word that the tokenizer drops."""
     labels: list[tuple[str, ...]] = []
     for start in range(0, len(rows), _AT_ONCE):
         batch = rows[start : start + _AT_ONCE]

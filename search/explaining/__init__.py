@@ -1,7 +1,7 @@
 """Explain why a passage has its score.
 
 gradients.py    addends by integrated gradients, for embeddings that are not sums over tokens
-explanation.py  two encoded texts and a score -> their two matrices and an `Explanation`
-addends.py      the addends of a score besides its cosine: keywords, rerankers
+explanation.py  builds an `Explanation`, with its two matrices, from two encoded texts and a score
+    addends.py      addends of a score besides its cosine: keywords, rerankers
 explainer.py    explanations of a ranking: why a hit, why one above another, why not
 """

@@ -30,8 +30,9 @@ class Addends:
     """Addends of a score besides token pairs.
 
     Attributes:
-        embedding: of the passage, from the index.
-        recomputed: the score, recomputed from the index; None after a cross-encoder, which does not run again.
+        embedding: embedding of the passage, from the index.
+        recomputed: the score, recomputed from the index; None if a cross-encoder computed it, because that is not run
+            again.
         late: (q, p) addends of late interaction, by tokens of query and passage.
     """
 
@@ -43,7 +44,7 @@ class Addends:
 
 @dataclass(frozen=True, eq=False)
 class IndexedHit:
-    """Index data of a hit: its passage, and its score before a rerank."""
+    """Data of a hit from the index: its passage, and its score before reranking."""
 
     passage: StoredPassage
     embedding: NDArray[np.float32]
@@ -65,7 +66,7 @@ class AddendFinder:
         return [self._look_up(snapshot, hit, fusions) for hit in hits]
 
     def of(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
-        """Return the addends of a hit, using its token vectors."""
+        """Return the addends of a hit, whose passage was encoded as `encoded`."""
         if hit.ranking.rerank not in ("", "late"):  # a cross-encoder does not run again
             name = f"{hit.ranking.rerank}, reading both texts at once"
             return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
@@ -115,7 +116,7 @@ class AddendFinder:
 def _terms(
     snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage
 ) -> tuple[Term, ...]:
-    """Return the addends of the query's words in a passage's keyword score, without words it does not contain."""
+    """Return the addends of the query's words in a passage's keyword score, for the words that the passage contains."""
     (addends,) = fusion.matches.addends(np.array([passage.passage_id])) / fusion.matches.scale
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
     places = occurrences(snapshot, [term for term, _ in here], passage)

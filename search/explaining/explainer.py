@@ -1,6 +1,7 @@
 """Explanations of a ranking: why a hit, why one hit above another, and why not.
 
-The reason for "why not" may be that a file has no passage in the index, or has changed since it was indexed.
+A document may be missing among the hits because its file has no passage in the index, or has changed since it was
+indexed.
 """
 
 from __future__ import annotations
@@ -44,19 +45,22 @@ MISSING, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
 def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
-    """Return why the index has no passage of a place: a reason and a detail.
+    """Return the reason why the index has no passage of a place.
 
     Walks the folder as indexing does, and reads the file, so the reason is current even if the file has changed since
     it was indexed.
 
     Args:
-        facts: of the index; `index`, its folder.
+        facts: facts about the index.
+        index: folder of the index.
+        place: the place that has no passage.
 
     Raises:
         InputError: the indexed folder is gone.
 
     Returns:
-        MISSING, OUTSIDE, NEW for what the next run would index, or a `Reason` of search/corpus/sources.py.
+        The reason and a detail. The reason is MISSING, OUTSIDE, NEW (the next run would index the file), or a `Reason`
+        of search/corpus/sources.py.
     """
     folders, root, source = facts.folders, facts.root, facts.source
     if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):
@@ -77,7 +81,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
 
 
 def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
-    """Read a walked file; return why it has no passage: a reason and a detail."""
+    """Read a file that indexing would read; return the reason why it has no passage, and a detail."""
     n_records = 0
     try:
         for item in documents(
@@ -101,13 +105,13 @@ class Explainer:
     """Explains the ranking of one query in one index.
 
     Args:
-        query: a text that is not empty; or a query of several parts.
-        ranking: of passages named by id or path; a hit has its own.
+        query: a text that is not empty, or a query of several parts.
+        ranking: definition of the score of passages that are named by ID or path; a hit has its own definition.
         offline: never connect to the hub if the model is needed in PyTorch (see gradients.py).
         layer: see `search.explain`.
 
     Attributes:
-        query: encoded.
+        query: the encoded query.
 
     Raises:
         InputError: the query is too long, or the model has no such layer.
@@ -135,7 +139,7 @@ class Explainer:
         self.query, self._finder = query, AddendFinder(encoder, query)
 
     def explain(self, targets: Sequence[Hit | int]) -> list[Explanation]:
-        """Explain each hit or passage id, in one pass through the encoder."""
+        """Explain hits, or passages named by ID; all of them are encoded together."""
         with self._store.reading() as snapshot:
             ranking = Fusion(snapshot, self.query, self._ranking)
             hits = [
@@ -204,7 +208,7 @@ class Explainer:
             return self._named(snapshot, target).passage_id
 
     def _place(self, snapshot: Snapshot, target: str | Path | int) -> Place:
-        """Resolve a path; for a passage id, the place of its file with that passage alone."""
+        """Resolve a path to a place; for a passage ID, return its file's place with only that passage."""
         if not isinstance(target, int):
             return snapshot.place(target)
         stored = snapshot.passage(target)
@@ -213,7 +217,7 @@ class Explainer:
         return replace(place, record=int(record) if record else None, passages=(target,))
 
     def _named(self, snapshot: Snapshot, target: Hit | int | str | Path) -> Hit:
-        """Return a target as a hit with its true rank; of a document, the best passage."""
+        """Return a target as a hit with its rank among all passages; for a document, its best passage."""
         if isinstance(target, Hit):
             return target
         place = self._place(snapshot, target)
@@ -227,7 +231,7 @@ class Explainer:
         return best
 
     def _best(self, snapshot: Snapshot, passages: Sequence[int]) -> Hit | None:
-        """Return the best of some passages in the ranking of all passages."""
+        """Return the best of some passages, with its rank among all passages; None if none is ranked."""
         if not passages:
             return None
         positions = Fusion(snapshot, self.query, self._ranking).positions(passages)
@@ -276,8 +280,8 @@ class Explainer:
 def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contrast:
     """Split the gap between two scores of the same query by its words.
 
-    The scores are sums over the query's words, so their difference is a sum of the words' differences. A word
-    that only one side has (a keyword, for instance) adds nothing to the other.
+    Each score is a sum over the query's words, so the gap is the sum of the words' differences. A word that contributes
+    to one score only (such as a keyword) counts as 0 in the other.
     """
     in_a, in_b = _by_word(why_a), _by_word(why_b)
     nothing = Share("", "", 0, 0, 0.0)

@@ -1,4 +1,4 @@
-"""Two encoded texts and a score -> an Explanation, with two matrices that must not be confused.
+"""Build an Explanation from two encoded texts and a score. It has two matrices, which must not be confused.
 
 The similarity matrix compares tokens. The contribution matrix splits the cosine of the two embeddings into
 addends: with mean pooling over n query tokens and m passage tokens
@@ -62,9 +62,9 @@ def contribution_matrix(
 
     Args:
         query: (q, d) last-layer vectors of all query tokens, special tokens included.
-        passage: (p, d) likewise.
-        pooling: "mean" or "mean_sqrt_len" (the same cosine), or "max", where each dimension's addend goes to the pair
-            of tokens that hold its largest values.
+        passage: (p, d) last-layer vectors of all passage tokens.
+        pooling: "mean" or "mean_sqrt_len", which give the same cosine; or "max", where the addend of a dimension
+            belongs to the two tokens with the largest values in it.
 
     Returns:
         (q, p) float64; its sum is the cosine, to rounding. Addends may be negative.
@@ -124,10 +124,10 @@ def explain_pair(
     roles: tuple[Role | None, Role | None] = (None, None),
     offline: bool = False,
 ) -> Explanation:
-    """Explain the cosine of two texts as a whole score.
+    """Explain the cosine of two texts; the cosine is the score.
 
     Args:
-        query, passage: from `encoder`, with the last layer and `layer`.
+        query, passage: token vectors from `encoder`, of the last layer and of `layer`.
         layer: layer of the similarity matrix.
         roles: roles that the two texts were encoded with.
         offline: never download from the hub if the model is needed in PyTorch.
@@ -203,7 +203,7 @@ def explain_parts(
     Args:
         tokens: token vectors of each part, from `encoded_parts`.
         embedding: stored embedding of the passage.
-        weight: weight of the cosine in the score, and so of a part without tokens.
+        weight: weight of the cosine in the score.
     """
     wholes = []
     others = []
@@ -229,7 +229,7 @@ def explain_parts(
 
 
 def _concatenated(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
-    """Concatenate the tokens of several texts, one text per line, with offsets and word numbers in the joined text."""
+    """Concatenate the tokens of several texts; offsets and word numbers refer to the texts joined by line breaks."""
     row: list[Token] = []
     at = words = 0
     for mine, text in zip(tokens, texts, strict=True):

@@ -76,9 +76,9 @@ class Path:
     """Straight path from the baseline to a text, in the space of input embeddings.
 
     Attributes:
-        inputs: other inputs of the model, as one row.
-        start: (n, h) the baseline.
-        way: (n, h) the text minus the baseline; zeros for special tokens.
+        inputs: other inputs of the model, such as the attention mask, as a batch of one text.
+        start: (n, h) input embeddings of the baseline.
+        way: (n, h) input embeddings of the text minus those of the baseline; zeros for special tokens.
         moving: positions of the tokens that are not special.
     """
 
@@ -87,7 +87,7 @@ class Path:
 
 
 class Differentiable:
-    """An encoder in PyTorch and float32 whose embeddings can be differentiated by the input embeddings.
+    """An encoder in PyTorch and float32, whose output can be differentiated with respect to the input embeddings.
 
     Raises:
         ModelError: the model takes no input embeddings, only token IDs.
@@ -198,7 +198,7 @@ class Differentiable:
 
 @kept_loaded
 def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
-    """Return the same model in PyTorch, loaded in addition to another engine; the last three are cached."""
+    """Return an encoder's model in PyTorch, loaded if the encoder uses another engine; the last three are cached."""
     from search.encoding.torch_engine import TorchEngine
 
     engine = encoder.engine
@@ -225,7 +225,7 @@ def _points(steps: int) -> Iterator[tuple[float, float]]:
 
 
 def _between(path: Path, where: list[float]) -> Any:
-    """Return (len(where), n, h) points of a path, 0 for its start and 1 for its end."""
+    """Return the (m, n, h) input embeddings at m points of a path, each a number from 0, its start, to 1, its end."""
     share = path.start.new_tensor(where)[:, None, None]
     return path.start + share * path.way
 
@@ -237,6 +237,6 @@ def _pieces(rows: list[Any], n: int) -> Iterator[list[Any]]:
 
 
 def _first_special(path: Path) -> int:
-    """Return the token that gets the baseline's embedding; the first one if none is special."""
+    """Return the position of the first special token, which gets the baseline's embedding; 0 if there is none."""
     moving = set(path.moving)
     return next((i for i in range(len(path.start)) if i not in moving), 0)

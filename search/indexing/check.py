@@ -1,7 +1,7 @@
 """Check an index, and rebuild damaged derived files.
 
-index.db is the only truth; SQLite checks it. FAISS files and postings are derived: their checksums are compared, and a
-repair rebuilds them from index.db. A damaged index.db is not repaired: the report names the command that rebuilds the
+SQLite checks index.db, which contains all data. FAISS files and postings are derived from it: their checksums are
+compared, and a repair rebuilds them. A damaged index.db is not repaired: the report names the command that rebuilds the
 index from its folder.
 """
 
@@ -57,7 +57,7 @@ def _changed(connection: Connection, index: Path) -> Iterator[str]:
 
 
 def _sha256(file: SourceFile) -> str:
-    """SHA-256 of a file's bytes; "" if it cannot be read now."""
+    """Return the SHA-256 of a file's bytes; "" if the file cannot be read."""
     try:
         return load(file).sha256
     except ReadError:
@@ -157,7 +157,7 @@ def _examine(index: Path, progress: Callable[[Progress], None] | None) -> dict[s
 
 
 def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
-    """Return the settings, and the numbers of documents and passages, as far as they can be read."""
+    """Return the metadata of an index and its numbers of documents and passages, as far as they can be read."""
     with suppress(SearchError, DatabaseError, ValueError), reading(index / DATABASE) as connection:
         documents, passages, _ = counts(connection)
         return meta_of(connection, index / DATABASE), documents, passages
@@ -165,7 +165,7 @@ def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
 
 
 def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
-    """Return the commands that fix the problems; "" if the folders are gone."""
+    """Return check -> command that fixes its problems; "" if the command needs folders that are gone."""
     place = f"--index {index.name if index.parent == home() / 'indexes' else quoted(index)}"
     update = f"seewhy index {folders.typed if folders else 'FOLDER'} {place}"
     return {

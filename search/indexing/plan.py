@@ -1,8 +1,8 @@
-"""Compare a walk with the stored files: which to read, which are gone; and read them.
+"""Compare the files of a folder with the stored ones, and read the new and changed ones.
 
-Changed files become documents and passages one batch ahead of the model: while a batch is encoded, another thread reads
-and cuts the next one. It reads the index through its own connection and changes nothing. `preview` lists the changes
-that a run would make.
+Files are read and cut one batch ahead of the model: while a batch is encoded, another thread prepares the next one.
+That thread reads the index through its own connection and changes nothing. `preview` lists the changes that a run would
+make.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class RunPlan:
     """The work of one run.
 
     Attributes:
-        changed: files to read, each with the SHA-256 of the stored content; None for a new or partly indexed file.
-        gone: paths to delete, each with the SHA-256 of its content if that is completely stored: a new file with the
-            same content is a renamed file.
+        changed: files to read, each with the SHA-256 of its stored content; None for a new or partly indexed file.
+        gone: path to delete -> SHA-256 of its content, if that is completely stored. A new file with the same content
+            is a renamed file.
         unchanged: number of unchanged files with documents.
-        away: folders, of several, that are gone or without text; their stored files stay.
+        away: those of several indexed folders that are gone or contain no text; their stored files stay in the index.
     """
 
     changed: list[tuple[SourceFile, str | None]]
@@ -69,7 +69,7 @@ class RunPlan:
 
 
 def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
-    """Walk a folder; return its files and its skipped files, both without an index inside it."""
+    """Walk a folder; return its files and its skipped files. An index inside the folder is left out."""
     inside = own_part(folder, index)
     items = [
         item
@@ -85,8 +85,8 @@ def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile],
 def _walked(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
     """Walk one or several folders, each with its own ignore files.
 
-    A folder that is gone, is a link, or yields no file may be on a drive that is not mounted. So its files count as
-    unknown, not as deleted.
+    A folder that is gone, is a link, or contains no files may be on a drive that is not mounted. So its stored files
+    are not treated as deleted.
     """
     if not source.folders:
         yield from walk(root, include=source.include, exclude=source.exclude)
@@ -106,8 +106,8 @@ def compare(
 ) -> RunPlan:
     """Compare files with the stored ones, by size, time stamp and inode.
 
-    A stored file is gone if the walk did not find it, unless the walk could not look there: files that cannot be listed
-    or read stay in the index.
+    A stored file is gone if the walk did not find it. Files in folders that cannot be listed, and files that cannot be
+    read, stay in the index.
     """
     changed: list[tuple[SourceFile, str | None]] = []
     unchanged = 0
@@ -138,7 +138,7 @@ def compare(
 
 
 def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:
-    """Return the error message for folders without any passage. `reasons` counts the skipped files."""
+    """Return the error message for folders without any passage; `reasons` has the number of skipped files by reason."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     message = f"no text to index in {as_text(folders.paths)} (skipped: {left_out or 'nothing'})."
     if indexed_before:
@@ -154,8 +154,7 @@ def batches_ahead(
 ) -> Generator[list[Work], None, None]:
     """Yield the files of a plan, read and cut, in batches of about PASSAGES_IN_A_BATCH passages.
 
-    Each batch is prepared while the previous one is used. Close the generator to stop early: the next batch is then
-    dropped.
+    Each batch is prepared while the previous one is used. To stop early, close the generator.
     """
     with (
         closing(connect_to_read(database)) as connection,
@@ -226,10 +225,11 @@ def _works(
     source: Source,
     cutter: Cutter | None = None,
 ) -> Iterator[Work]:
-    """Yield each file in pieces of about one batch; the last piece has the outcome for the file.
+    """Read files; yield each in pieces of about one batch, the last of which has the file's outcome.
 
     Args:
-        cutter: None to determine outcomes only.
+        documents_of: returns record number -> SHA-256 of the stored documents of a path.
+        cutter: cuts documents into passages; None only determines the outcomes.
     """
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
@@ -278,17 +278,17 @@ def _works(
 
 
 def _settled(file: SourceFile) -> SourceFile:
-    """Return the file to store, without a time stamp if it changed only just now.
+    """Return the state of a file to store, without a time stamp if the file was changed a moment ago.
 
-    A second change within the resolution of the clock, to the same size, would go unnoticed; without a time stamp the
-    file is read again in the next run.
+    Another change within the clock's resolution that leaves the size the same would go unnoticed. Without a time stamp,
+    the next run reads the file again.
     """
     fresh = time.time_ns() - file.mtime_ns < _COARSEST_CLOCK_NS
     return replace(file, mtime_ns=-1) if fresh else file
 
 
 def room_for(encoder: Encoder) -> int:
-    """Return the number of tokens an encoder reads besides the prompt."""
+    """Return the number of tokens that an encoder can read in addition to its prompt."""
     prompt = encoder.prompt("document")
     n_prompt = len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
     return encoder.max_tokens - n_prompt

@@ -42,14 +42,14 @@ _REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "
 
 @dataclass
 class Batch:
-    """Files that were read and cut, and their new texts, which are being encoded or will be next.
+    """Files that were read and cut, and the new texts in them, which are encoded before the batch is stored.
 
     Attributes:
         works: files, or pieces of them.
         passages: content key -> one passage with that content, and its document.
-        vectors: embeddings of contents that were encoded before.
+        vectors: content key -> embedding, for contents that were encoded before.
         new: keys of the other contents, except those already in the previous batch.
-        encoding: result of the workers; None if this process encodes, or nothing is new.
+        encoding: future result of the workers; None if this process encodes, or if nothing is new.
     """
 
     works: Sequence[Work]
@@ -63,7 +63,7 @@ class Batch:
         return [self.passages[key][1].encoded for key in self.new]
 
     def name(self, position: int) -> str:
-        """Return a description of a new text's location, for an error message."""
+        """Return the location of the new text at a position in `new`, for an error message."""
         document, passage = self.passages[self.new[position]]
         first, last = document.lines.span(passage.start, passage.end)
         return f"the passage in lines {first} to {last} of '{document.name}'"
@@ -74,10 +74,10 @@ class Run:
     """The work of `update` while it holds the lock.
 
     Attributes:
-        database: the file to write; a rebuild writes a new one.
+        database: path of the database to write; a rebuild writes a new one.
         renamed: old paths of renamed files.
-        away: see `RunPlan`.
-        workers: encode passages; None for this process alone.
+        away: folders that are gone or contain no text, see `RunPlan`.
+        workers: pool of workers that encode passages; None if this process encodes.
     """
 
     folder: Path
@@ -128,7 +128,7 @@ class Run:
         return self._report()
 
     def _derive(self) -> None:
-        """Build the files derived from the passages."""
+        """Build the files that are derived from the passages, and the null distribution."""
         segments.flush(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, Snapshot(Store(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
@@ -158,7 +158,7 @@ class Run:
         )  # fmt: skip
 
     def _boilerplate(self, plan: RunPlan) -> frozenset[int]:
-        """Return the keys of boilerplate texts, from the files to read and from earlier runs."""
+        """Return the keys of boilerplate texts, determined from the files to read and from earlier runs."""
         stored = frozenset(all_meta(self.connection).get("boilerplate", ()))
         keys = common(file for file, _ in plan.changed)
         if not keys <= stored:
@@ -166,7 +166,7 @@ class Run:
         return stored | keys
 
     def _in_order(self, batches: Iterable[Sequence[Work]]) -> Iterator[Batch]:
-        """Yield the batches; workers encode the next ones while a batch is stored."""
+        """Yield the batches in order; workers encode the next ones while a batch is stored."""
         waiting: deque[Batch] = deque()
         for works in batches:
             coming = {key for batch in waiting for key in batch.new if not self.writer.streams}

@@ -67,7 +67,7 @@ def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
 
 @dataclass(frozen=True, eq=False)
 class _SampleQuery:
-    """One query of the sample.
+    """A query of the sample.
 
     Attributes:
         own: passage IDs of its own document.
@@ -80,7 +80,7 @@ class _SampleQuery:
 
 
 def _pseudo_query(snapshot: Snapshot, passage: int, random: np.random.Generator) -> str:
-    """Return a sentence of a passage, or a part of it of the length of a typed query; "" if there is none."""
+    """Return a random sentence of a passage, cut to the length of a typed query; "" if it has none."""
     sentences = _SENTENCE_END.split(snapshot.passage(passage).visible_text)
     shuffled = (sentences[place] for place in random.permutation(len(sentences)))
     return next(filter(None, map(_beginning, shuffled)), "")

@@ -3,8 +3,8 @@
     walk the folder -> compare with the stored files -> read and cut new and changed files
     -> encode batch by batch, committing each -> remove deleted files -> make segments of new passages
 
-Each batch is committed on its own after it was encoded, so a killed run loses at most one batch of work and no data;
-the next run resumes there. run.py does all this; this module gives it a lock, a database and a folder.
+Each batch is committed after it was encoded, so a killed run loses at most one batch of work and no data; the next run
+resumes there. run.py does all this; this module prepares the lock, the database and the folder for it.
 
 `changes` watches the files of a folder.
 """
@@ -83,7 +83,7 @@ def update(
     Raises:
         InputError: there is no text to index.
         FingerprintMismatch: the index was built with another model or other settings.
-        IndexLocked: another process is writing to it.
+        IndexLocked: another process is writing to the index.
     """
     started = time.monotonic()
     check_place(index)
@@ -132,7 +132,7 @@ def update(
 
 
 def _sweep(index: Path) -> None:
-    """Delete the leftovers of an interrupted run first, to free disk space."""
+    """Delete what an interrupted run left behind, to free disk space before this run."""
     if is_index(index):
         with suppress(SearchError), reading(index / DATABASE) as connection:
             delete_leftovers(index, named_files(connection))
@@ -147,8 +147,8 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
     """Yield at the start, whenever something in the folders may have changed, and at least once a minute.
 
     Args:
-        index: changes in it are ignored if it is inside a folder.
-        stop: ends the iteration.
+        index: folder of the index; changes in it are ignored.
+        stop: ends the iteration when it is set.
 
     Raises:
         SearchError: the system cannot watch the folders.
@@ -182,7 +182,7 @@ def build_inputs(
     Args:
         folders: the folders to index.
         place: folder of the index, which need not exist.
-        options: requested options; None or missing takes those of the index, else the model's.
+        options: requested options. A missing option, or None, is taken from the index, or else from the model.
 
     Raises:
         ModelError: a model cannot be found or used.
@@ -232,7 +232,7 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
     """Return the server for the passages of an index; None for this machine.
 
     Raises:
-        InputError: invalid address, unknown kind of index, or another index is at the address.
+        InputError: the address is invalid or belongs to another index, or the kind of index is unknown.
         StoreUnavailable: a server that is used for the first time does not respond.
     """
     store, kind = options.get("store"), options.get("store_index")
@@ -270,13 +270,13 @@ def move(index: Path, named: Named) -> Path:
 
     Args:
         index: folder of the index.
-        named: the new path; for several folders all of them, with their old names.
+        named: the new path of the folder; for several folders, all their paths, with unchanged names.
 
     Returns:
         The folder of the index, which is renamed if it was named after its folder.
 
     Raises:
-        InputError: the new folder contains less than half of the files.
+        InputError: the new folder contains less than half of the indexed files.
         IndexLocked: another process is writing to the index.
     """
     meta = read_meta(index / DATABASE)

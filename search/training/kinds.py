@@ -1,12 +1,12 @@
-"""Data and metrics: pairs, triplets and graded sentences for the encoder; labels, entities, answers for heads.
+"""Training tasks: their data files, features and metrics, for the encoder and for task heads.
 
-The columns of a table determine the objective of an encoder:
+An encoder learns from a table, whose columns determine the objective:
 
     query and passage, optionally negative
     sentence1 and sentence2 with score
 
-Heads learn from the files that `seewhy eval` and `seewhy lab label train` read. Texts are cut into the
-same windows as when a head is applied.
+Heads learn from the files that `seewhy eval` and `seewhy lab label train` read. Texts are cut into the same windows as
+when a head is applied.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class Measure:
     """Held-out rows to measure models with.
 
     Attributes:
-        figures: metrics by name, functions of columns with one value per row; the first one compares checkpoints.
-        predict: returns the predictions of a model for the rows.
-        columns: converts predictions to columns.
-        report: converts predictions to a report by class, if there are classes.
+        figures: name -> function that computes a metric from columns; the first metric compares checkpoints.
+        predict: returns a model's predictions for the rows.
+        columns: converts predictions to columns, which are arrays with one value per row.
+        report: converts predictions to a report by class; None if there are no classes.
     """
 
     figures: Mapping[str, Figure]
@@ -107,7 +107,7 @@ def _gap(figure: Figure, *both: NDArray[Any], axis: int = -1) -> Any:
 
 
 def _means(*names: str) -> dict[str, Figure]:
-    """Metrics that are the mean of a column each."""
+    """Return metrics by name, each the mean of one column: the first name belongs to the first column, and so on."""
     return {name: partial(_mean, i) for i, name in enumerate(names)}
 
 
@@ -116,7 +116,9 @@ def _mean(number: int, *columns: NDArray[Any], axis: int = -1) -> Any:
 
 
 def correlation(pairs: Sequence[tuple[str, str]], scores: Sequence[float], seed: int) -> Measure:
-    """Correlation of cosines and scores of graded sentences, as in the STS benchmark (Cer et al. 2017)."""
+    """Return the measure of graded sentences: correlation of cosines and gold scores (STS benchmark, Cer et al.
+    2017).
+    """
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
 
     def columns(model: Any) -> Columns:
@@ -127,7 +129,14 @@ def correlation(pairs: Sequence[tuple[str, str]], scores: Sequence[float], seed:
 
 
 def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed: int) -> Measure:
-    """Ranking of all passages of the data for each query; a query is not a hit for itself."""
+    """Return the measure of pairs and triplets: for each query, the ranking of all passages of the data.
+
+    A query that is also a passage is not a hit for itself.
+
+    Args:
+        rows: rows to measure on: query, passage and perhaps negatives.
+        others: training rows, whose passages are ranked, too.
+    """
     passages = list({key_of(text): text for row in (*rows, *others) for text in row[1:]}.values())
     places = {key_of(text): str(i) for i, text in enumerate(passages)}
     grades: dict[str, dict[str, int]] = {}
@@ -164,7 +173,7 @@ def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.fl
 
 
 def labels(items: Sequence[Item], classes: Sequence[str], seed: int) -> Measure:
-    """Classification of labelled texts."""
+    """Return the measure of a classifier on labelled texts."""
     texts, truth = [item.text for item in items], np.array([classes.index(item.label) for item in items])
 
     def predict(head: Any) -> NDArray[np.float64]:
@@ -178,7 +187,7 @@ def labels(items: Sequence[Item], classes: Sequence[str], seed: int) -> Measure:
 
 
 def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
-    """Entities in sentences of labelled words."""
+    """Return the measure of a tagger: entities in sentences of labelled words."""
     gold = [list(chunks(sentence.labels)) for sentence in sentences]
 
     def columns(head: Any) -> Columns:
@@ -189,7 +198,10 @@ def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
 
 
 def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Measure:
-    """Answers to questions about paragraphs; if every question has one, the best span counts even with a low score."""
+    """Return the measure of a reader: answers to questions about paragraphs.
+
+    If every question has an answer, the best span counts even if "no answer" scores higher.
+    """
     forced = all(question.answers for question, _ in rows)
 
     def columns(head: Any) -> Columns:
@@ -220,7 +232,7 @@ Feature = dict[str, Any]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Settings of a training; see `search.records.options.TrainOptions`."""
+    """Settings of a training run; see `search.records.options.TrainOptions`."""
 
     epochs: int
     lr: float
@@ -251,8 +263,9 @@ class Kind(ABC):
     """A training task: its files, features and metrics.
 
     Attributes:
-        epochs, lr, checkpoints: defaults; `checkpoints` is the number per epoch.
-        head: task of the transformers head; None for the encoder itself.
+        epochs, lr: default number of epochs and default learning rate.
+        checkpoints: default number of checkpoints per epoch.
+        head: task of the head to train; None for the encoder itself.
         loss: class name of the loss.
     """
 
@@ -266,7 +279,7 @@ class Kind(ABC):
         """Read a data file.
 
         Args:
-            role: "train", or "dev", whose rows are kept unchanged so that metrics equal those of `seewhy eval`.
+            role: "train"; or "dev", whose rows are all kept, so that metrics equal those of `seewhy eval`.
 
         Raises:
             InputError: the file is malformed, or has no usable rows; the message says where.
@@ -274,14 +287,14 @@ class Kind(ABC):
 
     @abstractmethod
     def key(self, row: Any) -> str:
-        """Return a key; rows with equal keys must be in the same part."""
+        """Return a key of a row; rows with equal keys must be in the same part of the data."""
 
     def groups(self, rows: Sequence[Any]) -> Sequence[Any]:
-        """Return a group for each row; rows of a group must be in the same part."""
+        """Return the group of each row; rows of a group must be in the same part of the data."""
         return [self.key(row) for row in rows]
 
     def label(self, row: Any) -> str:
-        """Return the class to stratify by."""
+        """Return the class of a row, by which the split into parts is stratified."""
         return ""
 
     def classes(self, rows: Sequence[Any]) -> tuple[str, ...]:
@@ -294,7 +307,7 @@ class Kind(ABC):
 
     @abstractmethod
     def measure(self, rows: Sequence[Any], others: Sequence[Any], seed: int) -> Measure:
-        """Return how models are measured on the rows.
+        """Return the measure of models on held-out rows.
 
         Args:
             others: the training rows.
@@ -309,11 +322,11 @@ class TextExample(NamedTuple):
 
 
 class Sentences(Kind):
-    """Sentences for the encoder; the columns of the first file make them pairs, triplets or graded.
+    """Training of the encoder on pairs, triplets or graded sentences, depending on the columns of the first file.
 
-    Pairs and triplets contrast each query's passage with those of the others in the batch and its own negatives
-    (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE); graded sentences fit cosines to the scores (Reimers
-    and Gurevych 2019).
+    With pairs and triplets, each query's passage is contrasted with the passages of the other queries in the batch and
+    with the query's own negatives (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE). With graded sentences,
+    cosines are fitted to the scores (Reimers and Gurevych 2019).
     """
 
     epochs, lr, checkpoints = 1, 2e-5, 4
@@ -350,7 +363,7 @@ class Sentences(Kind):
         return "\t".join(sorted(map(key_of, row.texts[: 2 if self.objective == "graded" else 1])))
 
     def groups(self, rows: Sequence[TextExample]) -> Sequence[Any]:
-        """Group rows by query; graded pairs by connected components of shared sentences."""
+        """Group rows by query, and graded pairs by shared sentences, which may connect them through other pairs."""
         if self.objective != "graded":
             return super().groups(rows)
         from scipy.sparse import coo_matrix
@@ -387,7 +400,7 @@ def _feature(encoding: tokenizers.Encoding, **targets: int | list[int]) -> Featu
 
 
 class Texts(Kind):
-    """Texts with labels; texts longer than the model's limit are split into windows."""
+    """Training of a classifier on labelled texts; texts longer than the model's limit are split into windows."""
 
     objective, head = "classify", "label"
 
@@ -423,7 +436,7 @@ class Texts(Kind):
 
 
 class Entities(Kind):
-    """Sentences of labelled words; the label is that of the first token of a word, the others are ignored."""
+    """Training of a tagger on sentences of labelled words; a word's label is the target of its first token only."""
 
     objective, head = "tag", "tag"
 
@@ -461,7 +474,10 @@ def _by_token(text: str, window: tokenizers.Encoding, labels: dict[int, int]) ->
 
 
 class AnswerTraining(Kind):
-    """Questions about paragraphs. In a window without the answer the target is [CLS], which means "no answer"."""
+    """Training of a reader on questions about paragraphs.
+
+    In a window without the answer the target is [CLS], which means "no answer".
+    """
 
     objective, head = "read", "answer"
 
@@ -490,7 +506,7 @@ class AnswerTraining(Kind):
 
 
 def _tokens(window: tokenizers.Encoding, question: SquadQuestion) -> tuple[int, int]:
-    """Return first and last token of the answer; (0, 0) unless the window contains all of it."""
+    """Return first and last token of the answer in a window; (0, 0) if the window does not contain all of it."""
     inside = [i for i, part in enumerate(window.sequence_ids) if part == 1]
     if not question.answers or not inside:
         return 0, 0

@@ -1,10 +1,11 @@
 """Fine-tune the encoder, or train a task head on it: `train`, `train_classifier`, `train_tagger`, `train_reader`.
 
-Held-out rows are measured before and after training, with the code that later runs the model. Another tenth is held out
-to choose the best checkpoint, so that the metrics stay unbiased. Rows that share a text are always in the same part.
+A tenth of the rows is held out and measured before and after training, with the code that later runs the model. Another
+tenth is held out to choose the best checkpoint, so that the metrics stay unbiased. Rows that share a text are always in
+the same part.
 
-Next to the result, `.NAME.training/` contains `plan.json` (data and settings), the trainer's `checkpoint-STEP/`, and at
-the end `result/`, which is then renamed to the result.
+During training the folder `.NAME.training/` beside the result contains `plan.json` (data and settings), the trainer's
+`checkpoint-STEP/`, and at the end `result/`, which is then moved into place.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _FEWEST = 3
 
 @dataclass(frozen=True)
 class Parts:
-    """Rows to train on, to choose a checkpoint, and to measure, with facts about the split."""
+    """The three parts of the rows (to train on, to choose a checkpoint, to measure), with facts about the split."""
 
     train: Sequence[Any]
     choice: Sequence[Any]
@@ -194,7 +195,7 @@ def _settings(kind: Kind, values: dict[str, Any]) -> TrainingSettings:
 
 
 def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:
-    """Split the rows of a file in three parts; a second file replaces the part to measure.
+    """Split the rows of a file into three parts; if there is a second file, it is the part to measure.
 
     Raises:
         InputError: a file is malformed, or has too few rows.
@@ -218,7 +219,7 @@ def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:
 
 
 def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], list[Any]]:
-    """Return rows to learn from, and a held-out tenth, stratified by label and grouped by text.
+    """Split rows into a larger part and a held-out tenth, stratified by label; rows that share a text stay together.
 
     Raises:
         InputError: too few rows.
@@ -257,7 +258,7 @@ def _require_free(out: Path) -> None:
 def _plan(
     kind: Kind, base: Encoder, classes: Sequence[str], parts: Parts, settings: TrainingSettings
 ) -> str:
-    """Everything that determines the result, as JSON."""
+    """Return everything that determines the result as JSON."""
     files = {file.role: file.sha256 for file in parts.files}
     learned = {"objective": kind.objective, "classes": list(classes), "files": files}
     made_of = {"weights": base.files.weights_sha256, "tokenizer": base.files.tokenizer_sha256}
@@ -284,7 +285,7 @@ def _open_work(work: Path, plan: str, resume: bool) -> None:
 
 
 def _checkpoint(work: Path) -> Path | None:
-    """Return the last complete checkpoint: the trainer writes its state last."""
+    """Return the last complete checkpoint: one with the trainer's state, which is written last."""
     states = work.glob("checkpoint-*/trainer_state.json")
     return max((state.parent for state in states), key=lambda path: int(path.name[11:]), default=None)
 
@@ -312,7 +313,7 @@ def _require_numbers(values: Sequence[float]) -> None:
 
 
 def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
-    """Notes about the training texts."""
+    """Return notes about the training texts."""
     notes = about_few(len(parts.dev), "examples to measure with")
     texts = (
         sorted({text for row in parts.train for text in row.texts}) if isinstance(kind, Sentences) else []
@@ -323,7 +324,7 @@ def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
 
 
 def _remarks(report: TrainingReport) -> list[str]:
-    """Notes about the figures."""
+    """Return notes that help to interpret the figures."""
     best = next(point for point in report.scores[1:] if point.step == report.kept)
     remarks = [
         f"kept step {report.kept:,} of {report.steps:,}: {report.primary} {best.value:.4f} on "
@@ -339,7 +340,7 @@ def _remarks(report: TrainingReport) -> list[str]:
 
 
 def _describe(report: TrainingReport, folder: Path) -> None:
-    """Write the whole report beside the model; files are named without folders."""
+    """Write the report into the model's folder; data files are named without their folders."""
     base = Path(report.base).name if Path(report.base).is_absolute() else report.base
     record = asdict(report) | {"base": base, "out": folder.name, "classes": None}
     record["files"] = [{**asdict(file), "path": file.name} for file in report.files]

@@ -1,4 +1,4 @@
-"""Adapters of the trainers of sentence-transformers and transformers: models, arguments, saving.
+"""Adapters for the trainers of sentence-transformers and transformers: load, train and save a model.
 
 The trainers provide batches, steps, checkpoints, resuming, the log, early stopping and the best checkpoint. This module
 imports PyTorch, so it is imported when a training begins.
@@ -53,10 +53,11 @@ _WARMUP = 0.1  # of the steps
 def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: TrainingSettings) -> Any:
     """Load the model to train: a SentenceTransformer, or a `Head`.
 
-    A head of the base is kept if it has the same classes; else a new one is initialised with the seed.
+    If the base model has a head with the same classes, training continues with it; else a new head is initialised with
+    the seed.
 
     Raises:
-        InputError: the model has fewer layers than are to be frozen.
+        InputError: the model has fewer layers than the setting `freeze`.
         ModelError: the base cannot be loaded.
     """
     torch.manual_seed(settings.seed)
@@ -88,7 +89,7 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Trai
 
 
 def _freeze(base: Any, layers: int | str | None) -> None:
-    """Freeze the embeddings and the first `layers` layers; "all" freezes all, None nothing.
+    """Freeze the embeddings and the first `layers` layers; "all" freezes all layers, None freezes nothing.
 
     Raises:
         InputError: the model has fewer layers.
@@ -120,8 +121,9 @@ def fit(
     """Train, and leave the weights of the best checkpoint in the model.
 
     Args:
-        score: returns the metric of a model, to compare checkpoints.
-        checkpoint: where to resume.
+        score: returns the metric of a model by which checkpoints are compared.
+        work: folder for checkpoints.
+        checkpoint: folder of the checkpoint at which to resume; None starts from the beginning.
 
     Raises:
         ModelError: no checkpoint could be measured.
@@ -234,11 +236,11 @@ class _HeadTrainer(_Scored, Trainer):
 
 class _EncoderTrainer(_Scored, SentenceTransformerTrainer):
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
-        """No card of its own: `search.training.run` writes one, with the figures of before and after."""
+        """Do nothing, so that the trainer writes no model card: `search.training.run` writes one with the metrics."""
 
 
 class _Patience(EarlyStoppingCallback):
-    """Stops a training without improvement, except at a score of 0, as of a tagger that finds no entity yet."""
+    """Stops training when the score no longer improves, but not while it is 0: a tagger may find no entity at first."""
 
     def check_metric_value(self, args: Any, state: Any, control: Any, metric_value: float) -> None:
         if metric_value:
@@ -246,7 +248,7 @@ class _Patience(EarlyStoppingCallback):
 
 
 class _Watcher(TrainerCallback):
-    """Reports progress."""
+    """Calls the progress callback during training."""
 
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
         self._progress = progress
