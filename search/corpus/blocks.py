@@ -27,6 +27,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from search.corpus.boilerplate import FEWEST_APART, WORD, repeatable
+from search.corpus.leads import lead_in
 from search.corpus.text import KEPT_LINE, one_line
 from search.records.documents import Document, Section
 
@@ -230,7 +231,7 @@ def spans(
     """Cut [start, end) of `text` into consecutive spans; they overlap if the splitter's do.
 
     Every character except whitespace is in a span: without overlap, each span ends where the next one starts. Spans may
-    begin or end with whitespace.
+    begin or end with whitespace. A span ends before its lead-in.
 
     Args:
         splitter: chooses where to cut.
@@ -247,12 +248,15 @@ def spans(
             starts, ends = [start], [stop]
         starts[0] = start
         ends = [max(*pair) for pair in zip(ends, [*starts[1:], stop], strict=True)]
-        if stop < end and len(starts) > 1:
-            yield from zip(starts[:-1], ends[:-1], strict=True)
-            start = starts[-1]
+        is_part = stop < end and len(starts) > 1
+        following = starts[-1] if is_part else stop
+        for first, last in zip(starts[: len(starts) - is_part], ends, strict=False):
+            start = lead_in(text, first, last) if last < end else last
+            yield first, start
+            if start < last:
+                break  # the rest is cut again, from the lead-in on
         else:
-            yield from zip(starts, ends, strict=True)
-            start = stop
+            start = following
 
 
 def without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -327,7 +331,7 @@ def even_stop(text: str, start: int, end: int) -> int | None:
     for pattern in _ENDS:
         ends = (match.end() for match in pattern.finditer(text, start + third, end - third))
         if places := [place for place in ends if place < end]:
-            return min(places, key=lambda place: abs(place - middle))
+            return lead_in(text, start, min(places, key=lambda place: abs(place - middle)))
     return None
 
 

@@ -1,7 +1,7 @@
 """HTML reader: the visible text in paragraphs, with the source line of each piece.
 
-Navigation, headers, footers, asides and lists of links are set apart from the main text. Where they are the same on
-many pages, a ranking can show them once.
+Navigation is in no passage. Headers, footers, asides and lists of links are set apart from the main text: where they
+are the same on many pages, a ranking can show them once.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ _UNSEEN = _names(
 # What begins and ends with a blank line, what with a new line. Everything else runs on in its line.
 _SPACED = _names(
     "address article aside blockquote center details dialog dir div dl fieldset figure footer form"
-    " h1 h2 h3 h4 h5 h6 header hgroup hr main menu nav ol p pre listing search section table ul"
+    " dt h1 h2 h3 h4 h5 h6 header hgroup hr main menu nav ol p pre listing search section table ul"
 )
-_STACKED = _names("caption dd dt figcaption legend li option optgroup summary tr")
+_STACKED = _names("caption dd figcaption legend li option optgroup summary tr")
 _LINE_ENDS = dict.fromkeys(_SPACED, 2) | dict.fromkeys(_STACKED, 1)
 _CELLS = _names("td th")
 _VERBATIM = _names("pre listing textarea xmp plaintext")
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
-_LANDMARKS = _names("nav header footer aside")
-_ROLES = _names("navigation banner contentinfo complementary")
+_LANDMARKS = _names("header footer aside")
+_ROLES = _names("banner contentinfo complementary")
+_PERMALINKS = _names("¶ # § 🔗 \uf0c1")  # the text of a link from a heading to itself
+_NO_LEVEL = 99  # of what is no heading, below all levels
 _METADATA = _names("description author keywords")
 
 # HTML collapses these; a no-break space stays one.
@@ -65,6 +67,9 @@ def document(path: str, source: str) -> Document:
     page = _Page(source)
     _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
     text, headings = "".join(page.pieces), page.headings
+    parts = sections(headings, 0, len(text))
+    filled = (part for part in parts if text[part.start : part.end].strip())
+    outside = tuple(part for part in filled if part.start not in page.navigation)
     if not text.strip():
         raise ReadError(path, Reason.NO_TEXT, "no visible text")
     return Document(
@@ -73,7 +78,7 @@ def document(path: str, source: str) -> Document:
         text=text,
         title=page.title or next((h.words for h in headings if h.level == 1), "") or file_stem(path),
         lines=LineMap(page.offsets, page.lines),
-        sections=sections(headings, 0, len(text)),
+        sections=outside or parts,
         metadata=page.metadata,
         apart=tuple(offset for span in page.apart for offset in span),
         tables=tuple(offset for _, *table in sorted(page.tables) for offset in table),
@@ -90,6 +95,7 @@ class _Page:
         self.headings: list[Heading] = []
         self.pieces: list[str] = []
         self.apart: list[tuple[int, int]] = []
+        self.navigation: set[int] = set()  # where it starts
         self.tables: list[tuple[int, int, int, int]] = []
         self._headers: list[tuple[int, int] | None] = []  # of the tables that are open
         self.in_links = 0  # how many links are open
@@ -153,6 +159,19 @@ class _Page:
                 self.apart.pop()
             self.apart.append((start, self._length))
 
+    def end_navigation(self, mark: tuple[int, int], unlinked: int) -> None:
+        """Make the text added since `mark` a section of its own, without headings. If most of its words are not links,
+        only set it apart.
+        """
+        start, first = mark
+        n_words = (len(self.pieces) - first) // 2  # each with its separator
+        if 2 * (self.unlinked - unlinked) > n_words:
+            self.end_apart(mark, None)
+        elif start < self._length:
+            self.headings = [heading for heading in self.headings if heading.start < start]
+            self.headings += Heading(start, _NO_LEVEL, ""), Heading(self._length, _NO_LEVEL, "")
+            self.navigation.add(start)
+
     def begin_table(self) -> None:
         self._headers.append(None)
 
@@ -189,7 +208,9 @@ def _visit(root: Node, page: _Page) -> None:
             leave = _enter(node, page)
             if leave is not None:
                 todo.append(leave)
-            if (is_landmark := _is_landmark(node)) or node.name in _SPACED:
+            if _is_navigation(node):
+                todo.append(partial(page.end_navigation, page.mark(), page.unlinked))
+            elif (is_landmark := _is_landmark(node)) or node.name in _SPACED:
                 todo.append(partial(page.end_apart, page.mark(), None if is_landmark else page.unlinked))
             if node.name == "table":
                 page.begin_table()
@@ -207,8 +228,12 @@ def _is_seen(node: Node) -> bool:
     return "hidden" not in attributes and not _HIDDEN_STYLE.search(attributes.get("style") or "")
 
 
+def _is_navigation(node: Node) -> bool:
+    return node.name == "nav" or (node.attrs or {}).get("role") == "navigation"
+
+
 def _is_landmark(node: Node) -> bool:
-    """Return True for navigation, headers, footers and asides, which surround the main text."""
+    """Return True for headers, footers and asides, which surround the main text."""
     return node.name in _LANDMARKS or (node.attrs or {}).get("role") in _ROLES
 
 
@@ -239,6 +264,8 @@ def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
 
 def _add_text(node: Text, verbatim: bool, page: _Page) -> None:
     data, line = node.data or "", _first_line(node, page)
+    if page.in_links and data.strip() in _PERMALINKS:
+        return
     if verbatim:
         for piece in _VERBATIM_PIECE.findall(data):
             if piece == "\n":

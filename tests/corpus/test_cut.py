@@ -261,6 +261,36 @@ def test_short_pieces_are_joined_or_cut_anew(text: str, passages: list[str]) -> 
     assert [p.text for p in cutter.cut(plain(text))] == passages
 
 
+@pytest.mark.parametrize(
+    ("name", "lead"),
+    [
+        ("a.rst", ".. py:data:: KEY\n"),
+        ("a.rst", ".. option:: -k\n.. option:: --key\n"),
+        ("a.rst", "key\n"),
+        ("a.rst", "Put these keys::\n"),
+        ("a.txt", "For example, put\nthese keys:\n\n"),
+        ("a.txt", "Key rotation\n\n"),
+        ("a.html", "<dl><dt>key<dd>"),
+    ],
+)
+def test_a_term_is_not_cut_from_its_definition(tmp_path: Path, name: str, lead: str) -> None:
+    """Whatever the size, no passage ends with the term, unless it is more than a third of it."""
+    before = "Each of these sentences has some more words.\n\n" * 2
+    document = parsed(tmp_path, name, f"{before}{lead}   The definition is a little longer.\n")
+    last = lead.split()[-1].rstrip(":").removeprefix("<dl><dt>").removesuffix("<dd>")
+    for size in range(75, 140):
+        cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=256, passage_tokens=size)
+        for passage in cutter.cut(document)[:-1]:
+            assert not passage.text.rstrip(": ").endswith(last)
+
+
+def test_a_lead_in_is_at_most_a_third_of_a_passage() -> None:
+    names = "\n\n".join(f"name {n}" for n in range(20))
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=256, passage_tokens=40).cut(plain(names))
+    assert all(len(solid(passage.text)) > 40 * 2 / 3 - 6 for passage in passages[:-1])
+    assert words_of(passages) == solid(names)
+
+
 def test_no_cut_parts_a_heading_from_its_text(tmp_path: Path) -> None:
     """The line end below the heading would be the best place near the middle of the two pieces."""
     document = parsed(tmp_path, "a.md", "# Headin\n\naa bb cc dd ee\n\nff")

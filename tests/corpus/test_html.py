@@ -31,7 +31,6 @@ spread   over lines<br>broken<br><br>twice</p>
 </body></html>"""
 
 SHOWN = [
-    ((), "Home Two"),
     (("Top one",), "Top one\n\nSome text & more spread over lines\nbroken\n\ntwice"),
     (
         ("Top one", "Deep"),
@@ -102,7 +101,9 @@ MENU = "".join(
     f"<li><a href={n}.html>{word} page of this site</a></li>" for n, word in enumerate("abcdef")
 )
 SURROUNDINGS = [
-    "<nav><h2>Menu</h2><ul>{}</ul></nav>",
+    "<nav>A search form with more words than links have: in every page of this site {}</nav>".replace(
+        "{}", "<p>of which it has so many that nobody can say how many there are</p>" * 3 + "{}"
+    ),
     "<header><p>{}</header>",
     "<div role=contentinfo>words of no link {}</div>",
     "<div class=menu><ul>{}</ul></div>",
@@ -122,3 +123,29 @@ def test_what_surrounds_the_text_is_set_apart(tmp_path: Path, around: str) -> No
 def test_lists_with_other_words_are_not_set_apart(tmp_path: Path) -> None:
     document = parsed(tmp_path, "a.html", f"<ul>{MENU}<li>and one word</ul><p>see <a>this</a></p>")
     assert document.apart == ()
+
+
+@pytest.mark.parametrize(
+    "around", ["<nav><h2>Menu</h2><ul>{}</ul></nav>", "<div role=navigation><h3>Menu</h3>{}</div>"]
+)
+def test_navigation_is_in_no_passage(tmp_path: Path, around: str) -> None:
+    page = f"<h1>Keys</h1><p>one{around.format(MENU)}<p>two<h2>Locks</h2>{around.format(MENU)}"
+    document = parsed(tmp_path, "a.html", page)
+    assert [(trail, text.strip()) for trail, text in outline(document)] == [
+        (("Keys",), "Keys\n\none"),
+        (("Keys",), "two"),
+        (("Keys", "Locks"), "Locks"),
+    ]
+    assert document.text.count("a page of this site") == 2
+    assert "page" in outline(parsed(tmp_path, "menu.html", around.format(MENU)))[0][1]
+
+
+def test_permalinks_are_no_text(tmp_path: Path) -> None:
+    page = "<h1>Keys<a class=headerlink href='#keys'>\u00b6</a></h1><p>See <a>C #</a> \u00b6 2"
+    document = parsed(tmp_path, "a.html", page)
+    assert (document.title, document.text) == ("Keys", "Keys\n\nSee C # \u00b6 2")
+
+
+def test_a_term_begins_a_paragraph(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.html", "<dl><dt>-a<dd>All of them.<dt>-b<dd><p>None.</dl>")
+    assert document.text == "-a\n\nAll of them.\n\n-b\n\nNone."
