@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -132,7 +133,9 @@ class Indexes:
         else:
             groups = _merged(lists, selection.per_document)
         first = sum(map(len, groups[: selection.offset])) + 1
-        verdict = groups[0][0].verdict if groups else None
+        best = groups[0][0].verdict if groups else None
+        others = (hits[0].verdict for hits in lists if hits)
+        verdict = best and max(filter(None, others), key=attrgetter("probability"))
         selected = [hit for group in groups[selection.offset : selection.last] for hit in group]
         hits = [replace(hit, rank=rank, verdict=verdict) for rank, hit in enumerate(selected, first)]
         if explain:

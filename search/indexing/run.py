@@ -16,7 +16,7 @@ from search.corpus.boilerplate import common
 from search.encoding.encoder import Encoder
 from search.errors import InputError
 from search.indexing.plan import RunPlan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
-from search.indexing.sampling import renew_baseline
+from search.indexing.sampling import renew_baseline, renew_foreign_cosine
 from search.records.documents import Document, Passage
 from search.records.fingerprint import Fingerprint
 from search.records.reports import Progress, Report
@@ -130,7 +130,9 @@ class Run:
     def _derive(self) -> None:
         """Build the files that are derived from the passages, and the null distribution."""
         segments.flush(self.writer, self.index, self.encoder.dimension)
-        renew_baseline(self.writer, Snapshot(Store(self.index), self.connection), self.encoder)
+        snapshot = Snapshot(Store(self.index), self.connection)
+        renew_baseline(self.writer, snapshot, self.encoder)
+        renew_foreign_cosine(self.writer, snapshot, self.encoder)
         if self.source.token_vectors:
             renew_token_vectors(self.writer, self.encoder, self.progress)
         else:

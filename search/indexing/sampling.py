@@ -5,6 +5,9 @@ index and a realistic length. Length matters most: longer queries score higher w
 95 % of the random pairs score below 0.354 with such sentences, but below 0.283 with queries of 6 words.
 
 Passages of a query's own document are related to it, so they are excluded from its pairs and from the BM25 divisor.
+
+The verdict needs the cosine that a question without an answer reaches: the median of the highest cosines of foreign
+questions (foreign.txt), about gardens, history, sport and the like. Most have nothing to do with an index.
 """
 
 from __future__ import annotations
@@ -13,12 +16,15 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.encoding.encoder import Encoder
+from search.encoding.models import DEFAULT_WEIGHTS
 from search.store.bm25 import discriminative, scale, weight
+from search.store.database import one_meta
 from search.store.sqlite import Snapshot
 from search.store.status import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.store.tables import Tables
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
 _QUERIES = 200
 _PAIRS_OF_A_QUERY = 10
 _FEWEST_WORDS, _MOST_WORDS = 4, 16
+_FOREIGN = Path(__file__).with_name("foreign.txt")
+_CHANGE = 1.5  # factor of the number of passages after which the foreign questions are due again
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 
@@ -42,6 +50,23 @@ def renew_baseline(tables: Tables, snapshot: Snapshot, encoder: Encoder) -> None
     """
     if is_due(tables.connection, snapshot.facts.passages):
         put_baseline(tables, sampled(snapshot, encoder))
+
+
+def renew_foreign_cosine(tables: Tables, snapshot: Snapshot, encoder: Encoder) -> None:
+    """Compute and store the median of the highest cosines of the foreign questions, if that is due.
+
+    An index without a verdict needs none: with another model, or fewer than ten passages.
+    """
+    passages = snapshot.facts.passages
+    before = one_meta(tables.connection, "foreign", {}).get("passages", 0)
+    if passages < 10 or snapshot.facts.fingerprint.weights != DEFAULT_WEIGHTS:
+        return
+    if not before / _CHANGE <= passages <= before * _CHANGE:
+        questions = encoder.encode(_FOREIGN.read_text(encoding="utf-8").splitlines(), role="query")
+        highest = np.full(len(questions), -1.0)
+        for _, vectors in snapshot.embedding_blocks():
+            np.maximum(highest, (vectors @ questions.T).max(axis=0), out=highest)
+        tables.put_meta(foreign={"passages": passages, "cosine": round(float(np.median(highest)), 4)})
 
 
 def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:

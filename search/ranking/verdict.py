@@ -1,18 +1,20 @@
-"""Answerability: the probability that the index answers a query, from two features of its ranking.
+"""Answerability: the probability that the index answers a query, from three figures of its first hits.
 
-    score: the score of the best hit
-    coverage: the largest share of the query's words in the first ten hits of one document, weighted by idf; words that
-    no passage contains count, too
+    excess: cosine of the best hit, less the cosine that a question without an answer reaches in this index
+        (search/indexing/sampling.py). At most 0.25: a higher cosine tells how near the topic is, but not whether there
+        is an answer.
+    coverage: the largest share of the query's words in one of the first three hits, weighted by idf. Words that no
+        passage has count, words in more than half of the passages do not.
+    lead: score of the best hit less the score of the tenth; at most 0.25.
 
-The model is a logistic regression. `benchmarks/verdict.py` fits it on queries with and without their answers in the
-index and prints the coefficients; its page reports the accuracy. They hold only for the default ranking with the
-default model: other rankings and models have other scores, and get no verdict.
+A logistic regression of the three. `benchmarks/verdict.py` fits it to questions with and without their answers in
+collections of many kinds, and its page reports the accuracy. It holds for the default ranking with the default model:
+other rankings and models have other scores, and no verdict. With fewer than ten passages there is none either.
 """
 
 from __future__ import annotations
 
 import math
-from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -32,38 +34,44 @@ if TYPE_CHECKING:
 
 FIRST_HITS = 10
 
-CONSTANT, SCORE, WORDS = -6.99, 5.96, 8.49
-LIKELY, NOTHING = 0.7, 0.08  # from here on, and below
+CONSTANT, EXCESS, COVERAGE, LEAD = -4.05, 12.1, 3.2, 5.1
+MOST_EXCESS, MOST_LEAD = 0.25, 0.25
+LIKELY, NOTHING = 0.8, 0.06  # from here on, and below
+FOREIGN_COSINE = 0.18  # in an index that did not measure it; most have 0.13 to 0.25
 
 
 def answerability(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, fusion: Fusion, best: Sequence[Scored]
 ) -> Verdict | None:
-    """Answerability verdict for a query and its best passages, best first; None for rankings without calibration."""
-    if not best or ranking != Ranking.of() or query.parts:
+    """Answerability verdict for a query and its best passages, best first; None for rankings without calibration.
+
+    With a filter, `best` has the passages that pass it; the foreign cosine is that of the whole index.
+    """
+    if len(best) < FIRST_HITS or ranking != Ranking.of() or query.parts:
         return None
     fingerprint = snapshot.facts.fingerprint
     if (fingerprint.weights, fingerprint.pooling, fingerprint.layer) != (DEFAULT_WEIGHTS, "mean", "-1"):
         return None
-    score, coverage = best[0].score, _coverage(snapshot, fusion, best[:FIRST_HITS])
-    probability = 1 / (1 + math.exp(-(CONSTANT + SCORE * score + WORDS * coverage)))
+    score, (excess, coverage, lead) = best[0].score, figures(snapshot, fusion, best)
+    odds = CONSTANT + EXCESS * excess + COVERAGE * coverage + LEAD * lead
+    probability = 1 / (1 + math.exp(-odds))
     if probability >= LIKELY:
         return Verdict("answers likely", probability, score, coverage)
     return Verdict("perhaps" if probability >= NOTHING else "nothing", probability, score, coverage)
 
 
-def _coverage(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
-    """Return the largest share of the query's words, by idf, that the best passages of one document contain.
+def figures(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> tuple[float, float, float]:
+    """Return excess, coverage and lead of at least ten hits of a hybrid ranking."""
+    excess = (best[0].cosine or 0.0) - (snapshot.facts.foreign_cosine or FOREIGN_COSINE)
+    lead = best[0].score - best[FIRST_HITS - 1].score
+    return min(excess, MOST_EXCESS), _coverage(snapshot, fusion, best[:3]), min(lead, MOST_LEAD)
 
-    The share is a number from 0 to 1.
-    """
-    passages = list(map(attrgetter("passage"), best))
-    weights = partial(weight, passages=snapshot.facts.passages)
-    idf = dict(zip(fusion.typed, map(weights, fusion.counts), strict=True))
-    has = fusion.matches.addends(np.array(passages, dtype=np.int64)) > 0
-    document_of = snapshot.documents(passages)
-    documents = np.array(list(map(document_of.__getitem__, passages)))
-    worth, most = np.array(list(map(idf.__getitem__, fusion.terms))), 0.0
-    for document in set(documents.tolist()):
-        most = max(most, float(has[documents == document].any(axis=0) @ worth))
-    return most / (sum(idf.values()) or 1.0)
+
+def _coverage(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
+    """Return the largest share of the query's words in one of the passages, weighted by idf, in [0, 1]."""
+    passages, counts = snapshot.facts.passages, dict(zip(fusion.typed, fusion.counts, strict=True))
+    rare = {term: count for term, count in counts.items() if count <= passages / 2} or counts
+    idf = {term: weight(count, passages) for term, count in rare.items()}
+    has = fusion.matches.addends(np.array(list(map(attrgetter("passage"), best)), dtype=np.int64)) > 0
+    worth = np.array([idf.get(term, 0.0) for term in fusion.terms])
+    return float((has @ worth).max(initial=0.0)) / (sum(idf.values()) or 1.0)

@@ -25,8 +25,8 @@ class Verdict:
         probability: probability in [0, 1] that the index contains an answer, if half of all queries have one;
             see `search.ranking.verdict`.
         score: score of the best hit.
-        coverage: share of the query's words, weighted by their idf, that the first hits of one document contain,
-            in [0, 1].
+        coverage: largest share of the query's words, weighted by their idf, in one of the first three hits, in
+            [0, 1].
     """
 
     says: Literal["answers likely", "perhaps", "nothing"]

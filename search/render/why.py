@@ -199,7 +199,9 @@ def draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
         if percentile := percentile_of(hit):
             canvas.line(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {percentile}")
         if hit.verdict:
-            coverage = f"the best document has {100 * hit.verdict.coverage:.0f} % of the query's words"
+            coverage = (
+                f"one of the first hits has {100 * hit.verdict.coverage:.0f} % of the query's words"
+            )
             reason = f": {coverage}, rare ones counting more"
             canvas.line(("verdict  ", "dim"), verdict_of(hit), reason)
 

@@ -184,6 +184,7 @@ class Facts:
         source: selection of the indexed files and fields.
         fingerprint: model and settings of the embeddings.
         server: server with the passages (`search.store.milvus.collections.Server`); {} for this machine.
+        foreign_cosine: median of the highest cosines of foreign questions; None if it was not measured.
     """
 
     passages: int
@@ -192,6 +193,7 @@ class Facts:
     source: Source
     fingerprint: Fingerprint
     server: Mapping[str, Any]
+    foreign_cosine: float | None = None
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Facts:
@@ -203,6 +205,7 @@ class Facts:
             source=Source.from_dict(meta["source"]),
             fingerprint=Fingerprint(**meta["fingerprint"]),
             server=meta.get("server", {}),
+            foreign_cosine=meta.get("foreign", {}).get("cosine"),
         )
 
     @property

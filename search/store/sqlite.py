@@ -70,7 +70,7 @@ _KEPT = 32  # cached results of filters, and facets
 
 # The values of facts; they also identify a state.
 _FACTS = """SELECT key, value FROM meta WHERE key IN ('schema_version', 'passages', 'last_passage', 'generation',
-            'root', 'source', 'fingerprint', 'server')"""
+            'root', 'source', 'fingerprint', 'server', 'foreign')"""
 
 
 class Store:

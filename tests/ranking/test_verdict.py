@@ -1,28 +1,42 @@
-"""Whether anything in an index seems to answer a query."""
+"""Answerability verdict: the figures it is computed from, worked by hand, and where there is none."""
 
 import math
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from search import Index, Question
+from search.indexes import Indexes
+from search.store.database import read_meta
+from search.store.files import DATABASE
 
 TEXTS = {
     "key.md": "# The key\n\nThe key opens the door of the house.\n\n# A lock\n\nWater is in the lock.\n",
     "water.md": "The water of the river is cold.",
     "number.md": "People call a number.",
     "sun.md": "Look at the sun.",
+    **{
+        f"{word}.md": f"The {word} is here."
+        for word in ("paper", "bird", "stone", "tree", "cup", "shoe", "road")
+    },
 }
 
 
 @pytest.fixture
 def index(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    folder = tmp_path / "notes"
+    return calibrated(tmp_path / "notes", TEXTS, tiny_model, monkeypatch)
+
+
+def calibrated(
+    folder: Path, texts: dict[str, str], model: Path, monkeypatch: pytest.MonkeyPatch
+) -> Index:
+    """An index whose model is taken for the default one; foreign questions were not asked when it was made."""
     folder.mkdir()
-    for name, text in TEXTS.items():
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    built = Index.build(folder, model=str(tiny_model), pooling="mean")
+    built = Index.build(folder, model=str(model), pooling="mean")
     monkeypatch.setattr("search.ranking.verdict.DEFAULT_WEIGHTS", built.fingerprint.weights)
     return built
 
@@ -31,20 +45,87 @@ def idf(passages: int, count: int) -> float:
     return math.log(1 + (passages - count + 0.5) / (count + 0.5))
 
 
-def test_it_is_a_logistic_of_the_best_score_and_the_words_found_together(index: Index) -> None:
-    hits = index.query("key cold xylophone")
-    passages, found = index.status().passages, hits[0].verdict
-    assert found is not None
-    assert found.coverage == pytest.approx(idf(passages, 1) / (2 * idf(passages, 1) + idf(passages, 0)))
-    assert found.score == hits[0].score
-    odds = -6.99 + 5.96 * found.score + 8.49 * found.coverage
-    assert math.log(found.probability / (1 - found.probability)) == pytest.approx(odds)
-    assert {hit.verdict for hit in hits} == {found}
+def foreign(index: Index) -> dict[str, float]:
+    return dict(read_meta(index.path / DATABASE)["foreign"])
 
 
-def test_hits_of_one_document_have_words_together(index: Index) -> None:
-    (hit, *_) = index.query("door lock")
+def odds(probability: float) -> float:
+    return math.log(probability / (1 - probability))
+
+
+def test_it_is_a_logistic_of_excess_coverage_and_lead(index: Index) -> None:
+    hits = index.query("key cold xylophone", k=10)
+    passages, verdict = index.status().passages, hits[0].verdict
+    assert passages == 11
+    assert verdict is not None
+    share = idf(passages, 1) / (2 * idf(passages, 1) + idf(passages, 0))
+    assert verdict.coverage == pytest.approx(share)
+    assert verdict.score == hits[0].score
+    assert hits[0].cosine is not None
+    excess, lead = min(hits[0].cosine - 0.18, 0.25), min(verdict.score - hits[9].score, 0.25)
+    assert odds(verdict.probability) == pytest.approx(-4.05 + 12.1 * excess + 3.2 * share + 5.1 * lead)
+    assert {hit.verdict for hit in hits} == {verdict}
+
+
+def test_words_in_more_than_half_of_the_passages_do_not_count(index: Index) -> None:
+    (hit, *_) = index.query("is the key")
     assert hit.verdict and hit.verdict.coverage == pytest.approx(1)
+
+
+def test_words_of_different_passages_are_not_added(index: Index) -> None:
+    (hit, *_) = index.query("door cold")
+    assert hit.verdict and hit.verdict.coverage == pytest.approx(0.5)
+
+
+def test_there_is_none_below_ten_passages(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = dict(list(TEXTS.items())[:9])
+    index = calibrated(tmp_path / "few", few, tiny_model, monkeypatch)
+    assert index.status().passages == 9
+    assert index.query("key")[0].verdict is None
+
+
+def test_excess_is_over_the_median_of_the_highest_cosines_of_foreign_questions(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.indexing.sampling.DEFAULT_WEIGHTS", index.fingerprint.weights)
+    monkeypatch.setattr("search.indexing.sampling._FOREIGN", tmp_path / "foreign.txt")
+    questions = ["who found the river", "cold water", "a bird and a stone"]
+    (tmp_path / "foreign.txt").write_text("\n".join(questions), encoding="utf-8")
+    index.update()
+    measured = foreign(index)["cosine"]
+    cosines = [index.query(question, mode="dense")[0].cosine for question in questions]
+    assert measured == pytest.approx(median(filter(None, cosines)), abs=1e-4)
+    monkeypatch.setattr("search.ranking.verdict.MOST_EXCESS", 2.0)
+    (hit, *_) = index.query("cold")
+    monkeypatch.setattr("search.ranking.verdict.EXCESS", 0)
+    (other, *_) = index.query("cold")
+    assert hit.verdict and other.verdict and hit.cosine and measured
+    moved = odds(hit.verdict.probability) - odds(other.verdict.probability)
+    assert moved == pytest.approx(12.1 * (hit.cosine - measured))
+
+
+def test_foreign_questions_are_asked_again_when_the_size_has_changed(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.indexing.sampling.DEFAULT_WEIGHTS", index.fingerprint.weights)
+    folder, sizes = Path(index.status().folder), []
+    for number in range(7):
+        index.update()
+        sizes.append(foreign(index)["passages"])
+        (folder / f"new{number}.md").write_text(f"Number {number}.", encoding="utf-8")
+    assert sizes == [11, 11, 11, 11, 11, 11, 17]  # 16 is at most 1.5 times 11
+
+
+def test_of_several_indexes_the_most_probable_answer_counts(
+    index: Index, tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = {name: text.replace("key", "hat") for name, text in TEXTS.items()}
+    other = calibrated(tmp_path / "others", others, tiny_model, monkeypatch)
+    verdicts = [each.query("key cold")[0].verdict for each in (index, other)]
+    best = max(filter(None, verdicts), key=lambda verdict: verdict.probability)
+    assert Indexes([other, index]).query("key cold")[0].verdict == best
 
 
 def test_it_is_the_same_whatever_part_of_the_ranking_is_shown(index: Index) -> None:
@@ -54,8 +135,9 @@ def test_it_is_the_same_whatever_part_of_the_ranking_is_shown(index: Index) -> N
 
 
 def test_a_filter_leaves_what_passes_it(index: Index) -> None:
-    (hit, *_) = index.query("key", where="path:water.md")
+    (hit, *_) = index.query("key", where="not path:key.md")
     assert hit.verdict and hit.verdict.coverage == 0
+    assert index.query("key", where="path:water.md")[0].verdict is None
 
 
 @pytest.mark.parametrize(
@@ -91,7 +173,7 @@ def test_a_query_without_words_has_found_none(index: Index) -> None:
 def test_what_it_says(
     index: Index, monkeypatch: pytest.MonkeyPatch, probability: float, says: str
 ) -> None:
-    constants = {"CONSTANT": math.log(probability / (1 - probability)), "SCORE": 0, "WORDS": 0}
+    constants = {"CONSTANT": odds(probability), "EXCESS": 0, "COVERAGE": 0, "LEAD": 0}
     for name, value in constants.items():
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     (hit, *_) = index.query("key")
