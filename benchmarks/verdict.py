@@ -1,270 +1,343 @@
-"""How sure is the verdict? Questions are asked with and without what answers them, and its coefficients are fitted.
+"""Fit the answerability verdict, and measure it on collections that the fit has not seen.
 
-    python benchmarks/verdict.py SQUAD.json [--spoken FOLDER QUESTIONS.json [INDEX] ...] [--nothing QUESTIONS.json]
-        [--fresh FOLDER QUESTIONS.json [INDEX] ...] [--collections BEIR ...] [--questions N] [--png FILE]
+    python benchmarks/verdict.py prepare PLACE [--squad FILE] [--chunking FOLDER] [--beir FOLDER ...]
+    python benchmarks/verdict.py fit PLACE [--subsets 3 25] [--fresh PLACE verdict_fresh.jsonl]
 
-Of SQuAD's paragraphs each is a file; its questions are asked of the index of all, and once more of the index without
-the paragraph. The spoken questions are asked of their own folder, of each other's, and with them those that none
-answers; a question with no path is answered by none, either. Fresh questions are asked in the same way, and nothing is
-fitted on them, nor on a collection in BEIR's layout, of which each query is asked with its relevant documents and
-without.
+A place has a folder for each collection: its `files`, its questions as `questions.json` (query, and the `paths` or the
+`spans` that answer it; none for a question without an answer), and, once built, its `index`. `prepare` makes them from
+verdict_fitted.jsonl and spoken/ (for collections whose files are there, or texts of the list), from SQuAD's paragraphs,
+the corpora of chunking_evaluation and collections in BEIR's layout.
 
-Fitted on SQuAD's questions and the spoken ones, of which each set counts a tenth of SQuAD's; answered and unanswered
-ones count alike. A row for each set: the area under the ROC curve, the expected calibration error in ten bins, the
-share of answered questions that are told "nothing" and of unanswered ones that are told "answers likely", with 95 %
-bootstrap intervals. The probabilities are those of eight fits, each without the article or spoken question that is
-judged. Last the coefficients of all, which are to stand in search/ranking/verdict.py, and a reliability diagram.
+Each question is asked of the passages of an index, and again without the passages that answer it (near). Questions of
+other collections are asked, too (far). A question counts as answered if an answer is among the first five hits, or the
+first three of fewer than 60 passages. Subsets are indexes of so many documents. Each collection counts alike (the
+corpora of chunking_evaluation as two together), its subsets as much as its whole, answered as much as unanswered, near
+as much as far. A collection's figures are those of a fit to the others.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
+import shutil
 import tempfile
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from machine import headline
 from numpy.typing import NDArray
 
 from search import Index
-from search.evaluating.formats import Retrieval, read_beir, read_questions
 from search.ranking import verdict
-from search.statistics import mean_of
+from search.ranking.fusion import Fusion
+from search.ranking.question import EncodedQuery
+from search.records.options import Ranking
+from search.store.sqlite import Snapshot, Store
 
-SPOKEN_SHARE, FOLDS, BINS = 0.1, 8, 10
-
-Group = tuple[
-    list[str], list[tuple[str, str]]
-]  # files, and what they answer: a query, and what it is kept out with
+HERE = Path(__file__).parent
+RELATED = (
+    {"man", "sqlman", "debdocs", "pydocs", "peps"}, {"handbook", "chatlogs"}, {"notes", "mail"}, {"wikitexts", "xquad"},
+)  # fmt: skip
+CHUNKED = {"state_of_the_union", "chatlogs", "wikitexts", "finance", "pubmed"}
+FAR, FAR_OF_SUBSET, DRAWS = 60, 10, 2
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that was asked.
+    """A question that was asked of an index, or of a part of it.
 
     Attributes:
-        group: what it must not be fitted with: its article, or its text.
-        figures: the score of the best hit, and how many of the words were found.
+        kind: "answered", "near" or "far".
+        figures: excess, coverage and lead.
     """
 
-    source: str
-    group: str
-    answered: bool
-    figures: tuple[float, float]
+    collection: str
+    subset: bool
+    kind: str
+    figures: tuple[float, float, float]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("squad", type=Path)
-    parser.add_argument("--spoken", type=Path, nargs="+", action="append", default=[])
-    parser.add_argument("--fresh", type=Path, nargs="+", action="append", default=[])
-    parser.add_argument("--nothing", type=Path, default=None)
-    parser.add_argument("--collections", type=Path, nargs="*", default=[])
-    parser.add_argument(
-        "--questions", type=int, default=None, help="so many paragraphs or queries of each set"
-    )
-    parser.add_argument("--png", type=Path, default=None)
+    commands = parser.add_subparsers(dest="command", required=True)
+    prepare = commands.add_parser("prepare")
+    prepare.add_argument("place", type=Path)
+    prepare.add_argument("--squad", type=Path)
+    prepare.add_argument("--chunking", type=Path)
+    prepare.add_argument("--beir", type=Path, nargs="*", default=[])
+    fitting = commands.add_parser("fit")
+    fitting.add_argument("place", type=Path)
+    fitting.add_argument("--subsets", type=int, nargs="*", default=[])
+    fitting.add_argument("--fresh", type=Path, nargs=2, metavar=("PLACE", "QUESTIONS"))
     args = parser.parse_args()
+    if args.command == "prepare":
+        prepared(args.place, args.squad, args.chunking, args.beir)
+        return
     print(headline("openvino", "faiss-cpu", "scikit-learn", "numpy") + "\n")
-    fitted = list(taken_out("squad", *squad(args.squad), args.questions))
-    fitted += spoken("spoken", args.spoken, [args.nothing] if args.nothing else [])
-    others = list(spoken("fresh", args.fresh, []))
-    others += [
-        one
-        for path in args.collections
-        for one in taken_out(path.name, *collection(read_beir(path)), args.questions)
-    ]
-    tell(fitted, others, args.png)
-
-
-def spoken(name: str, sets: Sequence[Sequence[Path]], nothing: Sequence[Path]) -> Iterator[Asked]:
-    """Every question of every folder: its own, those of the others, those that nothing answers."""
-    files = [*(questions for _, questions, *_ in sets), *nothing]
-    for folder, questions, *index in sets:
-        with tempfile.TemporaryDirectory() as place:
-            opened = Index.build(
-                folder, index=str(index[0] if index else Path(place) / "index"), offline=True
-            )
-            for path in files:
-                for one in json.loads(path.read_text(encoding="utf-8")):
-                    answered = path == questions and bool(one["paths"])
-                    yield asked(opened, f"{name}, {folder.name}", one["query"], one["query"], answered)
-
-
-def squad(path: Path) -> tuple[dict[str, str], list[Group]]:
-    """A file for each paragraph, and its questions by article."""
-    questions, paragraphs = read_questions(path)
-    entries, groups = paragraphs.entries, defaultdict(list)
-    for question in questions:
-        groups[question.paragraph].append((question.text, entries[question.paragraph].title))
-    return files_of(paragraphs), [([file_of(name)], asked) for name, asked in groups.items()]
-
-
-def collection(data: Retrieval) -> tuple[dict[str, str], list[Group]]:
-    """A file for each document, and each query with its relevant ones."""
-    files = files_of(data)
-    groups = []
-    for query in data.queries:
-        relevant = {file_of(name) for name, grade in data.judgements[query.id].items() if grade > 0}
-        groups.append((sorted(relevant & files.keys()), [(query.text, query.id)]))
-    return files, [group for group in groups if group[0]]
-
-
-def files_of(data: Retrieval) -> dict[str, str]:
-    return {
-        file_of(name): f"# {one.title}\n\n{one.text}\n" if one.title else one.text
-        for name, one in data.entries.items()
-        if one.whole
+    questions = {
+        path.parent.name: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(args.place.glob("*/questions.json"))
     }
+    asked = [
+        one for name in questions for one in collection(args.place / name, name, questions, args.subsets)
+    ]
+    tell(asked)
+    if args.fresh:
+        fresh(*args.fresh)
+
+
+# Preparing
+
+
+def prepared(place: Path, squad: Path | None, chunking: Path | None, beir: Sequence[Path]) -> None:
+    draw = random.Random(3)
+    listed(place)
+    if squad:
+        files, questions = {}, []
+        for article in json.loads(squad.read_text(encoding="utf-8"))["data"]:
+            for number, paragraph in enumerate(article["paragraphs"]):
+                name = file_of(f"{article['title']}_{number}")
+                files[name] = f"# {article['title'].replace('_', ' ')}\n\n{paragraph['context']}\n"
+                for one in draw.sample(paragraph["qas"], min(2, len(paragraph["qas"]))):
+                    questions.append({"query": one["question"], "paths": [name]})
+        put(place / "xquad", files, questions)
+    if chunking:
+        asked = list(map(json.loads, (chunking / "questions.jsonl").read_text("utf-8").splitlines()))
+        for path in sorted((chunking / "corpora").glob("*.md")):
+            text = path.read_text(encoding="utf-8")[:130_000]
+            own = [
+                {"query": one["text"], "spans": [reference["content"] for reference in one["references"]]}
+                for one in asked
+                if one["corpus_id"] == path.stem
+                and all(reference["end_index"] < len(text) for reference in one["references"])
+            ]
+            put(place / path.stem, {path.name: text}, own)
+    for path in beir:
+        put(place / path.name, *beir_sample(path, draw))
+
+
+def beir_sample(path: Path, draw: random.Random) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Thirty queries with at most eight relevant documents each, and others up to 150 documents."""
+    rows = list(map(json.loads, (path / "corpus.jsonl").read_text("utf-8").splitlines()))
+    entries, relevant = {row["_id"]: row for row in rows}, dict[str, list[str]]()
+    for line in (path / "qrels" / "test.tsv").read_text("utf-8").splitlines()[1:]:
+        query, document, grade = line.split("\t")
+        if int(grade) > 0 and document in entries:
+            relevant.setdefault(query, []).append(document)
+    queries = list(map(json.loads, (path / "queries.jsonl").read_text("utf-8").splitlines()))
+    queries = [query for query in queries if 0 < len(relevant.get(query["_id"], ())) <= 8]
+    queries = draw.sample(queries, min(30, len(queries)))
+    wanted = dict.fromkeys(one for query in queries for one in relevant[query["_id"]])
+    others = [one for one in entries if one not in wanted]
+    names = [*wanted, *draw.sample(others, min(len(others), max(0, 150 - len(wanted))))]
+    files = {
+        file_of(name): "\n\n".join(filter(None, (f"# {entries[name]['title']}", entries[name]["text"])))
+        for name in names
+    }
+    return files, [
+        {"query": query["text"], "paths": list(map(file_of, relevant[query["_id"]]))} for query in queries
+    ]
+
+
+def listed(place: Path) -> None:
+    """Texts and questions of verdict_fitted.jsonl."""
+    texts, questions = dict[str, dict[str, str]](), dict[str, list[dict[str, Any]]]()
+    for row in map(json.loads, (HERE / "verdict_fitted.jsonl").read_text("utf-8").splitlines()):
+        if "text" in row:
+            texts.setdefault(row["folder"], {})[row["path"]] = row["text"]
+        elif "query" in row:
+            questions.setdefault(row["folder"], []).append(row)
+    for name, asked in questions.items():
+        if name in texts or (place / name / "files").is_dir():
+            put(place / name, texts.get(name, {}), asked)
+
+
+def put(folder: Path, files: dict[str, str], questions: list[dict[str, Any]]) -> None:
+    for name, text in files.items():
+        (folder / "files" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "files" / name).write_text(text, encoding="utf-8")
+    (folder / "questions.json").write_text(json.dumps(questions, indent=1), encoding="utf-8")
 
 
 def file_of(name: str) -> str:
     return re.sub(r"\W", "_", name) + ".md"
 
 
-def taken_out(source: str, files: dict[str, str], groups: list[Group], n: int | None) -> Iterator[Asked]:
-    """Every question with what answers it, then without: the files are put aside, and the index is updated."""
-    with tempfile.TemporaryDirectory() as place:
-        folder, aside = Path(place) / "files", Path(place) / "aside"
-        folder.mkdir()
-        aside.mkdir()
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        index = Index.build(folder, index=str(Path(place) / "index"), offline=True)
-        for answers, texts in groups[:n]:
-            yield from (asked(index, source, query, group, True) for query, group in texts)
-            for name in answers:
-                (folder / name).rename(aside / name)
-            index.update()
-            yield from (asked(index, source, query, group, False) for query, group in texts)
-            for name in answers:
-                (aside / name).rename(folder / name)
-            index.update()
+# Asking
 
 
-def asked(index: Index, source: str, query: str, group: str, answered: bool) -> Asked:
-    found = index.query(query, k=1)[0].verdict
-    assert found
-    return Asked(source, group, answered, (found.score, found.coverage))
+def collection(
+    folder: Path, name: str, questions: dict[str, list[dict[str, Any]]], sizes: Sequence[int]
+) -> Iterator[Asked]:
+    """Ask all questions of a collection, and those with an answer of each subset."""
+    draw = random.Random(name)
+    index = Index.build(folder / "files", index=str(folder / "index"), offline=True)
+    kin = set().union({name}, *(group for group in RELATED if name in group))
+    far = [one["query"] for other in questions if other not in kin for one in questions[other]]
+    yield from ask(index, name, False, questions[name], draw.sample(far, min(FAR, len(far))))
+    documents = [
+        path.relative_to(folder / "files").as_posix()
+        for path in sorted((folder / "files").rglob("*"))
+        if path.is_file()
+    ]
+    answering = sorted({path for one in questions[name] for path in one.get("paths", ())} & {*documents})
+    for size in (size for size in sizes for _ in range(DRAWS) if size < len(documents) / 1.6):
+        chosen = set(draw.sample(answering, min(len(answering), max(2, size // 2))))
+        chosen |= set(draw.sample(sorted({*documents} - chosen), size - len(chosen)))
+        own = [one for one in questions[name] if one.get("paths") and {*one["paths"]} <= chosen]
+        with tempfile.TemporaryDirectory() as place:
+            for path in chosen:
+                (Path(place) / "files" / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(folder / "files" / path, Path(place) / "files" / path)
+            shutil.copytree(folder / "index", Path(place) / "index")  # so nothing is encoded again
+            part = Index.open(str(Path(place) / "index"), offline=True)
+            part.move(Path(place) / "files")
+            part.update()
+            yield from ask(part, name, True, own, draw.sample(far, min(FAR_OF_SUBSET, len(far))))
 
 
-def tell(fitted: Sequence[Asked], others: Sequence[Asked], png: Path | None) -> None:
-    from sklearn.model_selection import GroupKFold
-
-    probabilities = np.zeros(len(fitted))
-    groups = [one.group for one in fitted]
-    for rest, held in GroupKFold(min(FOLDS, len(set(groups)))).split(groups, groups=groups):
-        coefficients = fit([fitted[i] for i in rest])
-        probabilities[held] = told([fitted[i] for i in held], coefficients)
-    coefficients = fit(fitted)
-    every = [*fitted, *others]
-    probabilities = np.concatenate([probabilities, told(others, coefficients)])
-    sources = dict.fromkeys(one.source for one in every)
-    print("| set | answered | not | area under ROC | ECE | false nothing | false answers |")
-    print("|---|---|---|---|---|---|---|")
-    for source in sources:
-        chosen = np.array([one.source == source for one in every])
-        print(row(source, probabilities[chosen], answers_of([o for o in every if o.source == source])))
-    constant, score, found = coefficients
-    print(f"\nCONSTANT, SCORE, WORDS = {constant:.2f}, {score:.2f}, {found:.2f}")
-    print(f"as they stand: {verdict.CONSTANT}, {verdict.SCORE}, {verdict.WORDS}\n")
-    first = [i for i, one in enumerate(every) if one.source == every[0].source]
-    diagram = reliability(probabilities[first], answers_of([every[i] for i in first]))
-    print("| told | answered | questions |\n|---|---|---|")
-    for mean, share, n in diagram:
-        print(f"| {mean:.2f} | {share:.2f} {'█' * round(20 * share)} | {n} |")
-    if png:
-        draw(diagram, png)
-
-
-def answers_of(some: Sequence[Asked]) -> NDArray[np.bool_]:
-    return np.array([one.answered for one in some])
+def ask(
+    index: Index, name: str, subset: bool, questions: Sequence[dict[str, Any]], far: Sequence[str]
+) -> Iterator[Asked]:
+    """Ask questions of an index, of its passages without the answers, and questions of others."""
+    with Store(index.path).reading() as snapshot:
+        ids = snapshot.ids()
+        if len(ids) < verdict.FIRST_HITS:
+            return
+        places = [passage.document for passage in snapshot.stored(ids.tolist()).values()]
+        texts = [letters(passage.text) for passage in snapshot.stored(ids.tolist()).values()]
+        first = 3 if len(ids) < 60 else 5
+        for one in questions:
+            spans = list(map(letters, one.get("spans", ())))
+            gold = [
+                place in one.get("paths", ())
+                or any(span[:60] in text or span[-60:] in text for span in spans)
+                for place, text in zip(places, texts, strict=True)
+            ]
+            rest = ids[~np.array(gold)]
+            if any(gold):
+                hits, figures = best_of(snapshot, index, one["query"])
+                if np.isin(hits[:first], ids[gold]).any():
+                    yield Asked(name, subset, "answered", figures)
+            if len(rest) >= verdict.FIRST_HITS:
+                yield Asked(name, subset, "near", best_of(snapshot, index, one["query"], rest)[1])
+        for query in far:
+            yield Asked(name, subset, "far", best_of(snapshot, index, query)[1])
 
 
-def fit(some: Sequence[Asked]) -> tuple[float, float, float]:
-    """Constant and coefficients."""
+def best_of(
+    snapshot: Snapshot, index: Index, text: str, among: NDArray[np.int64] | None = None
+) -> tuple[list[int], tuple[float, float, float]]:
+    """Return the ids of the best passages, and the figures of the verdict."""
+    query = EncodedQuery(text, index.encoder.encode([text], role="query", truncate=True)[0])
+    fusion = Fusion(snapshot, query, Ranking.of(), among)
+    best = fusion.top(verdict.FIRST_HITS)
+    return [item.passage for item in best], verdict.figures(snapshot, fusion, best)
+
+
+def letters(text: str) -> str:
+    return re.sub(r"\W+", " ", text)
+
+
+# Fitting
+
+
+def tell(asked: Sequence[Asked]) -> None:
+    names = np.array([one.collection for one in asked])
+    whole = np.array([not one.subset for one in asked])
+    kinds, figures = np.array([one.kind for one in asked]), np.array([one.figures for one in asked])
+    weights = weights_of(names, whole, kinds)
+    probability = np.zeros(len(asked))
+    for name in dict.fromkeys(names):
+        others = names != name
+        coefficients = fit(figures[others], kinds[others] == "answered", weights[others])
+        probability[~others] = told(figures[~others], coefficients)
+    columns = "area near | area far | false nothing | likely | likely though near | likely though far | far: nothing"
+    print(f"| collection | answered | unanswered | {columns} |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    rows = []
+    for name in dict.fromkeys(names):
+        chosen = (names == name) & whole
+        yes, near, far = (probability[chosen & (kinds == kind)] for kind in ("answered", "near", "far"))
+        row = [
+            area(yes, near),
+            area(yes, far),
+            (yes < verdict.NOTHING).mean(),
+            (yes >= verdict.LIKELY).mean(),
+        ]
+        row += [
+            (near >= verdict.LIKELY).mean(),
+            (far >= verdict.LIKELY).mean(),
+            (far < verdict.NOTHING).mean(),
+        ]
+        rows.append(row)
+        cells = " | ".join(f"{value:.3f}" for value in row)
+        print(f"| {name} | {len(yes)} | {len(near) + len(far)} | {cells} |")
+    print("| mean | | | " + " | ".join(f"{value:.3f}" for value in np.mean(rows, axis=0)) + " |")
+    every = fit(figures, kinds == "answered", weights)
+    print("\nCONSTANT, EXCESS, COVERAGE, LEAD = " + ", ".join(f"{value:.2f}" for value in every))
+    now = (verdict.CONSTANT, verdict.EXCESS, verdict.COVERAGE, verdict.LEAD)
+    print("in search/ranking/verdict.py: " + ", ".join(map(str, now)))
+
+
+def weights_of(names: NDArray[Any], whole: NDArray[np.bool_], kinds: NDArray[Any]) -> NDArray[np.float64]:
+    """(n,) shares of the questions in the fit."""
+    weights, shares = np.zeros(len(names)), {"answered": 1.0, "near": 0.5, "far": 0.5}
+    for name in set(names):
+        for part in (whole, ~whole):
+            for kind, share in shares.items():
+                chosen = (names == name) & part & (kinds == kind)
+                weights[chosen] = share * (0.4 if name in CHUNKED else 1) / max(1, chosen.sum())
+    return weights * len(weights) / weights.sum()
+
+
+def fit(
+    figures: NDArray[np.float64], answered: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Constant and coefficients of a logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
-    counts: dict[tuple[str, bool], int] = defaultdict(int)
-    for one in some:
-        counts[one.source, one.answered] += 1
-    share = {source: SPOKEN_SHARE if source.startswith("spoken") else 1 for source, _ in counts}
-    weights = np.array([share[one.source] / counts[one.source, one.answered] for one in some])
-    figures = np.array([one.figures for one in some])
-    model = LogisticRegression(C=1e6, max_iter=10_000)
-    model.fit(figures, answers_of(some), sample_weight=weights * len(some) / weights.sum())
-    score, found = map(float, model.coef_[0])
-    return float(model.intercept_[0]), score, found
+    model = LogisticRegression(C=1e6, max_iter=10_000).fit(figures, answered, sample_weight=weights)
+    return np.array([model.intercept_[0], *model.coef_[0]])
 
 
-def told(some: Sequence[Asked], coefficients: Sequence[float]) -> NDArray[np.float64]:
-    constant, *slopes = coefficients
-    figures = np.array([one.figures for one in some]).reshape(-1, 2)
-    return 1 / (1 + np.exp(-(constant + figures @ np.array(slopes))))
+def told(figures: NDArray[np.float64], coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(1 / (1 + np.exp(-(coefficients[0] + figures @ coefficients[1:]))))
 
 
-def row(source: str, probability: NDArray[np.float64], answered: NDArray[np.bool_]) -> str:
-    from sklearn.metrics import roc_auc_score
-
-    area = roc_auc_score(answered, probability)
-    ends = roc_interval(probability, answered)
-    nothing = mean_of((probability[answered] < verdict.NOTHING).astype(float))
-    answers = mean_of((probability[~answered] >= verdict.LIKELY).astype(float))
-    return (
-        f"| {source} | {answered.sum()} | {(~answered).sum()} | {area:.3f} ({ends[0]:.3f} to {ends[1]:.3f}) "
-        f"| {calibration_error(probability, answered):.3f} "
-        f"| {nothing.mean:.3f} ({nothing.low:.3f} to {nothing.high:.3f}) "
-        f"| {answers.mean:.3f} ({answers.low:.3f} to {answers.high:.3f}) |"
-    )
+def area(yes: NDArray[np.float64], no: NDArray[np.float64]) -> float:
+    """Area under the ROC curve: how often an answered question is told more than an unanswered one."""
+    return float(((yes[:, None] > no).mean() + (yes[:, None] >= no).mean()) / 2)
 
 
-def roc_interval(probability: NDArray[np.float64], answered: NDArray[np.bool_]) -> NDArray[np.float64]:
-    from sklearn.metrics import roc_auc_score
-
-    chance, areas = np.random.default_rng(0), []
-    yes, no = np.flatnonzero(answered), np.flatnonzero(~answered)
-    for _ in range(500):
-        drawn = np.concatenate([chance.choice(yes, len(yes)), chance.choice(no, len(no))])
-        areas.append(roc_auc_score(answered[drawn], probability[drawn]))
-    return np.quantile(areas, [0.025, 0.975])
-
-
-def calibration_error(probability: NDArray[np.float64], answered: NDArray[np.bool_]) -> float:
-    """The mean gap between what is told and what is so, over ten bins; answered and unanswered ones count alike."""
-    weights = np.where(answered, 0.5 / answered.sum(), 0.5 / (~answered).sum())
-    bins = np.minimum((probability * BINS).astype(int), BINS - 1)
-    gaps = np.bincount(bins, weights * (probability - answered), BINS)
-    return float(np.abs(gaps).sum())
-
-
-def reliability(
-    probability: NDArray[np.float64], answered: NDArray[np.bool_]
-) -> list[tuple[float, float, int]]:
-    """Of each bin the mean of what is told, the share that is answered, and how many questions it has."""
-    bins = np.minimum((probability * BINS).astype(int), BINS - 1)
-    chosen = [bins == number for number in range(BINS) if (bins == number).any()]
-    return [
-        (float(probability[one].mean()), float(answered[one].mean()), int(one.sum())) for one in chosen
-    ]
-
-
-def draw(diagram: Sequence[tuple[float, float, int]], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    means, shares, _ = zip(*diagram, strict=True)
-    pyplot.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
-    pyplot.plot(means, shares, marker="o")
-    pyplot.xlabel("probability that is told")
-    pyplot.ylabel("share of questions with an answer")
-    pyplot.savefig(path, dpi=120)
+def fresh(place: Path, path: Path) -> None:
+    """Ask questions that nothing was fitted to, of the command's own verdict."""
+    rows = list(map(json.loads, path.read_text("utf-8").splitlines()))
+    print("\n| folder | question | answered by | rank | verdict |\n|---|---|---|---|---|")
+    told_of = []
+    for name in dict.fromkeys(row["folder"] for row in rows):
+        index = Index.build(place / name, index=str(place / f"{name}.index"), offline=True)
+        for row in (row for row in rows if row["folder"] == name and "query" in row):
+            hits = index.query(row["query"], k=10)
+            given = hits[0].verdict
+            rank = next((hit.rank for hit in hits if hit.document in row["paths"]), 0)
+            if given:
+                told_of.append((bool(row["paths"]), given.probability, given.says))
+                cells = name, row["query"], ", ".join(row["paths"]) or "-", rank or "-", given.says
+                print(f"| {' | '.join(map(str, cells))}, {given.probability:.2f} |")
+    yes = [one for one in told_of if one[0]]
+    no = [one for one in told_of if not one[0]]
+    roc = area(np.array([one[1] for one in yes]), np.array([one[1] for one in no]))
+    for text, some in (("answered", yes), ("unanswered", no)):
+        counts = Counter(one[2] for one in some)
+        print(f"\n{len(some)} {text}: " + ", ".join(f"{count} {says}" for says, count in counts.items()))
+    print(f"\narea under the ROC curve {roc:.3f}")
 
 
 if __name__ == "__main__":
