@@ -26,6 +26,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ import numpy as np
 from machine import headline
 from numpy.typing import NDArray
 
-from search import Index
+from search import Encoder, Index
 from search.ranking import verdict
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery
@@ -192,12 +193,12 @@ def collection(
         chosen |= set(draw.sample(sorted({*documents} - chosen), size - len(chosen)))
         own = [one for one in questions[name] if one.get("paths") and {*one["paths"]} <= chosen]
         with tempfile.TemporaryDirectory() as place:
-            for path in chosen:
-                (Path(place) / "files" / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(folder / "files" / path, Path(place) / "files" / path)
+            shutil.copytree(folder / "files", Path(place) / "files")
             shutil.copytree(folder / "index", Path(place) / "index")  # so nothing is encoded again
             part = Index.open(str(Path(place) / "index"), offline=True)
             part.move(Path(place) / "files")
+            for path in {*documents} - chosen:
+                (Path(place) / "files" / path).unlink()
             part.update()
             yield from ask(part, name, True, own, draw.sample(far, min(FAR_OF_SUBSET, len(far))))
 
@@ -222,23 +223,32 @@ def ask(
             ]
             rest = ids[~np.array(gold)]
             if any(gold):
-                hits, figures = best_of(snapshot, index, one["query"])
+                hits, figures = best_of(snapshot, one["query"])
                 if np.isin(hits[:first], ids[gold]).any():
                     yield Asked(name, subset, "answered", figures)
             if len(rest) >= verdict.FIRST_HITS:
-                yield Asked(name, subset, "near", best_of(snapshot, index, one["query"], rest)[1])
+                yield Asked(name, subset, "near", best_of(snapshot, one["query"], rest)[1])
         for query in far:
-            yield Asked(name, subset, "far", best_of(snapshot, index, query)[1])
+            yield Asked(name, subset, "far", best_of(snapshot, query)[1])
 
 
 def best_of(
-    snapshot: Snapshot, index: Index, text: str, among: NDArray[np.int64] | None = None
+    snapshot: Snapshot, text: str, among: NDArray[np.int64] | None = None
 ) -> tuple[list[int], tuple[float, float, float]]:
     """Return the ids of the best passages, and the figures of the verdict."""
-    query = EncodedQuery(text, index.encoder.encode([text], role="query", truncate=True)[0])
-    fusion = Fusion(snapshot, query, Ranking.of(), among)
+    fusion = Fusion(snapshot, encoded(text), Ranking.of(), among)
     best = fusion.top(verdict.FIRST_HITS)
     return [item.passage for item in best], verdict.figures(snapshot, fusion, best)
+
+
+@cache
+def encoded(text: str) -> EncodedQuery:
+    return EncodedQuery(text, encoder().encode([text], role="query", truncate=True)[0])
+
+
+@cache
+def encoder() -> Encoder:
+    return Encoder(offline=True)
 
 
 def letters(text: str) -> str:

@@ -111,9 +111,10 @@ class Indexes:
         """Return the k best passages of all indexes; for the options see `Index.query`.
 
         Each index is searched with the same options, and all hits are ranked by score. An index without the fields
-        of a filter is left out, with a note, unless all lack them. The verdict is that of the index with the best
-        hit; `rank_before`, which is a rank within one index, is None. A word of `without` is ignored in each index
-        where it is a keyword, at least in one; `Hit.ranking` says which words were ignored.
+        of a filter is left out, with a note, unless all lack them. The verdict is the most probable one of all
+        indexes, or None if the index with the best hit has none; `rank_before`, which is a rank within one index, is
+        None. A word of `without` is ignored in each index where it is a keyword, at least in one; `Hit.ranking` says
+        which words were ignored.
 
         Raises:
             FingerprintMismatch: two of the indexes have different models or settings.

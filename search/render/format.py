@@ -217,8 +217,12 @@ def verdict_of(hit: Hit) -> str:
 
 
 def verdict_line(best: Hit) -> str:
-    """Verdict and percentile of hit 1: "Likely answered (94 %) · closer than any of 2,000 random pairs"."""
-    parts = verdict_of(best), percentile_of(best) if best.rank == 1 else ""
+    """Verdict and percentile of hit 1: "Likely answered (94 %) · closer than any of 2,000 random pairs".
+
+    Where there is probably no answer, it has no percentile, which would praise the hit.
+    """
+    nothing = best.verdict is not None and best.verdict.says == "nothing"
+    parts = verdict_of(best), percentile_of(best) if best.rank == 1 and not nothing else ""
     line = " · ".join(filter(None, parts))
     return line[:1].upper() + line[1:]
 

@@ -64,7 +64,14 @@ def test_the_verdict(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, constant: int, says: str
 ) -> None:
     weights = search.Index.open(indexed).fingerprint.weights
-    for name, value in {"DEFAULT_WEIGHTS": weights, "CONSTANT": constant, "SCORE": 0, "WORDS": 0}.items():
+    replaced = {
+        "DEFAULT_WEIGHTS": weights,
+        "FIRST_HITS": 1,
+        "CONSTANT": constant,
+        "EXCESS": 0,
+        "COVERAGE": 0,
+    }
+    for name, value in replaced.items():
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     exit_code, out, _ = run("query", KEY)
     assert (exit_code, out.splitlines()[-1].startswith(says)) == (0, True)

@@ -9,6 +9,7 @@ import pytest
 
 from search import Index, Question
 from search.indexes import Indexes
+from search.render.format import verdict_line
 from search.store.database import read_meta
 from search.store.files import DATABASE
 
@@ -126,6 +127,16 @@ def test_of_several_indexes_the_most_probable_answer_counts(
     verdicts = [each.query("key cold")[0].verdict for each in (index, other)]
     best = max(filter(None, verdicts), key=lambda verdict: verdict.probability)
     assert Indexes([other, index]).query("key cold")[0].verdict == best
+
+
+def test_the_line_praises_no_hit_that_answers_nothing(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for constant, line in ((9, "Likely answered (100 %) · closer than 50 % of random pairs"),
+                           (-9, "Probably no answer here (0 %)")):  # fmt: skip
+        for name, value in {"CONSTANT": constant, "EXCESS": 0, "COVERAGE": 0, "LEAD": 0}.items():
+            monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
+        assert verdict_line(replace(index.query("key")[0], percentile=50)) == line
 
 
 def test_it_is_the_same_whatever_part_of_the_ranking_is_shown(index: Index) -> None:
