@@ -290,6 +290,14 @@ def tell(asked: Sequence[Asked]) -> None:
         cells = " | ".join(f"{value:.3f}" for value in row)
         print(f"| {name} | {len(yes)} | {len(near) + len(far)} | {cells} |")
     print("| mean | | | " + " | ".join(f"{value:.3f}" for value in np.mean(rows, axis=0)) + " |")
+    for told_as, chosen, share in (
+        ("NOTHING", kinds == "answered", 0.01),
+        ("LIKELY", kinds != "answered", 0.95),
+    ):
+        order = np.argsort(probability[chosen])
+        sums = np.cumsum(weights[chosen][order])
+        least = probability[chosen][order][np.searchsorted(sums, share * sums[-1])]
+        print(f"\n{told_as}: {share:.0%} of these are below {least:.3f}")
     every = fit(figures, kinds == "answered", weights)
     print("\nCONSTANT, EXCESS, COVERAGE, LEAD = " + ", ".join(f"{value:.2f}" for value in every))
     now = (verdict.CONSTANT, verdict.EXCESS, verdict.COVERAGE, verdict.LEAD)

@@ -64,7 +64,7 @@ def test_it_is_a_logistic_of_excess_coverage_and_lead(index: Index) -> None:
     assert verdict.score == hits[0].score
     assert hits[0].cosine is not None
     excess, lead = min(hits[0].cosine - 0.18, 0.25), min(verdict.score - hits[9].score, 0.25)
-    assert odds(verdict.probability) == pytest.approx(-4.05 + 12.1 * excess + 3.2 * share + 5.1 * lead)
+    assert odds(verdict.probability) == pytest.approx(-4 + 11.95 * excess + 2.42 * share + 6.9 * lead)
     assert {hit.verdict for hit in hits} == {verdict}
 
 
@@ -104,7 +104,7 @@ def test_excess_is_over_the_median_of_the_highest_cosines_of_foreign_questions(
     (other, *_) = index.query("cold")
     assert hit.verdict and other.verdict and hit.cosine and measured
     moved = odds(hit.verdict.probability) - odds(other.verdict.probability)
-    assert moved == pytest.approx(12.1 * (hit.cosine - measured))
+    assert moved == pytest.approx(11.95 * (hit.cosine - measured))
 
 
 def test_foreign_questions_are_asked_again_when_the_size_has_changed(
