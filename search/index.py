@@ -406,7 +406,7 @@ class Index:
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self._encoded(question, ranking)
         reranker = self._reranker(query, ranking) if ranking.rerank else None
-        hits = ranked(self._store, query, ranking, selection, where, reranker)
+        hits = selection.ordered(ranked(self._store, query, ranking, selection, where, reranker))
         if explainer:
             whys = explainer.explain(hits)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
@@ -586,7 +586,7 @@ class Index:
             query, ids = similar_to(snapshot, example)
             among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
             hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
-        hits = with_file_status(hits)
+        hits = with_file_status(selection.ordered(hits))
         # The random pairs are of a query and a passage, so they say nothing of two passages.
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
@@ -625,7 +625,7 @@ class Index:
         """
         from search.ranking.duplicates import near_copies
 
-        return near_copies(self._store, threshold, self._filter(where))
+        return near_copies(self._store, threshold, self._filter(where=where))
 
     def facets(self, where: str | None = None) -> tuple[Facet, ...]:
         """Return the fields that can narrow a search, with their most frequent values and the filters for these.
@@ -641,7 +641,7 @@ class Index:
             InputError: an invalid filter.
         """
         with self._store.reading() as snapshot:
-            return snapshot.facets(self._filter(where))
+            return snapshot.facets(self._filter(where=where))
 
     def document(self, id_: int) -> DocumentText:
         """Return the text of a document with its passages, as far as the index stores it, without reading its file.
@@ -841,13 +841,13 @@ class Index:
         """
         self._store.remove()
 
-    def _filter(self, where: str | None = None, since: str | None = None) -> Where | None:
+    def _filter(self, **filters: Unpack[FilterOptions]) -> Where | None:
         """Combine filters; None for no filter."""
-        if where is None and since is None:
+        if not any(value is not None for value in filters.values()):
             return None
-        from search.ranking.where import both
+        from search.ranking.where import combined
 
-        return both(where, since)
+        return combined(**filters)
 
     def _encoded(self, question: str | Question, ranking: Ranking) -> EncodedQuery:
         """Encode a query; no model is loaded if the score uses keywords only."""

@@ -125,7 +125,7 @@ class Indexes:
             for index in self.all[1:]:
                 index.share(self.encoder)
         selection = Selection.of(k, **part_of(options, SelectionOptions))
-        options["offset"] = 0
+        options |= {"offset": 0, "sort": "score"}
         explain = options.pop("explain", False)
         layer = options.pop("layer", None) if explain else None
         lists = list(self._hits(text, selection.last, options))
@@ -142,7 +142,7 @@ class Indexes:
         if explain:
             whys = self.explain_all(text, hits, layer=layer)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
-        return Hits(hits)
+        return Hits(selection.ordered(hits))
 
     def explain(self, query: Query, hit: Hit, **options: Unpack[ExplainOptions]) -> Explanation:
         """Explain the score of a hit; see `Index.explain`."""

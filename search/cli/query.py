@@ -58,7 +58,7 @@ def query(
         typed = [f"--{name}" for name, (_, option) in declared if keywords[name] != option.default]
         same = f"  (add the same {' and '.join(typed)})" if typed else ""
         output.note(
-            f"\nExplain hit 1: seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"
+            f"\nExplain hit {hits[0].rank}: seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"
         )
     output.remarks([*about_age(hits), *opened.notes])
 

@@ -11,6 +11,7 @@
     table.py      one document per record: CSV, TSV, JSON Lines
     pdf.py  office.py                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
     reader.py     a file -> its documents; the child process and its limits
+    dates.py      the date of a document, from its metadata or file name
     writing.py    builds a document piece by piece
     markup.py     spans of markup, which are not encoded
     blocks.py     keeps headings with their text, cuts long text in linear time, joins short sections

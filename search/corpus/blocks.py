@@ -184,10 +184,10 @@ class Contexts:
             return ""
         return next(text for text in choices(self._title, trail, own) if self.cost(text) <= self._most)
 
-    def with_header(self, context: str, header: str) -> str:
-        """Append the header row of a table to a context, if there is room."""
-        both = "\n".join(filter(None, (context, one_line(header))))
-        return both if len(header) <= _LONGEST_TITLE and self.cost(both) <= self._most else context
+    def with_line(self, context: str, line: str) -> str:
+        """Append a line to a context, if there is room: the header row of a table, or a note's aliases."""
+        both = "\n".join(filter(None, (context, one_line(line))))
+        return both if len(line) <= _LONGEST_TITLE and self.cost(both) <= self._most else context
 
     def cost(self, context: str) -> int:
         """Return the number of tokens that a context takes from the room for text."""

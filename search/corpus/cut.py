@@ -144,17 +144,19 @@ class Cutter:
         """Yield spans that should fit, with their contexts, without whitespace at their ends."""
         text = document.text
         contexts = self._contexts(document)
+        aliases = document.metadata.get("aliases")
+        names = ", ".join(map(str, aliases)) if isinstance(aliases, list) else ""
         room = self._room - self._context_tokens
         most = min(self._passage_tokens, room)
         breaks = frozenset(document.pages if document.kind in _APART else ())
         header_ends = document.tables[1::3]
         for part in joined(self._parts(document, contexts), most, room, breaks):
             start, end = _stripped(text, part.start, part.end)
-            context = contexts.of(part.trail, part.headings)
+            context = contexts.with_line(contexts.of(part.trail, part.headings), names)
             if table := bisect_right(header_ends, start):
                 header_start, header_end, table_end = document.tables[3 * table - 3 : 3 * table]
                 if start < table_end:
-                    context = contexts.with_header(context, text[header_start:header_end])
+                    context = contexts.with_line(context, text[header_start:header_end])
             if start < end:
                 yield _Piece(start, end, part.heading, context)
 

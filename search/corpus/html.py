@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from search.corpus.dates import iso
 from search.corpus.sources import Reason, file_stem
 from search.corpus.text import Heading, one_line, sections, unix_lines
 from search.errors import ReadError
@@ -45,6 +46,7 @@ _ROLES = _names("banner contentinfo complementary")
 _PERMALINKS = _names("¶ # § 🔗 \uf0c1")  # the text of a link from a heading to itself
 _NO_LEVEL = 99  # of what is no heading, below all levels
 _METADATA = _names("description author keywords")
+_DATES = _names("date dc.date dcterms.date article:published_time")
 
 # HTML collapses these; a no-break space stays one.
 _VERBATIM_PIECE = re.compile(r"[^\n]+|\n")
@@ -251,6 +253,8 @@ def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
     elif name == "a":
         page.in_links += 1
         return page.end_link
+    elif name == "time" and (moment := iso((node.attrs or {}).get("datetime"))):
+        page.metadata.setdefault("date", moment)
     elif name in _CELLS:
         page.space("\t")
         return partial(page.space, "\t")
@@ -308,6 +312,7 @@ def _note(node: Node, page: _Page) -> None:
         page.title = page.title or one_line(words)
         return
     attributes = node.attrs or {}
-    name, content = (attributes.get("name") or "").lower(), one_line(attributes.get("content") or "")
-    if name in _METADATA and content:
-        page.metadata.setdefault(name, content)
+    name = (attributes.get("name") or attributes.get("property") or "").lower()
+    content = one_line(attributes.get("content") or "")
+    if name in _METADATA | _DATES and content:
+        page.metadata.setdefault("date" if name in _DATES else name, content)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from search.corpus.markup import MARKDOWN, Marks
@@ -49,6 +50,7 @@ _CLOSING = re.compile(r"[ \t]#+[ \t]*$")
 _PIPE = re.compile(r"(?<!\\)\|")
 _TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])(\w(?:[\w/-]{0,98}\w)?)(?![\w/-])")
 _CODE = re.compile(r"`[^`]*`")
+_LINK = re.compile(r"\[\[\s*([^\[\]|#^\n]*[^\[\]|#^\s])")
 
 
 class Markdown:
@@ -58,6 +60,7 @@ class Markdown:
         headings: headings at the outermost level.
         tables: as in `Document`.
         tags: Obsidian tags outside headings and code.
+        links: names of the notes that [[links]] outside code lead to.
         marks: start and end offsets, alternating.
     """
 
@@ -70,6 +73,7 @@ class Markdown:
         self.headings: list[Heading] = []
         self.tables: list[int] = []
         self.tags: dict[str, None] = {}
+        self.links: dict[str, None] = {}
         self._marks = Marks(text)
         self._text = self._marks.text
         self._lines = source.split("\n")
@@ -106,8 +110,10 @@ class Markdown:
     def _read_inline(self, token: Token, first: int, after: int) -> None:
         heading, self._heading = self._heading, None
         start, end = self._starts[first], self._end(after - 1)
+        prose = _CODE.sub("`", token.content)
+        self.links.update(dict.fromkeys(_LINK.findall(prose)))
         if heading is None:
-            self.tags.update(dict.fromkeys(_TAG.findall(_CODE.sub("`", token.content))))
+            self.tags.update(dict.fromkeys(_TAG.findall(prose)))
         elif heading.level == 0:
             marks = Marks(token.content)
             marks.inline(MARKDOWN)
@@ -131,8 +137,12 @@ def document(path: str, text: str) -> Document:
     """Read a Markdown file. Its title: front matter, else the first h1, else the file name without suffix."""
     metadata, start = front_matter(text)
     markdown = Markdown(text, start)
-    if markdown.tags:
-        metadata["tags"] = _with_tags(metadata.get("tags"), list(markdown.tags))
+    lists = {
+        "tags": _values(metadata.get("tags"), r"[,\s]+", markdown.tags),
+        "aliases": _values(metadata.get("aliases"), r"\s*,\s*"),
+        "links": _values(metadata.get("links"), r"\s*,\s*", markdown.links),
+    }
+    metadata |= {name: values for name, values in lists.items() if values}
     title = one_line(whole_characters(str(metadata.get("title") or "")))
     if not title:
         title = next(
@@ -143,13 +153,14 @@ def document(path: str, text: str) -> Document:
     return file_document(path, "markdown", text, title, sections=cut, **more)
 
 
-def _with_tags(stated: Any, extra: list[str]) -> list[Any]:
-    """Return the tags of the front matter, followed by the tags in the text (`extra`)."""
+def _values(stated: Any, separator: str, more: Iterable[str] = ()) -> list[Any]:
+    """Return the values of a field of the front matter as a list, followed by those found in the text (`more`)."""
     if isinstance(stated, str):
-        stated = stated.replace(",", " ").split()
-    tags = stated if isinstance(stated, list) else [] if stated is None else [stated]
-    names = {str(tag).removeprefix("#").casefold() for tag in tags}
-    return [*tags, *(tag for tag in extra if tag.casefold() not in names)]
+        stated = re.split(separator, stated)
+    values = stated if isinstance(stated, list) else [stated]
+    values = [value.removeprefix("#") if isinstance(value, str) else value for value in values if value]
+    names = {str(value).casefold() for value in values}
+    return [*values, *(value for value in more if value.casefold() not in names)]
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:

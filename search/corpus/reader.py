@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 from search.corpus import table
 from search.corpus.cut import as_read
+from search.corpus.dates import dated
 from search.corpus.sources import (
     DOCUMENT_KINDS,
     Contents,
@@ -120,6 +121,7 @@ def documents(
     for item in items:
         if isinstance(item, Document):
             _require_text(item)
+            item = dated(item)
         yield item
 
 
@@ -157,6 +159,7 @@ def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document |
     for item in items:
         if isinstance(item, Document):
             n_documents += 1
+            item = dated(item)
         else:
             n_skipped += 1
         if isinstance(item, Document) or n_skipped <= _MOST_NAMED:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from search.records.options import HitsOptions, complete
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from search.records.hits import Hit
     from search.records.options import SelectionOptions
     from search.store.passages import Copied
     from search.store.sqlite import Ids, Snapshot
@@ -37,6 +39,7 @@ class Selection:
             offset; with reranking, as long as `offset + k` is at most 30, because more hits need more reranked
             passages.
         group: passages of one document are adjacent, documents in the order of their best passages.
+        sort: order of the shown hits: "score", or "date" for the newest first.
     """
 
     k: int
@@ -45,6 +48,7 @@ class Selection:
     offset: int
     min_score: float | None
     all_copies: bool
+    sort: str
 
     @classmethod
     def of(cls, k: int = 10, **options: Unpack[SelectionOptions]) -> Selection:
@@ -59,11 +63,23 @@ class Selection:
         """Number of hits (documents) up to the last one that is shown."""
         return self.offset + self.k
 
+    def ordered(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return the shown hits in their order; ranks stay those by score."""
+        return sorted(hits, key=_date_of, reverse=True) if self.sort == "date" else list(hits)
+
     def pools(self) -> tuple[Selection, ...]:
         """Return the passages to rerank: at least the best 30; with `group`, also the documents to show."""
         limit = 0 if self.group else self.per_document
         pool = Selection.of(max(RERANKED, self.last), per_document=limit, all_copies=self.all_copies)
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
+
+
+def _date_of(hit: Hit) -> Any:
+    """Date of a hit's document: its own, else when its file changed, else the earliest."""
+    from search.store import conditions, filters
+
+    changed = filters.modified("", os.fsencode(hit.path), hit.file.mtime_ns)
+    return conditions.as_date(filters.own_date(hit.metadata) or changed or "0001")
 
 
 _PASSAGE = attrgetter("passage")

@@ -36,6 +36,7 @@ from search.store.conditions import (
     Not,
     Value,
     Where,
+    local_time,
     wrong,
 )
 
@@ -54,9 +55,10 @@ _PART = re.compile(r"""([^\s()=!<>:,'".]+)""")
 _QUOTED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")""")
 _DOT = re.compile(r"(\.)")
 
-_AGO = re.compile(r"(\d{1,5}) ?(h|hours?|d|days?|w|weeks?|months?|y|years?)", re.IGNORECASE)
+_AGO = re.compile(r"(?:(\d{1,5})|last) ?(h|hours?|d|days?|w|weeks?|months?|y|years?)", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-_TIME = "not a date; use 2024-05-01, 12h, 7d, 2w, 3months or 1y"
+_DAY = {"today": 0, "yesterday": 1}
+_TIME = "not a date; use 2024-05-01, 12h, 7d, 2w, 3months, 1y or yesterday"
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
 
@@ -78,22 +80,23 @@ def parse(text: str) -> Where:
     return Where(text, _Parser(text).whole())
 
 
-def both(where: str | None, since: str | None) -> Where | None:
-    """Combine a filter with the earliest modification time; None if there is neither.
+def combined(where: str | None = None, **limits: str | None) -> Where | None:
+    """Combine a filter with the first and last date of a document, `since` and `until`; None if there is none of them.
 
     Raises:
         InputError: one of them is invalid.
     """
-    parsed = parse(where) if where is not None else None
-    if since is None:
-        return parsed
-    value = _time(Value(since.strip(), False))
+    conditions = [] if where is None else [parse(where).condition]
+    conditions += [_limit(name, time) for name, time in limits.items() if time is not None]
+    joined = Joined("and", tuple(conditions))
+    return Where(where or " and ".join(limits), joined) if conditions else None
+
+
+def _limit(name: str, time: str) -> Condition:
+    value = _time(Value(time.strip(), False))
     if value.date is None:
-        raise InputError(f"'{since}' is {_TIME}.")
-    changed = FieldComparison(Field("mtime", ("mtime",), 0), ">=", (value,))
-    if parsed is None:
-        return Where(f"mtime>={since}", changed)
-    return Where(parsed.text, Joined("and", (changed, parsed.condition)))
+        raise InputError(f"'{time}' is {_TIME}.")
+    return FieldComparison(Field("dated", (name,), 0), ">=" if name == "since" else "<=", (value,))
 
 
 class _Parser:
@@ -194,6 +197,8 @@ class _Parser:
             value = Value(self.require(_WORD, expected), False, at)
             if field.column == "mtime":
                 value = _time(value)
+            elif field.name.casefold() == "date":
+                value = _age(value)
             if self.text[self.at : self.at + 1] in ("'", '"') and not self.text[self.at - 1].isspace():
                 raise wrong(self.text, self.at, "a quote inside a value; put the whole value in quotes")
         problem = _problem(field, operator, value)
@@ -252,18 +257,22 @@ class _Parser:
 
 
 def _time(value: Value) -> Value:
-    """Convert an age ("7d") to a date and time to the minute, and a time with a zone to local time; return others
-    unchanged.
-    """
-    match = _AGO.fullmatch(value.text)
+    """Convert an age to a date, and a time with a zone to local time; return others unchanged."""
+    value = _age(value)
+    return Value(local_time(value.text), value.quoted, value.at)
+
+
+def _age(value: Value) -> Value:
+    """Convert an age ("7d") to a date and time to the minute, and "yesterday" to a date; return others unchanged."""
+    match, days = _AGO.fullmatch(value.text), _DAY.get(value.text.casefold())
+    now = datetime.now()
     try:
+        if days is not None:
+            return Value(f"{now - timedelta(days):%Y-%m-%d}", False, value.at)
         if match:
-            then = datetime.now() - timedelta(int(match[1]) * _DAYS[match[2][0].lower()])
+            then = now - timedelta(int(match[1] or 1) * _DAYS[match[2][0].lower()])
             return Value(then.isoformat(timespec="minutes"), False, value.at)
-        then = datetime.fromisoformat(re.sub("[Zz]$", "+00:00", value.text))
-        if then.tzinfo:
-            return Value(then.astimezone().replace(tzinfo=None).isoformat(), False, value.at)
-    except (OverflowError, ValueError, OSError):
+    except OverflowError:
         pass
     return value
 

@@ -110,7 +110,11 @@ class FilterOptions(TypedDict, total=False):
     ]
     since: Annotated[
         str | None,
-        Option(None, "Only files changed since: 2024-05-01, 12h, 7d, 2w, 3months.", "TIME", "Which hits"),
+        Option(None, "Only documents dated (else changed) since: 2024-05-01, 7d.", "TIME", "Which hits"),
+    ]
+    until: Annotated[
+        str | None,
+        Option(None, "Only documents dated (else changed) until this time.", "TIME", "Which hits"),
     ]
 
 
@@ -144,7 +148,16 @@ class HitOptions(RerankOptions, FilterOptions, ListOptions, total=False):
     """Options that affect the rank of a hit."""
 
 
-class SelectionOptions(LimitOptions, total=False):
+class SortOptions(TypedDict, total=False):
+    """Order of the hits that are listed."""
+
+    sort: Annotated[
+        Literal["score", "date"],
+        Option("score", "List the k hits by score, or newest first.", panel="Which hits"),
+    ]
+
+
+class SelectionOptions(LimitOptions, SortOptions, total=False):
     """Selection of the hits that are listed from a ranking."""
 
     group: Annotated[

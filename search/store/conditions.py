@@ -227,6 +227,15 @@ def as_date(stored: Scalar) -> tuple[timedelta, timedelta] | None:
     return begin, begin + length - timedelta(microseconds=1)
 
 
+def local_time(text: str) -> str:
+    """Convert a time with a zone to local time without one; return any other text unchanged."""
+    try:
+        then = datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text))
+        return then.astimezone().replace(tzinfo=None).isoformat() if then.tzinfo else text
+    except (OverflowError, ValueError, OSError):
+        return text
+
+
 def _offset(zone: str | None) -> timedelta:
     """Offset of a time zone from UTC."""
     if zone is None or zone in "Zz":

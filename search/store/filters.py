@@ -38,9 +38,11 @@ from search.store.conditions import (
     Scalar,
     Test,
     Where,
+    as_date,
     comparing,
     comparisons,
     folded,
+    local_time,
     wrong,
 )
 from search.store.database import one_meta
@@ -57,6 +59,7 @@ _COLUMNS = {
     "name": "files.path",
     "size": "nullif(files.size, -1)",
     "mtime": "modified(files.path, files.mtime_ns)",
+    "dated": "coalesce(own_date(documents.metadata), modified(files.path, files.mtime_ns))",
     "kind": "documents.kind",
     "title": "documents.title",
     "metadata": "documents.metadata",
@@ -81,14 +84,15 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     query = _Query(annotated)
     sql = query.sql(where.condition)
     connection.create_function("passes", 2, query.passes, deterministic=True)
-    if any(leaf.field.column == "mtime" for leaf in comparisons(where.condition)):
-        connection.create_function("modified", 2, partial(_modified, one_meta(connection, "root")))
+    if any(leaf.field.column in ("mtime", "dated") for leaf in comparisons(where.condition)):
+        connection.create_function("modified", 2, partial(modified, one_meta(connection, "root")))
+        connection.create_function("own_date", 1, lambda metadata: own_date(_loaded(metadata)))
     try:
         rows = connection.execute(f"SELECT passages.id FROM {_TABLES} WHERE {sql}", query.parameters)
         return np.sort(np.array([id_ for (id_,) in rows], dtype=np.int64))
     finally:
-        for function in ("passes", "modified"):
-            connection.create_function(function, 2, None)
+        for function, arguments in (("passes", 2), ("modified", 2), ("own_date", 1)):
+            connection.create_function(function, arguments, None)
 
 
 class _Query:
@@ -156,7 +160,12 @@ def _comparison(condition: FieldComparison) -> Test:
     return lambda stored: is_scalar(stored) and any(test(stored) for test in tests)
 
 
-def _modified(root: str, path: bytes, mtime_ns: int) -> str | None:
+def own_date(metadata: Any) -> str | None:
+    """Return the date in the metadata of a document, a time with a zone in local time; None if there is none."""
+    return next(map(local_time, filter(as_date, values_under(metadata, ("date",)))), None)
+
+
+def modified(root: str, path: bytes, mtime_ns: int) -> str | None:
     """Modification time of a file, in local time; None if it cannot be read.
 
     A file that was changed just before it was read has no stored time; then it is read from the file system.

@@ -35,6 +35,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"without": ["token"], "per_document": 0},
     {"phrases": True, "k": 12},
     {"where": "lang=nowhere"},
+    {"sort": "date", "k": 12, "until": "yesterday"},
 )
 
 
@@ -93,6 +94,9 @@ def test_an_agent_has_the_same_hits(index: search.Index, agent: Api, mode: str) 
             assert one["score"] == pytest.approx(hit.score, abs=6e-5)  # four decimals
             parts = {key: one[key] for key in ("meaning", "words") if key in one}
             assert parts == {key: pytest.approx(value, abs=6e-5) for key, value in hit.addends.items()}
+    newest = agent("search", query=QUERY, k=5, mode=mode, sort="date")["results"]
+    hits = index.query(QUERY, 5, mode=mode, sort="date")
+    assert [one["score"] for one in newest] == [pytest.approx(hit.score, abs=6e-5) for hit in hits]
     rest = agent("search", query=QUERY, k=3, next=agent("search", query=QUERY, k=3)["next"])
     assert [one["score"] for one in rest["results"]] == [
         pytest.approx(hit.score, abs=6e-5) for hit in index.query(QUERY, 6)[3:]

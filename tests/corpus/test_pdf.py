@@ -25,7 +25,7 @@ def test_pages_title_and_metadata(document: Read) -> None:
     assert found.pages == (0, 13)
     assert [found.page(offset) for offset in (0, 12, 13)] == [1, 1, 2]
     assert (found.title, found.kind) == ("On keys", "pdf")
-    assert found.metadata == {"author": "Ada", "created": "2024-02-29"}
+    assert found.metadata == {"author": "Ada", "created": "2024-02-29", "date": "2024-02-29"}
     assert found.lines.span(13, 25) == (3, 3)
 
 

@@ -195,7 +195,7 @@ page.define("search-page", (root) => {
 
   const fill = () => {
     const query = new URLSearchParams(location.search);
-    for (const name of ["index", "q", "mode", "where", "since", "k", "per_document"]) {
+    for (const name of ["index", "q", "mode", "where", "since", "until", "k", "per_document"]) {
       const control = form.elements[name];
       control.value = query.get(name) ?? control.dataset.default ?? control.options?.[0].value ?? "";
     }

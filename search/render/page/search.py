@@ -122,12 +122,14 @@ enterkeyhint="search"></label>
 def _limits(request: PageRequest) -> str:
     """Fields for filters and the number of hits."""
     default = PageRequest()
-    names = ("where", "since", "k", "per_document", "phrases")
+    names = ("where", "since", "until", "k", "per_document", "phrases")
     opened = " open" if any(getattr(request, name) != getattr(default, name) for name in names) else ""
     return f"""<details class="limits"{opened}><summary>Filter and number</summary><div class="line">
 <label class="wide">Filter <input name="where" value="{text(request.where or "")}"
 placeholder="path:docs/** and kind=pdf" autocomplete="off" autocapitalize="off" spellcheck="false"></label>
-<label>Changed since <input name="since" value="{text(request.since or "")}" placeholder="7d" size="8"
+<label>Since <input name="since" value="{text(request.since or "")}" placeholder="7d" size="8"
+autocomplete="off"></label>
+<label>Until <input name="until" value="{text(request.until or "")}" placeholder="2024-05-01" size="10"
 autocomplete="off"></label>
 <label>Hits <input type="number" name="k" min="1" max="100" required value="{request.k}"
 data-default="{default.k}"></label>
@@ -233,7 +235,7 @@ def _summary(request: PageRequest, result: SearchResult) -> str:
 
 def _none(request: PageRequest) -> str:
     """Reason for no hits."""
-    passes = " that passes the filter" if request.where or request.since else ""
+    passes = " that passes the filter" if request.where or request.since or request.until else ""
     if request.mode == "lexical" or request.weight == 0:
         return f"No passage{passes} has a word of the query."
     return "No passage passes the filter." if passes else "The index holds no passages yet."

@@ -15,7 +15,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 import search
 from search.errors import SearchError
-from search.records.options import FilterOptions, ModeOptions
+from search.records.options import FilterOptions, ModeOptions, SortOptions
 from search.serving.app_state import AppState
 from search.serving.fields import fields_of
 from search.serving.mcp import tools
@@ -28,7 +28,7 @@ _READS = ToolAnnotations(
 )
 # Function, title, and the declared options that it takes as keywords.
 _TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
-    (tools.search, "Search by meaning and words", (FilterOptions, ModeOptions)),
+    (tools.search, "Search by meaning and words", (FilterOptions, SortOptions, ModeOptions)),
     (tools.explain, "Why a passage has its score", (ModeOptions,)),
     (tools.why_not, "Why a document is not among the hits", (FilterOptions, ModeOptions)),
     (tools.status, "List the indexes", ()),

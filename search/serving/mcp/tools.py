@@ -64,8 +64,8 @@ def search(
 
     generation, (hits, marks) = in_one_generation(indexes, expected, find)
     notes = list(indexes.notes)
-    if not hits and (options.get("where") or options.get("since")):
-        notes.append("No passage passes the filter. Try without where and since.")
+    if not hits and any(map(options.get, ("where", "since", "until"))):
+        notes.append("No passage passes the filter. Try without where, since and until.")
     total = sum(member.status().passages for member in indexes.all)
     ids = [str(PassageId(hit.index, indexes.of(hit).generation, hit.passage_id)) for hit in hits]
 

@@ -124,7 +124,7 @@ def path_is(name: str) -> str:
 def _comparison(where: Where, leaf: FieldComparison) -> str:
     column, operator, value = leaf.field.column, leaf.operator, (*leaf.values, None)[0]
     field = _key(leaf.field.name) if column == "metadata" else column
-    if column == "mtime":
+    if column in ("mtime", "dated"):
         raise _refused(where, leaf, "it stores no modification times")
     if operator == "has" or value is None:
         return _any_of([_mark(field, "has")])
