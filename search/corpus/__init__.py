@@ -9,6 +9,7 @@
     text.py       bytes -> characters, lines, headings -> sections, values of metadata
     markdown.py  rst.py  html.py      one document per file; Jupyter notebooks as well
     table.py      one document per record: CSV, TSV, JSON Lines
+    mail.py       one document per message, and per attachment
     pdf.py  office.py                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
     reader.py     a file -> its documents; the child process and its limits
     dates.py      the date of a document, from its metadata or file name

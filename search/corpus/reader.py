@@ -32,8 +32,10 @@ from search.corpus.sources import (
     SourceFile,
     file_name,
     kind_of,
+    readable,
     refusal,
     regular_bytes,
+    unreadable,
 )
 from search.corpus.text import decode, file_document
 from search.errors import ReadError
@@ -108,6 +110,11 @@ def documents(
             files and EPUB, the errors of `Reader.parse`. Raised during iteration; "no text" after the last record.
     """
     path, kind = file.path, kind_of(file.path)
+    if kind == "mail" and contents.raw.strip():
+        from search.corpus import mail
+
+        yield from _some(path, mail.documents(path, contents.raw, _attachment))
+        return
     if kind in DOCUMENT_KINDS:
         if not contents.raw:
             raise ReadError(path, Reason.EMPTY)
@@ -123,6 +130,16 @@ def documents(
             _require_text(item)
             item = dated(item)
         yield item
+
+
+def _attachment(name: str, raw: bytes) -> Items:
+    """Return the documents of a file in a message, or the reason for leaving it out, as in a folder."""
+    left_out = unreadable(name, readable())
+    try:
+        file = SourceFile(name, "", len(raw), 0, 0)
+        return [Skipped(name, *left_out)] if left_out else list(documents(file, Contents(raw, "")))
+    except ReadError as error:
+        return [Skipped(name, error.reason, error.detail)]
 
 
 def _require_text(document: Document) -> None:

@@ -162,6 +162,7 @@ _KINDS = {
     "html": ".html .htm .xhtml",
     "csv": ".csv .tsv",
     "jsonl": ".jsonl .ndjson",
+    "mail": ".eml .mbox .mht .mhtml",
     "pdf": ".pdf",
     "docx": ".docx .docm .dotx .dotm",
     "pptx": ".pptx .pptm .ppsx .ppsm .potx .potm",
@@ -197,7 +198,7 @@ _BINARIES = frozenset(
         .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .jar .whl .deb .rpm .apk .iso .dmg .img
         .exe .dll .so .dylib .a .o .obj .lib .bin .class .pyc .wasm
         .db .sqlite .sqlite3 .parquet .feather .arrow .npy .npz .pkl .pickle .joblib .h5 .hdf5
-        .pt .pth .ckpt .safetensors .onnx .gguf .faiss .gpg .mobi .msg
+        .pt .pth .ckpt .safetensors .onnx .gguf .faiss .gpg .asc .p7m .p7s .mobi .msg
     """.split()
 )
 

@@ -22,7 +22,7 @@ from search.records.hits import Hit, Surroundings
 if TYPE_CHECKING:
     from search.store.sqlite import Store
 
-LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
+LINES_OF_THEIR_OWN = ("html", "csv", "jsonl", "mail")  # kinds whose lines are not those of the text
 _WITHOUT_MARKS = ("code",)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

@@ -41,7 +41,8 @@ from search.store.conditions import (
 )
 
 KINDS = (
-    "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub", "notebook",
+    "markdown", "rst", "html", "csv", "jsonl", "mail", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub",
+    "notebook",
 )  # fmt: skip
 
 # Each takes the space behind it.

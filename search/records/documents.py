@@ -54,14 +54,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """One file, or one record of a JSONL or CSV file, and its extracted text.
+    """One file, or one record of a JSONL or CSV file or of a mailbox, and its extracted text.
 
     Attributes:
         path: relative to the indexed folder, with forward slashes. Bytes that are not valid in the
             file system's encoding are kept as surrogates (PEP 383).
-        record: 1-based number of the record in its file; 0 when the document is the whole file.
-        kind: "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub" or
-            "notebook".
+        record: 1-based number of the record, message or attachment in its file; 0 when the document is the whole file.
+        kind: "markdown", "rst", "html", "csv", "jsonl", "mail", "code", "text", "pdf", "docx", "pptx", "xlsx",
+            "epub" or "notebook".
         text: the text that passages are spans of. For text formats, the decoded file itself.
         title: from the metadata, the first heading, or the file's name.
         metadata: JSON-compatible values: front matter, field list, other columns or keys.

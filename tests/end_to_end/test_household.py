@@ -1,6 +1,7 @@
 """Spoken questions to the household folder, with the real model."""
 
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import search
 from tests.conftest import REPOSITORY
@@ -34,3 +35,17 @@ def test_the_document_that_answers_is_among_the_first_three(tmp_path: Path) -> N
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     [hit] = index.query("when do we get the deposit back", k=1)
     assert f"{hit.score:.3f}  corpora/household/home/lease.md:{hit.line_start}-{hit.line_end}" in readme
+
+
+def test_the_mailbox_that_answers_comes_first(tmp_path: Path) -> None:
+    copy = tmp_path / "letters"
+    copytree(HOUSEHOLD, copy, ignore=ignore_patterns("lease.md", "*.eml"))
+    message = (HOUSEHOLD / "mail" / "2024-02-12-deposit.eml").read_text(encoding="utf-8")
+    agreed = message.replace("Could we pay it in two halves", "As we agreed, we pay it in two halves")
+    with (copy / "mail" / "archive.mbox").open("a", encoding="utf-8") as mailbox:
+        mailbox.write(f"From anna@example.org Mon Feb 12 20:14:05 2024\n{agreed}\n")
+    index = search.Index.build(str(copy), index=str(tmp_path / "index"), offline=True)
+    [hit] = index.query("what did we agree about the deposit", k=1)
+    assert (hit.document, hit.metadata["from"]) == ("mail/archive.mbox#6", "Anna")
+    lines = (copy / "mail" / "archive.mbox").read_text(encoding="utf-8").splitlines()
+    assert hit.text.startswith(lines[hit.line_start - 1])

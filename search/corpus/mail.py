@@ -1,0 +1,215 @@
+"""Reader for mail: one document per message of a mailbox, and one per attachment of a kind that is read.
+
+The text is the plain text of a message, or else its HTML. Quoted replies and signatures are set apart: they share no
+passage with what the message itself says. The ">" before quoted lines is markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.policy import Compat32
+from email.utils import getaddresses, parsedate
+from itertools import count, pairwise
+from mimetypes import guess_extension
+from typing import Any, TypeAlias
+
+from search.corpus.sources import Reason, Skipped, file_stem
+from search.corpus.text import one_line
+from search.corpus.writing import clean
+from search.records.documents import Document, LineMap, Section
+
+Read: TypeAlias = Callable[[str, bytes], "list[Document | Skipped]"]
+
+# In a text, "From " may begin a sentence; here a header follows.
+_SEPARATOR = re.compile(rb"(?m)^From (?:[^\n]*\d:\d\d[^\n]*)?\r?\n(?=[!-9;-~]+:)")
+_ESCAPED = re.compile(rb"(?m)^>(>*From )")
+
+# A short quotation in the middle of a message stays with the answer to it.
+_APART = re.compile(
+    r"""(?mx)
+    (?:(?:^On\b[^\n>]*\n)?^[^\n>]*:[ \t]*\n\n?)?
+        (?:(?:^>[^\n]*\n?){6,} | (?:^>[^\n]*\n?)+(?=\s*(?:\Z|^--[ ]?$)))
+    | ^(?:--[ ]?$ | _{20,}$ | From:[ ][^\n]+\n(?:Sent|Date):[ ]
+        | -{4,}[ ]?(?!BEGIN\ PGP\ SIGNED)[A-Za-z][^\n]{0,60}-{4,}[ \t]*$)[\s\S]*"""
+)
+_QUOTE_MARKS = re.compile(r"(?m)^(?:>[ \t]?)+")
+
+
+def documents(path: str, raw: bytes, read: Read) -> Iterator[Document | Skipped]:
+    """Yield the messages of a file, each followed by its attachments.
+
+    Both are numbered together, from 1 in a mailbox. The message of an .eml file has number 0, as it is the file.
+
+    Args:
+        read: returns the documents of a text or an attachment, given a file name and the bytes, or why there are none.
+    """
+    is_mailbox = raw.lstrip().startswith(b"From ")
+    starts = [start.span() for start in _SEPARATOR.finditer(raw) if is_mailbox] or [(0, 0)]
+    numbers, line, at = count(int(is_mailbox)), 1, 0
+    for (_, start), (end, _) in pairwise([*starts, (len(raw), 0)]):
+        line, at = line + raw.count(b"\n", at, start), start
+        yield from _Mail(path, _ESCAPED.sub(rb"\1", raw[start:end]), line, read).items(numbers)
+
+
+class _AsSent(Compat32):
+    """Headers keep their encoded words; folded lines are joined, and bytes beyond ASCII decoded."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        return one_line(value.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+_POLICY: Any = _AsSent(mangle_from_=False)
+
+
+class _Mail:
+    """A message: its bytes, and the line of the file where they start."""
+
+    def __init__(self, path: str, source: bytes, line: int, read: Read) -> None:
+        self._path, self._source, self._line, self._read = path, source, line, read
+
+    def items(self, numbers: Iterator[int]) -> Iterator[Document | Skipped]:
+        """Yield the message and its attachments, numbered."""
+        try:
+            items = list(self._items())
+        except Exception as error:  # the parser raises errors of many kinds
+            items = [Skipped("", Reason.DAMAGED, f"line {self._line}: {error}")]
+        for item, number in zip(items, numbers, strict=False):
+            if isinstance(item, Document):
+                yield replace(item, path=self._path, kind="mail", record=number)
+            else:
+                yield replace(item, path=f"{self._path}#{number}" if number else self._path)
+
+    def _items(self) -> Iterator[Document | Skipped]:
+        message: Message = message_from_bytes(self._source, policy=_POLICY)
+        parts, metadata = _leaves(message), _metadata(message)
+        title = metadata.get("subject", "")
+        items = [item for part in parts if _is_body(part) for item in self._body(part)]
+        bodies = [item for item in items if isinstance(item, Document)]
+        if not bodies and title:
+            line, whole = LineMap((0,), (self._line,)), Section(0, len(title))
+            bodies = [Document("", "", title, "", line, (whole,))]
+        if bodies:
+            title = title or file_stem(self._path)
+            yield replace(_joined(bodies), title=title, metadata=metadata)
+        else:
+            items.append(Skipped("", Reason.NO_TEXT, f"line {self._line}"))
+        yield from (item for item in items if isinstance(item, Skipped))
+        for part in parts:
+            if not _is_body(part):
+                yield from self._attached(part, title, metadata)
+
+    def _body(self, part: Message) -> Iterator[Document | Skipped]:
+        """Yield a part as a document, with its lines in the file; nothing if it is blank."""
+        raw, first = _content(part), self._start(part)
+        is_verbatim = raw in self._source
+        with suppress(LookupError, ValueError):  # else the encoding is detected
+            raw = clean(raw.decode(part.get_content_charset("ascii"))).encode()
+        for item in self._read(f"message.{part.get_content_subtype()}", raw):
+            if isinstance(item, Document):
+                lines = [first + is_verbatim * (line - 1) for line in item.lines.lines]
+                yield replace(item, lines=LineMap(item.lines.offsets, lines))
+            elif item.reason not in (Reason.EMPTY, Reason.NO_TEXT):
+                yield replace(item, detail=f"line {first}; {item.detail}")
+
+    def _start(self, part: Message) -> int:
+        """Return the line of the file where the text of a part starts; that of the message, if it is unknown."""
+        sent = (_content(part), str(part.get_payload()).encode("ascii", "replace"))
+        at = max(self._source.find(b"\n" + raw) for raw in sent)
+        return self._line + self._source.count(b"\n", 0, at + 1)
+
+    def _attached(
+        self, part: Message, title: str, metadata: dict[str, Any]
+    ) -> Iterator[Document | Skipped]:
+        """Yield the documents of an attachment. Its own metadata come before those of the message."""
+        name, line = _name(part), self._start(part)
+        for item in self._read(name, _content(part)):
+            if isinstance(item, Document):
+                known = {**metadata, **item.metadata, "attachment": name}
+                item = replace(item, title=f"{title}: {item.title}", lines=LineMap((0,), (line,)))
+                yield replace(item, metadata=known)
+            else:
+                yield replace(item, detail=f"attachment '{name}' {item.detail}".strip())
+
+
+def _leaves(part: Message) -> list[Message]:
+    """Return the parts that are no containers; of alternatives with plain text, no other text."""
+    children: Any = part.get_payload()
+    if part.get_content_maintype() != "multipart" or not isinstance(children, list):
+        return [part]
+    leaves = [leaf for child in children for leaf in _leaves(child)]
+    plain = [leaf for leaf in leaves if leaf.get_content_type() == "text/plain" and _is_body(leaf)]
+    if part.get_content_subtype() == "alternative" and b"".join(map(_content, plain)).strip():
+        return [leaf for leaf in leaves if leaf in plain or not _is_body(leaf)]
+    return leaves
+
+
+def _is_body(part: Message) -> bool:
+    """Return True for text to be shown with the message; a multipart without parts is damaged text."""
+    is_text = part.get_content_type() in ("text/plain", "text/html")
+    is_shown = not part.get_filename() and part.get_content_disposition() != "attachment"
+    return is_shown and (is_text or part.get_content_maintype() == "multipart")
+
+
+def _content(part: Message) -> bytes:
+    """Return the decoded bytes of a part; of an attached message, its source."""
+    raw: Any = part.get_payload(decode=True)
+    children: Any = part.get_payload()
+    return raw if raw is not None else b"\n".join(child.as_bytes() for child in children)
+
+
+def _name(part: Message) -> str:
+    """Return the file name of an attachment; without a suffix, it gets that of its type."""
+    name = _words(part.get_filename() or part.get_content_maintype())
+    return name if "." in name else name + (guess_extension(part.get_content_type()) or "")
+
+
+def _metadata(message: Message) -> dict[str, Any]:
+    values = {
+        "from": ", ".join(_people(message, "from")),
+        "to": _people(message, "to", "cc"),
+        "date": _date(message.get("date", "")),
+        "subject": _words(message.get("subject", "")),
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _people(message: Message, *fields: str) -> list[str]:
+    """Return the names in some headers, and the addresses of those without."""
+    values = [value for field in fields for value in message.get_all(field, [])]
+    names = [_words(name) or address for name, address in getaddresses(values)]
+    return list(filter(None, names)) or list(map(_words, values))
+
+
+def _date(value: str) -> str:
+    """Return the sender's date in ISO 8601; "" if it is damaged."""
+    with suppress(TypeError, ValueError):
+        return date(*(parsedate(value) or ())[:3]).isoformat()
+    return ""
+
+
+def _words(value: str) -> str:
+    """Decode the encoded words of a header; one with damaged words is left as it was sent."""
+    with suppress(HeaderParseError, LookupError, ValueError):
+        value = str(make_header(decode_header(value)))
+    return one_line(clean(value))
+
+
+def _joined(bodies: list[Document]) -> Document:
+    """Return the texts of a message as one document, with quotations set apart."""
+    body, *others = bodies
+    text = "\n\n".join(each.text for each in bodies)
+    rest = [Section(len(body.text), len(text))] if others else []
+    apart, marks = body.apart or _spans(_APART, text), _spans(_QUOTE_MARKS, text)
+    return replace(body, text=text, sections=(*body.sections, *rest), apart=apart, marks=marks)
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:
+    return tuple(offset for match in pattern.finditer(text) for offset in match.span())
