@@ -60,7 +60,7 @@ class Hit(StoredPassage, NotebookMixin):
         copies: number of other documents that contain this text, or nearly this text, if there are many; they are
             left out of the ranking unless all copies are requested.
         verdict: answerability verdict for the query, over the passages that pass the filter; None if it was not
-            computed, and for any but the default ranking and model.
+            computed, for any but the default ranking and model, and over fewer than ten passages.
         approximate: retrieved with a server's approximate index, so better passages may be missing; the score itself
             is exact.
         explanation: explanation of the score, for a query with `explain=True`; else None.
