@@ -57,8 +57,9 @@ class Hit(StoredPassage, NotebookMixin):
             by the same mode and weight; None if the index has no calibration sample or is too small for one, and if
             words of the query are left out.
         random_pairs: number of pairs that `percentile` is based on.
-        copies: number of other documents that contain this text, or nearly this text, if there are many; they are
-            left out of the ranking unless all copies are requested.
+        copies: number of other passages that this hit stands for: copies of its text in many documents, and passages
+            further down that say nearly the same (see `search.ranking.near`); they are listed if all copies are
+            requested. `copies_at_least` if the ranking was not compared to its end, so there may be more.
         verdict: answerability verdict for the query, over the passages that pass the filter; None if it was not
             computed, for any but the default ranking and model, and over fewer than ten passages.
         approximate: retrieved with a server's approximate index, so better passages may be missing; the score itself
@@ -76,6 +77,7 @@ class Hit(StoredPassage, NotebookMixin):
     percentile: float | None = None
     random_pairs: int = 0
     copies: int = 0
+    copies_at_least: bool = False
     changed: Literal["", "moved", "changed", "gone"] = ""
     index: str = ""
     verdict: Verdict | None = None
