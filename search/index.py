@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from search.encoding import Encoder, Fingerprint
 from search.errors import InputError, SearchError, quoted
 from search.ranking.freshness import with_file_status
-from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
+from search.ranking.question import (
+    EncodedQuery,
+    Example,
+    Query,
+    Question,
+    as_question,
+    encoded,
+    parse_query,
+)
 from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
 from search.records.hits import Cluster, Hit, Hits, Surroundings
@@ -378,7 +387,8 @@ class Index:
         Args:
             text: a question or description in natural language, at most the model's `max_tokens` long. Or several
                 texts with weights, [("keys", 1), ("rotation", 0.5)]; or a `Question`, which also has passages that hits
-                should be like or unlike. See `search.ranking.question`.
+                should be like or unlike. See `search.ranking.question`. In one text, double quotes, minus signs and
+                fields have a meaning (`search.ranking.question`); `Question.of(text)` takes it literally.
             k: maximum number of hits, at least 1. There are fewer only if fewer passages pass the filters, or, in the
                 mode "lexical", contain a word of the query.
 
@@ -398,7 +408,7 @@ class Index:
         ranking_options, selection_options, filter_options, matrix_options = parts_of(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
-        where, question = self._filter(**filter_options) if filter_options else None, as_question(text)
+        question, where = self._parsed(text, **filter_options)
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
         if matrix_options.get("layer") is not None and not explained:
@@ -428,11 +438,11 @@ class Index:
         from search.ranking.words import candidates
 
         ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
-        question, ranking = as_question(text), Ranking.of(**ranking_options)
+        question, where = self._parsed(text, **filter_options)
+        ranking = Ranking.of(**ranking_options)
         # Also with weight 0: the embeddings count with another weight.
         compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
         query = self._encoded(question, compared)
-        where = self._filter(**filter_options)
         with self._store.reading() as snapshot:
             return candidates(snapshot, query, ranking, n, snapshot.passing(where))
 
@@ -450,9 +460,7 @@ class Index:
         """
         from search.ranking.words import counted
 
-        question = as_question(text)
-        words = question if isinstance(question, str) else question.words_of
-        return counted(self._store, words, Ranking.of(**options))
+        return counted(self._store, self._words_of(text), Ranking.of(**options))
 
     def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
         """Return a passage as a hit of a query, wherever it ranks; its rank is 0.
@@ -464,7 +472,7 @@ class Index:
         Raises:
             InputError: as for `why_not`.
         """
-        question = as_question(query)
+        question, _ = self._parsed(query)
         ranking = Ranking.of(**options)
         passage_id = (
             passage if isinstance(passage, int) else self._explainer(question, ranking).hit(passage)
@@ -480,8 +488,7 @@ class Index:
         """
         from search.ranking.words import highlights
 
-        question = as_question(query)
-        return highlights(self._store, question if isinstance(question, str) else question.words_of, hits)
+        return highlights(self._store, self._words_of(query), hits)
 
     def explain(self, query: Query, hit: Hit | int, **options: Unpack[ExplainOptions]) -> Explanation:
         """Explain the score of a passage for a query, token by token.
@@ -491,7 +498,7 @@ class Index:
             hit: a hit, whose score is explained exactly; or a passage ID.
             layer: layer of the token vectors in the matrix `similarity`: 0 is the embedding layer, "last" the last
                 hidden state, "middle" the default.
-            mode, weight, phrases, without: as for `query`, for a passage ID; a hit has its own.
+            mode, weight, without: as for `query`, for a passage ID; a hit has its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
         that have a Dense module with an activation they are integrated gradients, which take seconds and
@@ -507,20 +514,21 @@ class Index:
     ) -> list[Explanation]:
         """Explain several hits of one query, in their order; their tokens are encoded in one batch."""
         ranking_options, layer = parts_of(options, RankingOptions, LayerOptions)
-        return self._explainer(as_question(query), Ranking.of(**ranking_options), **layer).explain(hits)
+        question, _ = self._parsed(query)
+        return self._explainer(question, Ranking.of(**ranking_options), **layer).explain(hits)
 
     def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
         """Compare the scores of two passages for a query, word by word of the query.
 
         Args:
             a, b: hits, passage IDs, or paths as for `why_not`, whose best passages are taken.
-            mode, weight, phrases, without: as for `query`; for hits they must equal those of their ranking.
+            mode, weight, without: as for `query`; for hits they must equal those of their ranking.
 
         Raises:
             InputError: an empty query, an unknown passage ID, a path that is not in the index, or hits of
                 different rankings.
         """
-        return self._explainer(as_question(query), Ranking.of(**options)).contrast(a, b)
+        return self._explainer(self._parsed(query)[0], Ranking.of(**options)).contrast(a, b)
 
     @documented(RankOptions)
     def why_not(
@@ -539,10 +547,9 @@ class Index:
         ranking_options, limit_options, filter_options = parts_of(
             options, RankingOptions, LimitOptions, FilterOptions
         )
-        explainer = self._explainer(as_question(query), Ranking.of(**ranking_options))
-        return explainer.why_not(
-            document, Selection.of(k, **limit_options), self._filter(**filter_options)
-        )
+        question, where = self._parsed(query, **filter_options)
+        explainer = self._explainer(question, Ranking.of(**ranking_options))
+        return explainer.why_not(document, Selection.of(k, **limit_options), where)
 
     def documents_named(self, part: str, most: int = 20) -> list[NamedDocument]:
         """Return at most `most` documents whose name or title has all words of `part`, ignoring case, by name."""
@@ -713,7 +720,7 @@ class Index:
             k: number of passages to read, at least 1.
             answers: maximum number of answers, at least 1.
             progress: callback, called after each passage.
-            mode, weight, phrases, without, where, rerank, per_document, ...: as for `query`; the index's own encoder
+            mode, weight, without, where, rerank, per_document, ...: as for `query`; the index's own encoder
                 retrieves the passages.
 
         Raises:
@@ -840,6 +847,27 @@ class Index:
             IndexDamaged: a file of the index is a link.
         """
         self._store.remove()
+
+    def passes(self, where: str) -> bool:
+        """Return True if a filter is valid here and some passage passes it; on a server, False."""
+        with suppress(SearchError), self._store.reading() as snapshot:
+            ids = snapshot.passing(self._filter(where=where))
+            return not snapshot.approximate and ids is not None and len(ids) > 0
+        return False
+
+    def _parsed(
+        self, query: Query, **filters: Unpack[FilterOptions]
+    ) -> tuple[str | Question, Where | None]:
+        """Return the question and the filter of a query; see `search.ranking.question`."""
+        question = as_question(query)
+        if isinstance(query, str):
+            question, filters["where"] = parse_query(query, filters.get("where"), self.passes)
+        return question, self._filter(**filters)
+
+    def _words_of(self, query: Query) -> str:
+        """Return the texts of a query that have keywords."""
+        question, _ = self._parsed(query)
+        return question if isinstance(question, str) else question.words_of
 
     def _filter(self, **filters: Unpack[FilterOptions]) -> Where | None:
         """Combine filters; None for no filter."""

@@ -20,6 +20,7 @@ from search.errors import (
     WordMissing,
 )
 from search.index import Index
+from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits, Surroundings
 from search.records.options import SelectionOptions, part_of
@@ -125,6 +126,11 @@ class Indexes:
             for index in self.all[1:]:
                 index.share(self.encoder)
         selection = Selection.of(k, **part_of(options, SelectionOptions))
+        if isinstance(text, str):
+            rest, options["where"] = parse_query(
+                str(as_question(text)), options.get("where"), self._passes
+            )
+            text = Question.of(rest)
         options |= {"offset": 0, "sort": "score"}
         explain = options.pop("explain", False)
         layer = options.pop("layer", None) if explain else None
@@ -143,6 +149,9 @@ class Indexes:
             whys = self.explain_all(text, hits, layer=layer)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         return Hits(selection.ordered(hits))
+
+    def _passes(self, where: str) -> bool:
+        return any(index.passes(where) for index in self.all)
 
     def explain(self, query: Query, hit: Hit, **options: Unpack[ExplainOptions]) -> Explanation:
         """Explain the score of a hit; see `Index.explain`."""

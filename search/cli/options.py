@@ -111,7 +111,11 @@ QueryArgument = Annotated[
 # For a command without other arguments, so that no quotes are needed; the words are joined.
 WordsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="TEXT", help="What to look for, in your own words."),
+    typer.Argument(
+        metavar="TEXT",
+        help="What to look for, in your own words. '\"two words\" -word path:mail/**': with these words in a row, "
+        "without that word, in that folder.",
+    ),
 ]
 
 

@@ -50,7 +50,8 @@ def query(
         opened = index.open(output.quiet)
     hits = opened.query(text, **keywords)
     around, marks = output.around(opened, hits), output.marks(opened, text, hits)
-    output.print(hits, around, marks, no_hits=_why_none(selection, filters), grouped=selection["group"])
+    none = "" if hits else _why_none(text, selection, filters)
+    output.print(hits, around, marks, no_hits=none, grouped=selection["group"])
     if output.format == "text" and hits:
         named = [hits[0].index] if hits[0].index else index.index or ()
         of_index = "".join(f" --index {quoted(name)}" for name in named)
@@ -63,9 +64,12 @@ def query(
     output.remarks([*about_age(hits), *opened.notes])
 
 
-def _why_none(selection: options.HitsOptions, filters: options.FilterOptions) -> str:
-    """Message for a query without hits; "" if no option narrows it."""
-    narrowed = [f"--{name}" for name, value in filters.items() if value]
+def _why_none(text: str, selection: options.HitsOptions, filters: options.FilterOptions) -> str:
+    """Message for a query without hits; "" if nothing narrows it."""
+    from search.ranking.question import restricts
+
+    narrowed = ["the query's quotes, minus signs or filters"] if restricts(text) else []
+    narrowed += [f"--{name}" for name, value in filters.items() if value]
     narrowed += [f"--{name.replace('_', '-')}" for name in ("min_score", "offset") if selection[name]]
     return f"no passage passes {' and '.join(narrowed)}." if narrowed else ""
 

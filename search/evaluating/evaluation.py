@@ -38,6 +38,7 @@ from search.evaluating.metrics import (
 )
 from search.files import write_whole
 from search.index import Index
+from search.ranking.question import Question
 from search.records.evaluations import Evaluation, JudgedQuery, Setting, SettingResult
 from search.records.hits import Hit
 from search.records.reports import Progress
@@ -157,7 +158,7 @@ def ranked_documents(
         k: number of documents that a user sees, to which reranking is limited.
         depth: number of documents to return.
     """
-    ask = partial(index.query, text, **{"per_document": 1, "all_copies": True, **options})
+    ask = partial(index.query, Question.of(text), **{"per_document": 1, "all_copies": True, **options})
     if not options.get("rerank"):
         return _best(ask, depth, name)
     ranked = _best(ask, k, name)

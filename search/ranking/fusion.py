@@ -62,7 +62,7 @@ class Fusion:
     ) -> None:
         self._snapshot, self._ranking, self._among = snapshot, ranking, among
         self._embedding = query.embedding
-        self.typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.weight < 1 else []
+        self.typed = snapshot.terms(query.text) if ranking.weight < 1 else []
         self.counts = snapshot.counts(self.typed) if self.typed else []
         self.counted = discriminative(self.typed, self.counts, snapshot.facts.passages)
         self._left_out = set(map(self._named, ranking.without if ranking.weight < 1 else ()))
@@ -72,9 +72,7 @@ class Fusion:
 
     def _named(self, word: str) -> IndexTerm:
         """Return the discriminative term for a word or phrase, in any of its forms."""
-        forms = {
-            term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"', phrases=True)
-        }
+        forms = {term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"')}
         for term in self.counted:
             if term.stems in forms:
                 return term

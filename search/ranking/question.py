@@ -1,14 +1,26 @@
-"""Queries of several parts: texts with weights, and examples that hits should be like or unlike.
+"""Queries: the syntax of a text; and queries of several parts, texts with weights and examples to be like or unlike.
 
-The embedding of such a query is the weighted sum of its parts' embeddings, scaled to length 1. So a passage's cosine is
-a sum, too: of its cosines with the parts, each times the part's weight divided by the length of the unscaled sum. A
-document counts as the mean of its passages' embeddings, scaled to length 1. The keywords are the words of the texts
-with a positive weight, all with equal weight.
+In a query of one text, quotes, minus signs and fields have a meaning:
+
+    "two words"             passages must have these words in a row, in any of their forms; they rank as one term
+    -word  -"two words"     passages must not have it
+    path:mail/** lang=de    a condition of the filter language (`search.ranking.where`), without spaces outside quotes;
+    -kind=pdf               "-" negates it. The field is one of all documents, or a field of this index
+
+All else is text: hyphens in words, "--", a lone "-", "-" before a digit or a single letter, an unbalanced quote, and a
+colon after a name that is not a field, as in URLs and times. A query that is only digits and punctuation (09-01-28)
+counts as quoted if a passage has it.
+
+The embedding of a query of several parts is the weighted sum of its parts' embeddings, scaled to length 1. So a
+passage's cosine is a sum, too: of its cosines with the parts, each times the part's weight divided by the length of the
+unscaled sum. A document counts as the mean of its passages' embeddings, scaled to length 1. The keywords are the words
+of the texts with a positive weight, all with equal weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +30,8 @@ import numpy as np
 
 from search.encoding.tokenizer import require_characters
 from search.errors import InputError, TextTooLong
+from search.records.documents import BUILT_IN_FIELDS
+from search.store.terms import NUMBER, QUOTED, unquoted, words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +41,13 @@ if TYPE_CHECKING:
     from search.records.options import Ranking
     from search.records.tokens import TokenVectors
     from search.store.sqlite import Snapshot, Store
+
+_VALUE = r"""(?:"[^"]+"|'[^']+'|[^\s(),'"=<>!:][^\s(),'"]*)"""
+_OPERATOR = re.compile(
+    rf"(?<!\S)(?P<sign>-?)(?P<filter>(?P<field>[^\W\d][\w.]*)(?::|[<>!]=|[=<>]){_VALUE})(?!\S)"
+    r"|(?<!\S)-(?:\"(?P<excluded>[^\"]+)\"(?!\w)|(?P<word>[^\W\d_]\w[\w'.-]*)(?!\S))"
+    f"|{QUOTED}"
+)
 
 Example: TypeAlias = str | Path | int  # a path as in `Index.why_not`, or a passage id
 UNLIKE = 0.5  # default weight of an example that hits should be unlike
@@ -160,6 +181,54 @@ def as_question(query: Query) -> str | Question:
     return question
 
 
+def parse_query(text: str, where: str | None, passes: Callable[[str], bool]) -> tuple[str, str | None]:
+    """Split a query into its text, with the quotes of phrases, and a filter.
+
+    Args:
+        where: a filter besides the query.
+        passes: returns True if some passage passes a filter.
+
+    Raises:
+        InputError: nothing is left to search for, or `where` is invalid.
+
+    Example:
+        >>> parse_query('ring "the dentist" -teeth', None, lambda filter: False)
+        ('ring "the dentist"', 'text:"the dentist" and not text:"teeth"')
+    """
+    conditions: list[str] = []
+
+    def read(match: re.Match[str]) -> str:
+        field, words_out = match["field"], match["excluded"] or match["word"]
+        if field:
+            if field.casefold() not in BUILT_IN_FIELDS and not passes(f"has {field}"):
+                return match[0]
+            conditions.append(f"{'not ' * bool(match['sign'])}{match['filter']}")
+            return ""
+        if not any(words(words_out or match[match.lastindex or 0])):
+            return match[0]
+        conditions.append(f'not text:"{words_out}"' if words_out else f"text:{match[0]}")
+        return "" if words_out else match[0]
+
+    rest = _OPERATOR.sub(read, text)
+    if rest != text:
+        rest = " ".join(rest.split())
+    if not rest:
+        raise InputError("the query only excludes or filters. Add what you are looking for.")
+    if re.fullmatch(NUMBER, rest) and passes(f'text:"{rest}"'):
+        conditions.append(f'text:"{rest}"')
+    if where is not None and conditions:
+        from search.ranking.where import parse
+
+        parse(where)  # alone, so that an error shows its own text
+        conditions.insert(0, f"({where})")
+    return rest, " and ".join(conditions) or where
+
+
+def restricts(text: str) -> bool:
+    """Return True if a query has quotes, exclusions or filters, so that passages may not pass it."""
+    return parse_query(text, None, lambda _: True)[1] is not None
+
+
 def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: Store) -> EncodedQuery:
     """Encode a query for a ranking.
 
@@ -172,12 +241,12 @@ def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: St
             return encoded_question(query, ranking, encoder, store)
         if ranking.rerank == "late":
             return encoded_text(query, encoder, [-1])
-        return EncodedQuery(query, encoder.encode([query], role="query")[0])
+        return EncodedQuery(query, encoder.encode([unquoted(query)], role="query")[0])
 
 
 def encoded_text(text: str, encoder: Encoder, layers: Sequence[int]) -> EncodedQuery:
     """Encode a query of one text, with its token vectors at the last layer and the given layers."""
-    (tokens,) = encoder.tokens([text], role="query", layers=layers)
+    (tokens,) = encoder.tokens([unquoted(text)], role="query", layers=layers)
     return EncodedQuery(text, tokens.embedding.astype("float32", copy=False), tokens)
 
 

@@ -7,8 +7,8 @@
     condition   = "not" condition | "(" filter ")" | "has" field
                 | field ("=" | "!=" | "<" | "<=" | ">" | ">=" | ":") value
                 | field "in" "(" value {"," value} ")"
-    field       = path | name | kind | title | heading | page | size | mtime, or a name from the metadata or from
-                  annotations: parts joined by "."
+    field       = path | name | kind | title | heading | page | size | mtime | text, or a name from the metadata or
+                  from annotations: parts joined by "."
     part, value = a word, or quoted: "a b" or 'a b', in which a doubled quote is a literal one
 
 The words of the language and names of fields may be in any case. Every condition is either true or false of a passage:
@@ -59,6 +59,7 @@ _DOT = re.compile(r"(\.)")
 _AGO = re.compile(r"(?:(\d{1,5})|last) ?(h|hours?|d|days?|w|weeks?|months?|y|years?)", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 _DAY = {"today": 0, "yesterday": 1}
+_WORDS = 'words of the text are written text:"two words"; for a field of that name write metadata.text'
 _TIME = "not a date; use 2024-05-01, 12h, 7d, 2w, 3months, 1y or yesterday"
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
@@ -146,7 +147,10 @@ class _Parser:
             problem = f"more than {_MOST_CONDITIONS} conditions; for many values of one field, write: FIELD in (A, B)"
             raise wrong(self.text, start, problem)
         if self.take_keyword("has"):
-            return FieldComparison(self.field(), "has", ())
+            field = self.field()
+            if field.column == "text":
+                raise wrong(self.text, field.at, _WORDS)
+            return FieldComparison(field, "has", ())
         return self.comparison()
 
     def comparison(self) -> Condition:
@@ -286,6 +290,8 @@ def _problem(field: Field, operator: str, value: Value) -> str:
         pattern = parsed_glob(value.text)
         if pattern is None or pattern.negated:
             return "invalid pattern; write it as in .gitignore, for example docs/**, and use 'not' to exclude"
+    if field.column == "text" and operator != ":":
+        return _WORDS
     if field.column == "kind" and operator in ("=", "!=") and value.text.casefold() not in KINDS:
         return f"unknown kind '{value.text}'; choose from {', '.join(KINDS)}"
     if field.column in ("page", "size") and operator != ":" and value.number is None:

@@ -136,7 +136,7 @@ class Passage:
 
 
 PLAIN_KINDS = ("markdown", "rst", "code", "text")  # the text of the document is the text of the file
-BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "mtime")
+BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "mtime", "text")
 """Filter names of a document's or passage's own fields; no annotation can use them."""
 
 

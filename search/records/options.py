@@ -79,9 +79,6 @@ class RankingOptions(ModeOptions, total=False):
             None, "Weight of the meaning in a hybrid score. Default: 0.75.", "W", "Ranking", ge=0, le=1
         ),
     ]
-    phrases: Annotated[
-        bool, Option(False, 'Match words in "double quotes" as one term.', panel="Ranking")
-    ]
     without: Annotated[
         Sequence[str] | None, Option(None, "Ignore this word in keyword matching.", "WORD", "Ranking")
     ]
@@ -415,7 +412,6 @@ class Ranking:
             maximum over the index if that is higher. "dense": the cosine alone. "lexical": the keyword score alone,
             without passages that contain no word of the query.
         weight: weight of the cosine, in [0, 1].
-        phrases: match words in double quotes in this order, as one term.
         rerank: "late" to rerank the best passages by late interaction, the name of a cross-encoder to rerank them with
             it (ranking/rerank.py), "" for neither.
         without: query words to ignore in keyword matching: their addends are left out of the keyword score, the
@@ -424,7 +420,6 @@ class Ranking:
 
     mode: Mode
     weight: float
-    phrases: bool
     rerank: str
     without: tuple[str, ...]
 

@@ -110,7 +110,7 @@ def answer(standing: WhyNot) -> str:
         "copy": f"A hit stands for it, {escape(standing.detail)}: {ranks}. To list it, add: --all-copies",
         "changed": f"Its file has changed since indexing{detail}: {ranks}. Update with: seewhy index FOLDER",
         "gone": f"Its file was deleted, but its text is still in the index: {ranks}.",
-        "filtered": f"A filter excludes it: {ranks}.",
+        "filtered": f"A filter, or a word in quotes or behind a minus sign, excludes it: {ranks}.",
     }[standing.cause]
 
 

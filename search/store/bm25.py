@@ -165,6 +165,11 @@ class Words:
         sums[self._gone] = 0
         return sums
 
+    def living(self, hits: TermHits) -> Ids:
+        """Return the ids of the living passages with a term, increasing."""
+        rows = (self._starts[number] + rows.astype(np.intp) for number, (rows, _) in hits.places.items())
+        return self.ids[np.setdiff1d(np.concatenate([np.empty(0, np.intp), *rows]), self._gone)]
+
     def addends(self, term: TermHits, places: Ids) -> Scores:
         """Return a term's (m,) addends to the BM25 of the passages at m positions in `ids`."""
         values = np.zeros(len(places))

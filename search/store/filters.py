@@ -1,7 +1,7 @@
 """Filters as SQL: from a tree of conditions to the IDs of the passages that pass it.
 
 "and", "or" and "not" become SQL, and so do conditions on kinds and pages. Text from the user is always a parameter,
-never part of the SQL.
+never part of the SQL. Words in a row are looked up in the postings.
 
 Texts, paths and metadata are compared by the Python function `passes(number of the condition, column)`. SQLite's
 functions do not suffice: lower() and LIKE only know ASCII letters, and the JSON functions match field names exactly,
@@ -18,9 +18,10 @@ import json
 import os
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -72,12 +73,37 @@ _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
 _LISTED, _LONGEST = 20, 40  # of fields and values that an error names
 
 
-def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
-    """Return the IDs of the passages that pass a filter, increasing.
+def passing(
+    connection: sqlite3.Connection,
+    where: Where,
+    with_words: Callable[[str], NDArray[np.int64]],
+    every: Callable[[], NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """Return the ids of the passages that pass a filter, increasing, within a read transaction.
+
+    Args:
+        with_words: returns the ids of the passages that have the words of a text in a row.
+        every: returns all ids.
 
     Raises:
         InputError: the filter names a field that neither a document nor an annotator has.
     """
+
+    def ids(condition: Condition) -> NDArray[np.int64]:
+        if all(leaf.field.column != "text" for leaf in comparisons(condition)):
+            return matching(connection, replace(where, condition=condition))
+        if isinstance(condition, Joined):
+            combine = np.intersect1d if condition.word == "and" else np.union1d
+            return reduce(combine, map(ids, condition.parts))
+        if isinstance(condition, Not):
+            return np.setdiff1d(every(), ids(condition.part), assume_unique=True)
+        return with_words(condition.values[0].text)
+
+    return ids(where.condition)
+
+
+def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
+    """Return the ids of the passages that pass a filter without words of the text, increasing."""
     annotators = Rows(connection).annotators()
     annotated = {folded(field): each.name for each in annotators for field in each.fields}
     _require_fields(connection, where, annotated)

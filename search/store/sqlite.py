@@ -368,9 +368,9 @@ class Snapshot(Rows):
 
     # Words
 
-    def terms(self, query: str, *, phrases: bool = False) -> list[IndexTerm]:
-        """Return the words of a query, without duplicates; with `phrases`, text in double quotes is one term."""
-        return self._store.stemmer.terms(query, phrases=phrases)
+    def terms(self, query: str) -> list[IndexTerm]:
+        """Return the words and phrases of a query, without duplicates."""
+        return self._store.stemmer.terms(query)
 
     def words(self, text: str) -> list[IndexTerm]:
         """Return all words of a text, in order; a word that cannot be searched has no stems."""
@@ -448,14 +448,23 @@ class Snapshot(Rows):
 
     def _filtered(self, where: Where) -> Ids:
         """Return the IDs of the passages that pass a filter; cached until the index changes."""
-        from search.store.filters import matching
+        from search.store.filters import passing
 
-        passing = self._state.passing
-        if where not in passing:
-            if len(passing) >= _KEPT:
-                passing.clear()
-            passing[where] = matching(self.connection, where)
-        return passing[where]
+        kept = self._state.passing
+        if where not in kept:
+            if len(kept) >= _KEPT:
+                kept.clear()
+            kept[where] = passing(self.connection, where, self._with_words, self.ids)
+        return kept[where]
+
+    def _with_words(self, text: str) -> Ids:
+        """Return the ids of the passages that have the words of a text in a row."""
+        (stems,) = self._store.stemmer.stems([text])
+        if not stems:
+            return np.empty(0, dtype=np.int64)
+        (hits,) = self._hits([IndexTerm(text, 0, len(text), stems)])
+        assert self._state.words is not None
+        return self._state.words.living(hits)
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
         """Return the most frequent values of each field, over the documents with a passage that passes a filter.

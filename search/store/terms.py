@@ -35,7 +35,9 @@ _MOST_WORDS = 50_000  # words whose stems are kept
 _NO_FTS5 = (
     "the SQLite of this Python has no FTS5. Use a Python from python.org, conda-forge or your system."
 )
-_QUOTED = re.compile(r'"([^"]+)"')
+QUOTED = r'(?<![\w"])"([^"]+)"(?!\w)'  # an unbalanced quote, or one behind a number (5"), is text
+NUMBER = r"(?<!\w)(\d+(?:[^\w\s]\d+)+)(?!\w)"  # such as 09-01-28 or 3.10
+_IN_A_ROW = re.compile(f"{QUOTED}|{NUMBER}")
 
 
 class IndexTerm(NamedTuple):  # one for each word of a text, so it has to be cheap
@@ -69,6 +71,11 @@ def indexable(context: str, text: str) -> str:
     plain_text = plain(f"{context}\n{text}" if context else text)
     parts = [part for name in _HUMPED.findall(plain_text) for part in _HUMP.split(name) if len(part) > 1]
     return (f"{plain_text}\n{' '.join(parts)}" if parts else plain_text).casefold()
+
+
+def unquoted(text: str) -> str:
+    """Replace the double quotes of phrases by spaces."""
+    return re.sub(QUOTED, r" \1 ", text)
 
 
 def words(text: str) -> Iterator[tuple[int, int]]:
@@ -134,19 +141,14 @@ class Stemmer:
             starts = [set(connection.execute(select, pair)) for pair in enumerate(stems)]
         return Counter(start >> 32 for (start,) in set.intersection(*starts))
 
-    def terms(self, query: str, *, phrases: bool = False) -> list[IndexTerm]:
-        """Return the words of a query in order, without duplicates.
+    def terms(self, query: str) -> list[IndexTerm]:
+        """Return the terms of a query in order, without duplicates.
 
-        Args:
-            phrases: text in double quotes is one term, whose words must occur consecutively.
+        Text in double quotes, and digits with punctuation between them, are one term, whose words must occur
+        consecutively.
         """
-        spans: list[tuple[int, int]] = []
-        rest = query
-        if phrases:
-            for quoted in _QUOTED.finditer(query):
-                spans.append(quoted.span(1))
-            rest = _QUOTED.sub(lambda match: " " * len(match[0]), query)
-        spans += words(rest)
+        spans = [match.span(match.lastindex or 0) for match in _IN_A_ROW.finditer(query)]
+        spans += words(_IN_A_ROW.sub(lambda match: " " * len(match[0]), query))
         terms: dict[tuple[str, ...], IndexTerm] = {}
         for term in sorted(self.at(query, spans), key=itemgetter(1, 2)):
             if term.stems:

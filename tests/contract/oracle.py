@@ -179,7 +179,7 @@ class Oracle:
         return self.vectors.astype(np.float64) @ np.asarray(vector, dtype=np.float64)
 
     def embedding(self, query: str) -> Any:
-        return self.encoder.encode([query], role="query")[0]
+        return self.encoder.encode([query.replace('"', " ")], role="query")[0]
 
     def having(self, term: str) -> set[int]:
         """The passages that have a term."""

@@ -168,12 +168,90 @@ def test_a_phrase_is_one_term(index: search.Index, oracle: Oracle) -> None:
     for query in (f'"{first}" water', '"the token" sound', '"zebra of" water', 'of "the a"'):
         for mode in ("hybrid", "lexical"):
             wanted = oracle.ranking(query, mode, phrases=True)
-            assert_ranked(index.query(query, k=10_000, mode=mode, phrases=True, **ALL), wanted)
-    with_it, of_words = (
-        [hit.score for hit in index.query('"token of" water', k=20, mode="lexical", phrases=phrases)]
-        for phrases in (True, False)
-    )
-    assert with_it != of_words
+            question = search.Question.of(query)  # of which no phrase has to be in a hit
+            assert_ranked(index.query(question, k=10_000, mode=mode, **ALL), wanted)
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "has", "lacks", "passes"),
+    [
+        ('"the token" sound', '"the token" sound', ["the token"], [], None),
+        ('"the token"', '"the token"', ["the token"], [], None),
+        ('water "open the" "of the" -key', 'water "open the" "of the"', ["open the", "of the"], ["key"], None),
+        ('water -"the token" -vectors', "water", [], ["the token", "vectors"], None),
+        ('"nowhere zebra" water', '"nowhere zebra" water', ["nowhere zebra"], [], None),
+        ("water lang=en -kind=csv", "water", [], [],
+         lambda row: row.kind != "csv" and row.metadata.get("lang") == "en"),
+        ("-path:*.md water sound", "water sound", [], [], lambda row: not row.path.endswith(".md")),
+        ('tags="C++" water -key', "water", [], ["key"], lambda row: "C++" in row.metadata.get("tags", ())),
+        ('water 5" - --key -2 -k x:y lang: C:\\ 10:30', None, [], [], None),
+    ],
+)  # fmt: skip
+def test_quotes_minus_signs_and_filters_in_the_query(
+    index: search.Index, oracle: Oracle, query: str, text: str | None, has: list[str], lacks: list[str], passes: Any
+) -> None:  # fmt: skip
+    rest = query if text is None else text
+    inside = [oracle.having(term) for term in has]
+    outside = [oracle.having(term) for term in lacks]
+
+    def fits(row: Row) -> bool:
+        here = all(row.id in ids for ids in inside) and not any(row.id in ids for ids in outside)
+        return here and (passes is None or passes(row))
+
+    for mode in ("hybrid", "dense", "lexical"):
+        hits = index.query(query, k=10_000, mode=mode, **ALL)
+        if text is not None:
+            assert_ranked(hits, oracle.ranking(rest, mode, phrases=True, passes=fits))
+        question = search.Question.of(rest)
+        literal = index.query(question, k=10_000, mode=mode, **ALL)
+        assert [hit.score for hit in hits] == [
+            hit.score for hit in literal if fits(oracle[hit.passage_id])
+        ]
+    narrowed = index.query(query, k=10_000, where="lang=de or lang=en", **ALL)
+    both = [
+        row.id
+        for _, row in oracle.ranking(rest, phrases=True, passes=fits)
+        if row.metadata.get("lang") in ("de", "en")
+    ]
+    assert {hit.passage_id for hit in narrowed} == set(both)
+
+
+def test_a_typed_query_is_explained_as_it_was_ranked(index: search.Index, oracle: Oracle) -> None:
+    query = '"the token" sound -key lang!=en'
+    hits = index.query(query, k=3)
+    assert hits
+    for hit in hits:
+        why = index.explain(query, hit)
+        assert why.score == hit.score == index.hit(query, hit.passage_id).score
+        assert abs(why.residual) < SCORE
+    assert index.contrast(query, hits[0], hits[-1]).a.score == hits[0].score
+    assert {hit.passage_id for hit in hits} <= {
+        one.passage_id for one in index.candidates(query, 50).pool
+    }
+    outside = next(row for row in oracle.rows if row.id in oracle.having("key"))
+    assert index.why_not(query, outside.id).cause == "filtered"
+    several = search.Indexes([index])
+    same = several.query('"the token" sound', 3, where="lang!=en and not text:key")
+    assert several.query(query, 3) == same
+    assert [hit.passage_id for hit in same] == [hit.passage_id for hit in hits]
+
+
+def test_digits_with_punctuation_are_one_term(tmp_path: Path, tiny_model: Path) -> None:
+    for name, text in {
+        "a": "due 09-01-28",
+        "b": "28 of 01 and 09",
+        "c": "09 01 28",
+        "d": "09-1-28",
+    }.items():
+        (tmp_path / f"{name}.txt").write_text(f"{text} water sound people\n", encoding="utf-8")
+    index = search.Index.build(tmp_path, model=str(tiny_model))
+    assert {Path(hit.path).stem for hit in index.query("09-01-28")} == {"a", "c"}
+    beside = index.query("water 09-01-28", mode="lexical")
+    assert {Path(hit.path).stem for hit in beside} == {"a", "c"}
+    assert {term.term for term in index.explain("water 09-01-28", beside[0]).terms} == {"09-01-28"}
+    assert len(index.query("09-01-29")) == 4  # nothing has it, so it is a text like any other
+    with pytest.raises(search.InputError, match="only excludes or filters"):
+        index.query("-water path:*.txt")
 
 
 def test_words_that_are_left_out_add_nothing(index: search.Index, oracle: Oracle) -> None:

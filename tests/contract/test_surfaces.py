@@ -16,7 +16,7 @@ from tests.conftest import REPOSITORY, Run
 from tests.contract.conftest import Api, command
 from tests.contract.oracle import SCORE, SINCE
 
-QUERY = 'rotate "the token" of water'
+QUERY = "rotate the token of water -lock"
 FIELDS = (
     "rank", "mode", "path", "title", "heading", "text", "start", "end", "line_start", "line_end", "passage_id",
     "document_id",
@@ -33,7 +33,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"min_score": 0.8, "all_copies": True, "k": 50},
     {"rerank": "late", "k": 6},
     {"without": ["token"], "per_document": 0},
-    {"phrases": True, "k": 12},
+    {"where": 'text:"the token" and not text:water', "k": 12},
     {"where": "lang=nowhere"},
     {"sort": "date", "k": 12, "until": "yesterday"},
 )

@@ -249,7 +249,7 @@ def test_phrases_words_left_out_and_several_parts_are_explained(
     index: search.Index, oracle: Oracle
 ) -> None:
     query = f'"rotate the token" {COPIED.split()[-1].strip(".")}'
-    hit = index.query(query, k=1, phrases=True)[0]
+    hit = index.query(query, k=1)[0]
     why = index.explain(query, hit)
     assert "rotate the token" in {term.term.strip('"') for term in why.terms}
     assert abs(why.residual) < SCORE

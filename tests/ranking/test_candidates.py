@@ -76,7 +76,7 @@ def test_counted_words_are_those_of_the_candidates(index: search.Index) -> None:
     options: list[dict[str, Any]] = [
         {},
         {"weight": 1, "without": ["door"]},
-        {"mode": "lexical", "phrases": True, "without": ["doors", "open door"]},
+        {"mode": "lexical", "without": ["doors", "open door"]},
         {"mode": "dense"},
     ]
     for asked in options:

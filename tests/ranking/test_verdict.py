@@ -153,7 +153,7 @@ def test_a_filter_leaves_what_passes_it(index: Index) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"mode": "dense"}, {"mode": "lexical"}, {"weight": 0.5}, {"phrases": True}, {"rerank": "late"}],
+    [{"mode": "dense"}, {"mode": "lexical"}, {"weight": 0.5}, {"rerank": "late"}],
 )
 def test_there_is_none_for_other_rankings(index: Index, options: dict[str, object]) -> None:
     assert {hit.verdict for hit in index.query("key", **options)} == {None}

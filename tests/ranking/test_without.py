@@ -26,8 +26,8 @@ def test_a_word_is_named_in_any_of_its_forms(index: search.Index) -> None:
     expected = [hit.score for hit in index.query("keys door", without=["keys"])]
     for name in ("key", "KEYS", '"key"'):
         assert [hit.score for hit in index.query("keys door", without=[name])] == expected
-    query = '"open door" water'
-    hit = index.query(query, k=1, phrases=True, mode="lexical", without=["open doors"])[0]
+    query = search.Question.of('"open door" water')
+    hit = index.query(query, k=1, mode="lexical", without=["open doors"])[0]
     assert [term.term for term in index.explain(query, hit).terms] == ["water"]
     assert index.query("keys door", without="keys")[0].ranking.without == ("keys",)
 

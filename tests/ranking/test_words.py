@@ -38,7 +38,7 @@ def test_what_the_words_of_a_hit_add_is_what_its_explanation_says(notes: Path, t
 
 def test_phrases_several_parts_and_rankings_without_words(notes: Path, tiny_model: Path) -> None:
     index = Index.build(notes, model=str(tiny_model))
-    hits = index.query('"time is long"', phrases=True)
+    hits = index.query('"time is long"')
     found = [
         hit.text[mark.start : mark.end]
         for hit, marks in zip(hits, index.highlights('"time is long"', hits), strict=True)

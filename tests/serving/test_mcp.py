@@ -280,7 +280,7 @@ def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
     assert "Copy it from a search result" in call("fetch", id="p12")
     assert "passage" in call("fetch", id=f"{index.path.name}@{index.generation}/p999999")
     assert call("search", query="key", where="name:nothing")["notes"] == [
-        "No passage passes the filter. Try without where, since and until."
+        "No passage passes the filter. Try without where, since, until, quotes and minus signs."
     ]
 
 

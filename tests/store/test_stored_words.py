@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import search
-from search import InputError
+from search import InputError, Question
 from search.store.sqlite import Store
 from search.store.terms import Stemmer, indexable, words
 
@@ -102,7 +102,7 @@ def test_a_thousand_hostile_queries(index: search.Index) -> None:
         stems = {id_: set(Stemmer().stems([indexable(context, text)])[0]) for id_, context, text in rows}
         for number in range(1_000):
             query = next(queries)
-            terms = snapshot.terms(query, phrases=number % 2 == 1)
+            terms = snapshot.terms(query)
             ids, scores = snapshot.matches(terms).best(len(rows))
             assert (scores > 0).all() and len(ids) == len(set(ids.tolist()))
             if number % 2 == 0:
@@ -117,7 +117,7 @@ def test_a_thousand_hostile_queries(index: search.Index) -> None:
             with pytest.raises(InputError, match="not valid text"):
                 index.query(query, mode="lexical")
         elif query.strip():
-            hits = index.query(query, mode="lexical", phrases=rng.random() < 0.5)
+            hits = index.query(rng.choice([query, Question.of(query)]), mode="lexical")
             assert all(hit.score > 0 for hit in hits)
     assert index.check().ok
 

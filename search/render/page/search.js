@@ -200,7 +200,6 @@ page.define("search-page", (root) => {
       control.value = query.get(name) ?? control.dataset.default ?? control.options?.[0].value ?? "";
     }
     form.elements.weight.value = query.get("weight") ?? root.dataset.weight;
-    form.elements.phrases.checked = query.has("phrases");
     const without = query.getAll("without");
     for (const one of form.querySelectorAll("[name=without]")) one.checked = without.includes(one.value);
   };

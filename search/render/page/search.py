@@ -122,7 +122,7 @@ enterkeyhint="search"></label>
 def _limits(request: PageRequest) -> str:
     """Fields for filters and the number of hits."""
     default = PageRequest()
-    names = ("where", "since", "until", "k", "per_document", "phrases")
+    names = ("where", "since", "until", "k", "per_document")
     opened = " open" if any(getattr(request, name) != getattr(default, name) for name in names) else ""
     return f"""<details class="limits"{opened}><summary>Filter and number</summary><div class="line">
 <label class="wide">Filter <input name="where" value="{text(request.where or "")}"
@@ -134,9 +134,7 @@ autocomplete="off"></label>
 <label>Hits <input type="number" name="k" min="1" max="100" required value="{request.k}"
 data-default="{default.k}"></label>
 <label>Of one document <input type="number" name="per_document" min="0" max="100" required
-value="{request.per_document}" data-default="{default.per_document}"></label>
-<label><input type="checkbox" name="phrases" value="1"{" checked" if request.phrases else ""}> Quoted words as a
-phrase</label></div></details>"""
+value="{request.per_document}" data-default="{default.per_document}"></label></div></details>"""
 
 
 def _options(names: dict[str, str], chosen: str) -> str:
@@ -235,7 +233,8 @@ def _summary(request: PageRequest, result: SearchResult) -> str:
 
 def _none(request: PageRequest) -> str:
     """Reason for no hits."""
-    passes = " that passes the filter" if request.where or request.since or request.until else ""
+    restricted = request.where or request.since or request.until or set(request.q) & set('"-:=<>')
+    passes = " that passes the filter" if restricted else ""
     if request.mode == "lexical" or request.weight == 0:
         return f"No passage{passes} has a word of the query."
     return "No passage passes the filter." if passes else "The index holds no passages yet."

@@ -13,6 +13,7 @@ from pydantic import Field
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
 from search.indexes import Indexes, name_of
+from search.ranking.question import restricts
 from search.ranking.reading import LINES_OF_THEIR_OWN
 from search.records import hits as records
 from search.records.comparisons import WhyNot
@@ -53,9 +54,9 @@ def search(
     **options: Any,
 ) -> answers.SearchAnswer:
     """Find the passages that best answer a question in natural language. Better than grep if you do not know the exact
-    wording; for an exact name or string use grep. Read `verdict` first: 'nothing' means that probably no document
-    answers the question, so say so or rephrase it. `text` is an excerpt of the passage: fetch the passage before you
-    answer from it."""
+    wording; for an exact name or string use grep, or quotes: "two words" must occur, -word must not, and path:mail/**
+    or lang=de filters. Read `verdict` first: 'nothing' means that probably no document answers the question, so say so
+    or rephrase it. `text` is an excerpt of the passage: fetch the passage before you answer from it."""
     indexes = _comparable(served, index)
     expected, offset = of_next(next) if next else (None, 0)
 
@@ -65,8 +66,10 @@ def search(
 
     generation, (hits, marks) = in_one_generation(indexes, expected, find)
     notes = list(indexes.notes)
-    if not hits and any(map(options.get, ("where", "since", "until"))):
-        notes.append("No passage passes the filter. Try without where, since and until.")
+    if not hits and (any(map(options.get, ("where", "since", "until"))) or restricts(query)):
+        notes.append(
+            "No passage passes the filter. Try without where, since, until, quotes and minus signs."
+        )
     total = sum(member.status().passages for member in indexes.all)
     ids = [str(PassageId(hit.index, indexes.of(hit).generation, hit.passage_id)) for hit in hits]
 

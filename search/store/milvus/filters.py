@@ -126,6 +126,8 @@ def _comparison(where: Where, leaf: FieldComparison) -> str:
     field = _key(leaf.field.name) if column == "metadata" else column
     if column in ("mtime", "dated"):
         raise _refused(where, leaf, "it stores no modification times")
+    if column == "text":
+        raise _refused(where, leaf, "it cannot look up words in a row or exclude words. Leave that out")
     if operator == "has" or value is None:
         return _any_of([_mark(field, "has")])
     if operator == ":":
