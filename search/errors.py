@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 def quoted(argument: object) -> str:
     """Quote an argument for the shell, in a command that a message suggests.
 
-    Characters that would control a terminal are escaped as in Python; such an argument cannot be pasted.
+    Characters that would control a terminal are escaped as in Python, so such an argument cannot be pasted into a
+    shell.
     """
     import shlex
 
@@ -57,7 +58,7 @@ _NO_MEMORY = (
 
 
 def is_of_memory(error: BaseException) -> bool:
-    """True if an error of any class reports that memory ran out."""
+    """Return True if an error reports that memory ran out, whatever its class."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 

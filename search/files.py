@@ -56,7 +56,7 @@ def write_whole(path: Path, content: str | bytes | memoryview, mode: int = 0o666
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename durable. Windows has no such call and does not need it."""
+    """Force a rename in a folder to disk; does nothing on Windows, where this is not needed."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -70,10 +70,10 @@ def open_file(path: Path, *, links: bool = True) -> BinaryIO:
     """Open a regular file for reading, never a pipe or a device, which could block or be endless.
 
     Args:
-        links: follow a link.
+        links: True to follow a symbolic link.
 
     Raises:
-        OSError: it is not a regular file, or cannot be read.
+        OSError: the path is not a regular file, or cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags if links else flags | getattr(os, "O_NOFOLLOW", 0))
@@ -84,7 +84,11 @@ def open_file(path: Path, *, links: bool = True) -> BinaryIO:
 
 
 def read_file(path: Path, most: int, *, links: bool = True) -> bytes:
-    """Return the content of a file of at most `most` bytes; OSError for a longer one, and as `open_file`."""
+    """Return the content of a file of at most `most` bytes.
+
+    Raises:
+        OSError: the file is longer, is not a regular file, or cannot be read.
+    """
     with open_file(path, links=links) as stream:
         content = stream.read(most + 1)
     if len(content) > most:
@@ -93,7 +97,7 @@ def read_file(path: Path, most: int, *, links: bool = True) -> bytes:
 
 
 def sha256_of(*paths: Path) -> str:
-    """Return the SHA-256 of the concatenated files, in hexadecimal; OSError as `open_file`."""
+    """Return the SHA-256 of the concatenated files, in hexadecimal; errors as for `open_file`."""
     digest = hashlib.sha256()
     for path in paths:
         with open_file(path) as stream:
@@ -106,7 +110,7 @@ _MOST_SEALED = 16 << 20
 
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON object together with its hash; OSError if it cannot be written."""
+    """Write a JSON object together with its hash; raise OSError if it cannot be written."""
     write_whole(path, json.dumps({"seal": _seal(content), **content}, indent=1), PRIVATE_FILE)
 
 
@@ -156,7 +160,7 @@ def cache_folder(name: str) -> Path:
 
 
 def bytes_in(folder: Path) -> int:
-    """Return the size of all files in a folder; links are not followed, deleted files count 0."""
+    """Return the total size of the files in a folder; links are not followed."""
     size = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -166,7 +170,7 @@ def bytes_in(folder: Path) -> int:
 
 
 def is_folder(path: Path) -> bool:
-    """True if a path is a folder and not a link to one."""
+    """Return True if a path is a folder and not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:

@@ -39,12 +39,12 @@ Result = TypeVar("Result")
 class Indexes:
     """Several indexes that are searched together; their hits are merged to one ranking by score.
 
-    All must have the same fingerprint, as otherwise their scores cannot be compared. Keywords are weighted by their
-    rarity in each index. `Hit.index` names the index of a hit.
+    All indexes must have the same fingerprint, because otherwise their scores cannot be compared. Keywords are weighted
+    by their rarity in each index. `Hit.index` names the index of a hit.
 
     Attributes:
         all: the indexes.
-        skip_damaged: the indexes were not named, so a damaged one is left out, with a note.
+        skip_damaged: True if the user did not name the indexes, so that a damaged index is skipped with a note.
     """
 
     def __init__(
@@ -207,7 +207,10 @@ class Indexes:
         self._of_query = notes  # in one assignment, as threads may query at the same time
 
     def _require_alike(self) -> None:
-        """Raise FingerprintMismatch if the embeddings of two indexes differ. Settings of passages may differ."""
+        """Raise FingerprintMismatch if two indexes have different models or settings of embeddings.
+
+        Settings of passages may differ.
+        """
         (first, mine), *others = ((name_of(index), index.fingerprint) for index in self.all)
         for name, theirs in others:
             if different := mine.differences(replace(theirs, passages=mine.passages)):
@@ -222,7 +225,7 @@ class Indexes:
 def _where_they_count(
     index: Index, text: Query, k: int, options: QueryOptions, uncounted: list[WordMissing]
 ) -> Hits:
-    """Return the hits of an index, ignoring those words of `without` that count there; note the others."""
+    """Return the hits of an index; words of `without` that are no keywords in it are added to `uncounted`."""
     try:
         return index.query(text, k, **options)
     except WordMissing as missing:
@@ -232,7 +235,7 @@ def _where_they_count(
 
 
 def name_of(index: Index) -> str:
-    """Return the name of an index as in `seewhy list`; outside of the user's data folder, its path."""
+    """Return the name of an index as in `seewhy list`; its path if it is outside of the user's data folder."""
     return index.path.name if is_own(index.path) else index.name
 
 
@@ -245,7 +248,7 @@ def _by_score(groups: list[list[Hit]]) -> list[list[Hit]]:
 
 
 def _merged(lists: Sequence[Sequence[Hit]], per_document: int) -> list[list[Hit]]:
-    """Merge hits by score, each as a group of its own; hits beyond `per_document` of a document come last."""
+    """Merge lists of hits by score, each hit in a list of its own; surplus hits of a document come last."""
     within: list[list[Hit]] = []
     beyond: list[list[Hit]] = []
     seen: Counter[tuple[str, str]] = Counter()

@@ -1,7 +1,7 @@
 """Estimates with intervals by `scipy.stats.bootstrap`, and significance tests of differences.
 
     mean_of(values)              mean with its BCa interval
-    estimated(figure, *columns)  any metric of rows (a correlation, accuracy, macro F1) with its percentile interval
+    estimated(figure, *columns)  any metric (a correlation, accuracy, macro F1) with its percentile interval
     compared(...)                two settings on the same queries, by a paired randomization test
     accuracy, macro_f1           metrics of `class_counts`
 
@@ -39,11 +39,11 @@ def estimated(
     resamples: int = 1999,
     seed: int = 0,
 ) -> Estimate:
-    """Return a metric of rows with its 95 % interval; whole rows are resampled.
+    """Return a metric with its 95 % bootstrap interval; whole rows are resampled.
 
     Args:
-        figure: the metric, a function of the columns along an axis.
-        columns: (n,) each, n >= 1. Equal rows give an interval of width 0.
+        figure: the metric, a function that reduces the columns along an axis.
+        columns: arrays with a value for each of n >= 1 rows. If all rows are equal, the interval has width 0.
     """
     from scipy.stats import bootstrap
 
@@ -126,7 +126,7 @@ def class_counts(
     classes: int,
     groups: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Count true positives, predictions and examples of each class, by example or group of examples.
+    """Count true positives, predictions and examples of each class, separately for each example or group of examples.
 
     Args:
         truth, predicted: (m,) class numbers of the examples.

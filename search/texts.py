@@ -110,5 +110,5 @@ def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
 
 @lru_cache(maxsize=1)
 def _loaded_encoder(model: str, pooling: str | None) -> Encoder:
-    """Return an encoder; that of the last call is cached, so repeated calls do not reload the model."""
+    """Return an encoder; the encoder of the last call is cached, so repeated calls do not reload the model."""
     return Encoder(model, pooling=pooling)

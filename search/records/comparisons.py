@@ -25,8 +25,8 @@ class Difference:
 
     Attributes:
         text, kind, start, end: as in `Share`.
-        in_a, in_b: contribution to each score.
-        found_in_a, found_in_b: passage words with the largest contributions, strongest first.
+        in_a, in_b: contribution of the word to the score of hit a and of hit b.
+        found_in_a, found_in_b: words of each passage with the largest contributions, strongest first.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Difference:
 
     @property
     def gap(self) -> float:
-        """Contribution to score a less contribution to score b; negative if the word favours b."""
+        """Contribution to score a minus contribution to score b; negative if the word favours b."""
         return self.in_a - self.in_b
 
 
@@ -60,12 +60,12 @@ class Contrast:
 
     @property
     def gap(self) -> float:
-        """Score of a less score of b; positive if a ranks above b."""
+        """Score of a minus score of b; positive if a ranks above b."""
         return self.a.score - self.b.score
 
     @property
     def residual(self) -> float:
-        """The gap less the gaps of all words: rounding errors only, if all is correct."""
+        """The gap minus the sum of the words' gaps, which is a rounding error."""
         return self.gap - sum(word.gap for word in self.words)
 
 
@@ -75,19 +75,19 @@ class WhyNot:
 
     Attributes:
         document: name within the indexed folder, with forward slashes; a path for a file outside of it.
-        k, per_document: maximum number of hits, and of hits of one document; 0 for no limit.
+        k: maximum number of hits.
+        per_document: maximum number of hits of one document; 0 for no limit.
         passages: number of passages in the index, among which `hit.rank` counts.
         cause: "found": it is a hit.
             "lower": at least k other passages have higher scores.
             "limit": its score suffices, but its document already has `per_document` hits.
-            "copy": its score suffices, but its text occurs in many documents and is listed once, from `detail`.
-            "changed", "gone": it is indexed, but its file has changed or was deleted since.
-            "not indexed": see `reason`.
-            "filtered": it does not pass the filter.
+            "copy": its score suffices, but its text occurs in many documents and is listed only once, for the document
+            `detail`. "changed", "gone": it is indexed, but its file has changed or was deleted since. "not indexed":
+            see `reason`. "filtered": it does not pass the filter.
         reason: for "not indexed": "not there", "outside the folder", "new", or one of
             `Reason` of search/corpus/sources.py, such as "ignored", "binary", "empty"; `detail` may say more.
-        hit: the document's best passage, or the requested passage, with its true rank; None if nothing of it
-            is indexed.
+        hit: the document's best passage, or the requested passage, with its rank among all passages; None if nothing of
+            it is indexed.
         last: the last of the k hits.
         contrast: why `last` ranks above `hit`; None if it is a hit or is not indexed.
     """
@@ -112,7 +112,7 @@ class Similarities(NotebookMixin):
     Attributes:
         rows, columns: n and m sentences.
         cosines: (n, m) float32 in [-1, 1], cosines of the embeddings.
-        itself: the columns are the rows again, so the matrix is square and symmetric.
+        itself: True if the sentences are compared with each other: the columns are the rows, the matrix is symmetric.
         model, pooling: model and pooling of the embeddings.
     """
 

@@ -11,7 +11,7 @@ from search.records.visible_text import Spans, visible
 
 @dataclass(frozen=True)
 class StoredFile:
-    """State of a source file when it was indexed, and the kind of its document."""
+    """A source file as it was when it was indexed, and the kind of its document."""
 
     kind: str = "text"
     size: int = 0
@@ -74,7 +74,7 @@ class StoredPassage(Location):
 
     @property
     def visible_text(self) -> str:
-        """Visible text: the text without its markup, which is encoded after the context and has words."""
+        """The text without its markup, as it is encoded and searched for keywords."""
         return visible(self.text, self.hidden)
 
 
@@ -82,13 +82,13 @@ class StoredPassage(Location):
 class Gap:
     """Text between two passages of a document, or before the first, which the index does not store.
 
-    Passages cover all of a document but white space, marks (a code fence, the ruler of a table) and metadata (front
-    matter), so a gap contains nothing that a query could match.
+    Passages leave out only white space, marks (a code fence, the ruler of a table) and metadata (front matter), so a
+    gap contains nothing that a query could match.
 
     Attributes:
         start, end: half-open span of the document's text.
         breaks: number of line breaks in the gap; None if unknown.
-        blank: the gap is known to contain white space only.
+        blank: True if the gap is known to contain white space only.
     """
 
     start: int
@@ -105,9 +105,9 @@ class DocumentText:
         document_id: ID of the document, valid for this `generation`.
         document, path, kind, title, metadata: as in a `Hit`.
         changed: status of the file since it was indexed: "" for unchanged, "changed" or "gone".
-        text: `document.text[passage.start:passage.end] == passage.text` for every passage. A gap is filled with its
-            line breaks, if their number is known, then with spaces.
-        passages: in order; they overlap if the index was built with overlap.
+        text: the passages joined, so that `document.text[passage.start:passage.end] == passage.text`. A gap is filled
+            with its line breaks, if their number is known, then with spaces.
+        passages: passages in the order of the text; they overlap if the index was built with overlap.
         gaps: spans of `text` that are in no passage, in order.
     """
 
@@ -146,7 +146,7 @@ class Facet:
         field: "kind", "folder", or a name from the metadata or from annotations.
         documents: number of documents that have a value.
         values: most frequent first.
-        others: number of further values.
+        others: number of further values, which are not listed.
     """
 
     field: str

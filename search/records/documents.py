@@ -21,8 +21,8 @@ class LineMap:
     Attributes:
         offsets: increasing offsets into the text; the first is 0.
         lines: for each offset, the 1-based line of the source file that the text from there on comes from.
-        whole: the document is one record of a file (a CSV row, say): every span of it
-            is reported as the record's whole line range, `lines[0]` to `lines[-1]`.
+        whole: True if the document is one record of a file, such as a CSV row. Then the lines of every span are those
+            of the whole record, `lines[0]` to `lines[-1]`.
     """
 
     offsets: Sequence[int]
@@ -40,7 +40,7 @@ class LineMap:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A stretch of a document under one heading.
+    """Part of a document under one heading.
 
     `[start, end)` runs from the heading's first character to the next heading (of any level) or the
     end of the text; text before the first heading is a section with an empty trail.
@@ -63,17 +63,17 @@ class Document:
         kind: "markdown", "rst", "html", "csv", "jsonl", "mail", "code", "text", "pdf", "docx", "pptx", "xlsx",
             "epub" or "notebook".
         text: the text that passages are spans of. For text formats, the decoded file itself.
-        title: from the metadata, the first heading, or the file's name.
+        title: title in the metadata; else the first heading; else the file's name.
         metadata: JSON-compatible values: front matter, field list, other columns or keys.
         sections: in order, without overlap; text outside of them (front matter) is metadata and in no passage.
         lines: the source line of each offset of the text.
         marks: start and end offsets of the markup that the parser reports, alternating; `search.corpus.markup`
             finds further markup.
         pages: for a format with pages, the start offset of each page; the first is 0.
-        apart: start and end offsets, alternating, of text that shares no passage with the rest: navigation, page
-            headers and footers.
-        tables: three offsets for each table with a header row: start and end of that row, end of the table; in the
-            order of the header ends. If a table is cut, each of its passages is encoded with the header row.
+        apart: start and end offsets, alternating, of text that is never in one passage with other text: navigation,
+            page headers and footers.
+        tables: three offsets for each table with a header row: start and end of that row, end of the table; sorted by
+            the end of the row. If a table is cut, each of its passages is encoded with the header row.
     """
 
     path: str
@@ -126,7 +126,7 @@ class Passage:
 
     @property
     def visible_text(self) -> str:
-        """Visible text: the text without its markup, which is encoded after the context."""
+        """The text without its markup, as it is encoded after the context."""
         return visible(self.text, self.hidden)
 
     @property
@@ -163,7 +163,7 @@ class Mention:
         field: kind of the span, "person" for instance.
         text: `document.text[start:end]`.
         start, end: half-open span in the document's text.
-        score: probability that the model gives it, in [0, 1].
+        score: probability of the annotation according to the model, in [0, 1].
     """
 
     field: str
@@ -192,8 +192,8 @@ class Annotator:
     """An annotator of an index, and its progress.
 
     Attributes:
-        made_with: model and settings of the annotator; annotations of different makers are never mixed. "command" is
-            the command that annotates the remaining passages, "called" the maker's name.
+        made_with: model and settings of the annotator; annotations with different settings are never mixed. "command"
+            is the command that annotates the remaining passages, "called" the display name of the model.
         fields: names under which filters find the values.
         annotated: number of passages that have an annotation, with or without values.
         passages: number of passages in the index.
@@ -231,12 +231,12 @@ def in_filter(name: str, value: str) -> str:
 
 
 def field_in_filter(name: str) -> str:
-    """Return the name of a field, or a value, quoted for a filter unless it is a plain word."""
+    """Quote a field's name or a value for a filter; a plain word stays as it is."""
     if name.isidentifier() and name.casefold() not in _KEYWORDS:
         return name
     return "'" + name.replace("'", "''") + "'"
 
 
 def filter_argument(text: str) -> str:
-    """Quote a filter as one argument of a command: in double quotes, which all shells accept, if possible."""
+    """Quote a filter as one argument of a shell command, if possible in double quotes, which all shells accept."""
     return quoted(text) if _SPECIAL.intersection(text) or not text.isprintable() else f'"{text}"'

@@ -15,7 +15,7 @@ Task = Literal["retrieval", "sts", "answers", "entities"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean over all queries with its 95 % bootstrap interval; as a rule `low` <= `mean` <= `high`."""
+    """Mean over all queries with its 95 % bootstrap interval from `low` to `high`."""
 
     mean: float
     low: float
@@ -71,7 +71,7 @@ class Comparison:
     """Significance test of two settings on the same queries.
 
     Attributes:
-        difference: mean of `other` less mean of `baseline`, with its interval.
+        difference: mean of `other` minus mean of `baseline`, with its interval.
         p: two-sided p-value of a paired randomization test, in [0, 1].
         better, worse, equal: number of queries for which `other` is better, worse or equal.
     """
@@ -91,15 +91,16 @@ class Evaluation:
     """Result of an evaluation with judged queries.
 
     Attributes:
-        dataset: name of the data set; `source`: the file or folder it was read from; `split`: name of the set of
-            judgements, "" if there is only one.
+        dataset: name of the data set.
+        source: file or folder that the data was read from.
+        split: name of the set of judgements; "" if there is only one.
         task: "retrieval", "sts" (similarity of sentences), "answers" or "entities".
         index: folder of the index, "" for a task without one.
         model, pooling: model and pooling of the embeddings; or the reader or tagger.
-        documents, passages: numbers that were ranked; for "answers" `documents` counts paragraphs, for "entities"
-            sentences.
+        documents, passages: number of documents and passages that were ranked; `documents` counts paragraphs for the
+            task "answers", sentences for "entities".
         judgements: number of judgements of all queries.
-        primary: the metric that settings are compared by first.
+        primary: name of the most important metric.
         settings: at least one; the first is the baseline.
         comparisons: each later setting with the baseline, for each metric.
         notes: sentences that are needed to interpret the figures.
@@ -148,8 +149,9 @@ class ClassReport:
 
     Attributes:
         classes: c names; `by_class` is in their order.
-        confusion: (c, c) numbers of texts by true class (rows) and predicted class (columns).
-        majority: the most frequent class; `majority_accuracy` is the accuracy of always predicting it.
+        confusion: (c, c) number of texts of each true class (row) and predicted class (column).
+        majority: the most frequent class.
+        majority_accuracy: accuracy of always predicting the most frequent class.
     """
 
     classes: tuple[str, ...]
@@ -168,9 +170,10 @@ class TrainingFile:
 
     Attributes:
         role: "train" or "dev".
-        path: path that the user gave; `name` without folders.
+        path: path that the user gave.
+        name: name of the file, without folders.
         sha256: SHA-256 of its bytes, in hexadecimal.
-        rows: number of rows read, before any is left out.
+        rows: number of rows in the file, including rows that were left out.
     """
 
     role: str
@@ -194,24 +197,26 @@ class TrainingReport:
 
     Attributes:
         out: folder of the trained model, which can be used like any other.
-        base: name of the base model; `base_sha256` is the hash of its weights, `sha256` that of the trained ones.
-        objective: kind of the data and of the task: "pairs" and "triplets" train a ranking, "graded" similarities,
-            "classify", "tag" and "read" a head.
+        base: name of the base model.
+        base_sha256, sha256: hash of the weights of the base model, and of the trained model.
+        objective: kind of training: "pairs" and "triplets" train the encoder to rank, "graded" trains similarities;
+            "classify", "tag" and "read" train a task head.
         loss: class name of the loss.
         files: all files that were read.
         counts: name -> number of rows, texts and so on; see `search.training`.
         settings: epochs, batch_size, lr and so on, with the seed.
-        primary: the metric that the best checkpoint is chosen by.
-        before, after: metrics of the base and of the trained model on the held-out data. A head that the base does
-            not have starts with random weights.
-        difference: `after` less `before`, with a paired interval.
+        primary: name of the metric by which the best checkpoint is chosen.
+        before, after: metrics of the base model and of the trained model on the held-out data. If the base model lacks
+            the head, `before` measures a head with random weights.
+        difference: `after` minus `before`, with a paired interval.
         losses: mean training loss since the previous point.
-        scores: primary metric at step 0 and at each checkpoint, on the data that the checkpoint is chosen by: the
-            held-out data, or a share of the training data if `counts` has "chosen_by".
+        scores: primary metric at step 0 and at each checkpoint. It is measured on a part of the training data if
+            `counts` has "chosen_by", otherwise on the held-out data.
         steps: number of training steps.
         kept: the step whose weights were kept.
         resumed: the step at which this run resumed an interrupted one; 0 for none.
-        seconds: duration of this run's steps and evaluations; `device`: the device they ran on.
+        seconds: duration of the steps and evaluations of this run.
+        device: device that the training ran on.
         classes: for a classification head, the quality of the trained model by class.
         notes: sentences that are needed to interpret the figures.
     """
@@ -241,5 +246,5 @@ class TrainingReport:
 
     @property
     def improved(self) -> bool:
-        """True if the primary metric is higher after training than before, by however little."""
+        """True if the primary metric is higher after training than before, even if only slightly."""
         return self.after[self.primary].mean > self.before[self.primary].mean

@@ -24,9 +24,8 @@ NEIGHBOURS = 0.15  # weight of their cosine in an alignment; 0.1 to 0.3 give the
 def middle_layer(n_layers: int) -> int:
     """Return the layer whose cosines align words best: the middle one.
 
-    Measured with all-MiniLM-L6-v2 (F1 of `Explanation.alignment`, benchmarks/alignment.py) on MTRef: 0.847
-    for layer 3 of 6, 0.827 for the last; on headlines of SemEval-2016 task 2 0.502 and 0.489. No mean of
-    layers was better. Later layers mix each word with its sentence.
+    Later layers mix each word with its sentence. With all-MiniLM-L6-v2 on MTRef, the F1 of `Explanation.alignment` is
+    0.847 for layer 3 of 6, and 0.827 for the last layer (benchmarks/alignment.py).
     """
     return n_layers // 2
 
@@ -42,14 +41,14 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Term:
-    """Addend of the score that is not a pair of tokens, with its weight in the score applied.
+    """Addend of the score that is not a pair of tokens; it is already multiplied by its weight in the score.
 
     Attributes:
         term: a word or phrase of the query, as typed; for other kinds a description.
         start, end: span in the query; 0, 0 if it is not a word of the query.
         places: occurrences in the passage.
-        kind: "term" for a keyword, "model" for the score of a cross-encoder, "like" for a part of the query that
-            is not split further: a passage or document that hits should be like, or unlike.
+        kind: "term" for a keyword, "model" for the score of a cross-encoder, "like" for a passage or document in the
+            query that hits should be similar or dissimilar to.
     """
 
     term: str
@@ -80,7 +79,7 @@ class Highlight:
 
 @dataclass(frozen=True)
 class Partner:
-    """A passage word, all its occurrences together, and what it contributes with one query word."""
+    """Contribution of one passage word with one query word, summed over the word's occurrences."""
 
     text: str
     contribution: float
@@ -96,8 +95,8 @@ class Share:
         kind: as for `Word`; "term" for an addend of the keyword score, "model" for the score of a cross-encoder,
             "late" for an addend of late-interaction reranking, "like" for a part of the query, as in `Term`.
         start, end: span of the word or term in the query; 0, 0 for all other kinds.
-        partners: passage words with the largest contributions, strongest first, positive ones only; empty if it is
-            not a word.
+        partners: passage words with the largest positive contributions, strongest first; () if the share is not that of
+            a word.
     """
 
     text: str
@@ -121,19 +120,19 @@ class Explanation(NotebookMixin):
         similarity: (q, p) float32 cosines in [-1, 1] of token vectors at layer `similarity_layer`: they show similar
             words, but do not sum to the score. Row i belongs to query_tokens[i], column j to passage_tokens[j].
         n_layers: number of the model's layers; layer 0 is the embedding layer. None if unknown.
-        contributions: (q, p) float64 addends of the cosine of the two embeddings, from the last layer: they explain
-            the score. `contributions.sum()` is `cosine` but for rounding.
+        contributions: (q, p) float64 addends of the cosine of the two embeddings, from the last layer: they explain the
+            score. `contributions.sum()` is `cosine`, apart from rounding.
         terms: addends of the keyword score; empty if the ranking does not use it.
         cosine: cosine of the two embeddings, as stored and used in the ranking.
         score: the score that the hit was ranked by.
         pooling: pooling of the embeddings.
         weight: weight of the cosine in the score; 1 if the cosine is the score.
-        recomputed: the score, recomputed from a new embedding of the query and the stored one of the passage; None if
-            none is stored: for two free texts, and for a passage that has left the index since.
+        recomputed: the score, recomputed from a new embedding of the query and the stored embedding of the passage.
+            None if there is no stored embedding: for two free texts, and for a passage that is no longer in the index.
         steps: 0 if the addends are exact; else the number of points of integrated gradients, and `residual` is
             their completeness error (see search/explaining/gradients.py).
-        late: (q, p) addends of late-interaction reranking, with their weight in the score applied: each query token
-            with its most similar passage token, 0 elsewhere; None without such reranking.
+        late: (q, p) addends of late-interaction reranking, multiplied by their weight in the score. Each query token
+            has an addend with its most similar passage token, and 0 with all others. None without such reranking.
     """
 
     query: str
@@ -205,19 +204,19 @@ class Explanation(NotebookMixin):
 
     @property
     def residual(self) -> float:
-        """Score less all addends: rounding errors if these are exact, else their completeness error."""
+        """Score minus the sum of all addends: a rounding error, or the completeness error of inexact addends."""
         return self.score - self.addends
 
     @property
     def drift(self) -> float | None:
-        """The score less the recomputed one; None if it was not recomputed."""
+        """The score minus the recomputed score; None if it was not recomputed."""
         return None if self.recomputed is None else self.score - self.recomputed
 
     def shares(self, partners: int = 3) -> tuple[Share, ...]:
         """Return the contribution of each query word, in the order of the query.
 
         The words are followed by special tokens, punctuation and the prompt, summed by kind, then by the terms, then by
-        the addends of late-interaction reranking. All shares sum to the score less the residual.
+        the addends of late-interaction reranking. All shares sum to the score minus the residual.
 
         Args:
             partners: maximum number of passage words to list with each query word.
@@ -267,11 +266,10 @@ class Explanation(NotebookMixin):
     def alignment(self, threshold: float = 0.0, *, punctuation: bool = False) -> list[Pair]:
         """Return pairs of words that are each other's best match, without special tokens.
 
-        The score of a match is the cosine of the two words, plus `NEIGHBOURS` times the cosines of the words
-        before them and of the words after them (0 at the ends of a text): of two equal words, the one in
-        similar surroundings is chosen. Measured with all-MiniLM-L6-v2 on MTRef and on the headlines
-        of SemEval-2016 task 2 (benchmarks/alignment.py), F1 by the cosine alone is 0.833 and 0.492, with
-        neighbours 0.847 and 0.502. In a tie the first word is taken.
+        The score of a match is the cosine of the two words, plus `NEIGHBOURS` times the cosine of the words before them
+        and of the words after them. So of two equal words, the one in similar surroundings is chosen. In a tie the
+        first word is taken. With all-MiniLM-L6-v2 on MTRef, the neighbours raise the F1 from 0.833 to 0.847
+        (benchmarks/alignment.py).
 
         Args:
             threshold: minimum cosine of a pair, in [-1, 1], without its neighbours.
@@ -292,7 +290,7 @@ class Explanation(NotebookMixin):
         ]
 
     def highlights(self) -> list[Highlight]:
-        """Return each word of the passage with its contribution to the score, in the order of the text."""
+        """Return the span of each passage word with the word's contribution to the score, in the order of the text."""
         words = self.words()
         return [
             Highlight(word.start, word.end, added)
@@ -311,10 +309,10 @@ class Explanation(NotebookMixin):
         return tuple(word for word in words if word.weight > 0 and word.weight >= least)
 
     def passage_added(self, words: WordMatrices) -> Vector:
-        """(P,) contribution of each passage word to the score.
+        """Return the (P,) contribution of each passage word to the score.
 
-        The sum of its column of the contributions, weighted, and its part of the terms: the contribution of a term
-        is divided equally among its occurrences, as BM25 does not distinguish them.
+        It is the weighted sum of the word's column of the contribution matrix, plus its part of the keyword addends. A
+        keyword's addend is divided equally among its occurrences, because BM25 does not distinguish them.
         """
         import numpy as np
 
@@ -341,7 +339,7 @@ def _is_at(word: Word, place: Occurrence) -> bool:
 
 
 def _with_neighbours(cosines: Matrix) -> Matrix:
-    """(Q, P) cosines of words, each plus a share of the cosines of the words before and after them."""
+    """Return the (Q, P) cosines of words, each increased by a share of the cosines of the words before and after."""
     scores = cosines.copy()
     scores[1:, 1:] += NEIGHBOURS * cosines[:-1, :-1]
     scores[:-1, :-1] += NEIGHBOURS * cosines[1:, 1:]
@@ -349,7 +347,7 @@ def _with_neighbours(cosines: Matrix) -> Matrix:
 
 
 def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]:
-    """Positive contributions of a query word with each passage or heading word; equal words are summed."""
+    """Return the positive contributions of a query word with each passage or heading word; equal words are summed."""
     total: dict[str, float] = {}
     for word, added in zip(passage, addends, strict=True):
         if word.kind in ("word", "context"):

@@ -1,7 +1,7 @@
 """Fingerprint of embeddings: two embeddings are comparable only if their fingerprints agree.
 
-A model's name is recorded for people to read. The SHA-256 of its weights and of its tokenizer decides,
-so a model keeps its fingerprint wherever it is loaded from.
+A model is identified by the SHA-256 of its weights and of its tokenizer, so it has the same fingerprint wherever it is
+loaded from. Its name is only recorded for people to read.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from search.errors import FingerprintMismatch
 class Fingerprint:
     """Model, tokenizer and settings that produced an embedding.
 
-    All values are text. Embeddings are comparable if all fields agree but `model` and `revision`, which are
-    recorded for people.
+    All values are text. Embeddings are comparable if all fields except `model` and `revision` are equal.
 
     Attributes:
         model: the name that the model was loaded by.
         weights, tokenizer, config: SHA-256 in hexadecimal; `config` covers the part of the configuration that
             affects the computation.
         prompts: JSON of the prompts for queries and documents.
-        precision: of the arithmetic: "fp32", "bf16" or "fp16".
+        precision: precision of the arithmetic: "fp32", "bf16" or "fp16".
         layer: which hidden states are pooled: "-1" for the last layer, "mean:4" for the mean of the last 4.
         passages: JSON of the settings that passages were cut with; "" outside an index. A model name in it is
             not compared.
@@ -45,9 +44,9 @@ class Fingerprint:
     revision: str = ""
 
     def differences(self, other: Fingerprint) -> list[tuple[str, str, str]]:
-        """(name, mine, theirs) for each field that makes embeddings of the two incomparable.
+        """Return (name, my value, their value) for each field in which the two fingerprints are incompatible.
 
-        Differing hashes are given as the model's name with the first 12 digits of the hash.
+        A hash is written as the model's name with the first 12 digits of the hash.
         """
         rows = []
         for field in fields(self):
@@ -60,7 +59,7 @@ class Fingerprint:
         return rows
 
     def require_equal(self, other: Fingerprint) -> None:
-        """Raise FingerprintMismatch if embeddings made with `other` cannot be compared with mine."""
+        """Raise FingerprintMismatch if embeddings with the two fingerprints cannot be compared."""
         differences = self.differences(other)
         if differences:
             raise FingerprintMismatch(differences)

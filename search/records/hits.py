@@ -43,27 +43,28 @@ class Hit(StoredPassage, NotebookMixin):
         rank: 1 for the best.
         score: the value that hits are ranked by; higher is better.
         cosine: cosine similarity of query and passage embeddings, in [-1, 1]; None if the ranking does not use it.
-        lexical: keyword score in [0, 1]: the passage's BM25 divided by the highest BM25 that the three most
-            discriminative words of the query could reach, or by the maximum over the index if that is higher; None
-            if the ranking does not use it.
+        lexical: keyword score in [0, 1]: the passage's BM25 divided by the highest BM25 that the three rarest words of
+            the query could reach, or by the index's highest BM25 if that is higher. None if the ranking does not use
+            it.
         ranking: mode, weight and other settings that `score` was computed with.
-        reranked: score of the passage by `ranking.rerank`, and `rank_before` its rank without it. For "late", `score`
-            is the mean of the score above and `reranked`; for a cross-encoder it is `reranked`.
+        reranked: score by the reranker `ranking.rerank`. With "late", `score` is the mean of `reranked` and the score
+            before reranking; with a cross-encoder, `score` is `reranked`.
+        rank_before: rank before reranking.
         index: name or path of the index, if several are searched together, and over HTTP; else "".
-        changed: status of the file since it was indexed: "" for unchanged; "moved": changed, and the lines are those
-            of the text in the file now; "changed": the text is no longer in the file, or the file has no plain lines,
-            so the lines are those at indexing time; "gone": deleted.
-        percentile: percentage in [0, 100] of random pairs of a query and a passage of the index with a lower score,
-            by the same mode and weight; None if the index has no calibration sample or is too small for one, and if
-            words of the query are left out.
+        changed: status of the file since it was indexed: "" if unchanged; "gone" if deleted; "moved" if the file has
+            changed and still contains the text, whose current lines are given; "changed" if it no longer contains the
+            text or has no plain lines, so that the lines are those at indexing time.
+        percentile: percentage, from 0 to 100, of random pairs of a query and a passage that have a lower score with the
+            same mode and weight. None if the index has no sample of such pairs, or if words of the query are ignored.
         random_pairs: number of pairs that `percentile` is based on.
-        copies: number of other passages that this hit stands for: copies of its text in many documents, and passages
-            further down that say nearly the same (see `search.ranking.near`); they are listed if all copies are
-            requested. `copies_at_least` if the ranking was not compared to its end, so there may be more.
-        verdict: answerability verdict for the query, over the passages that pass the filter; None if it was not
-            computed, for any but the default ranking and model, and over fewer than ten passages.
-        approximate: retrieved with a server's approximate index, so better passages may be missing; the score itself
-            is exact.
+        copies: number of other passages that this hit stands for: copies of its text in many documents, and
+            lower-ranked passages with nearly the same text (see `search.ranking.near`). They are listed if all copies
+            are requested.
+        copies_at_least: True if the ranking was not compared to its end, so there may be more such passages.
+        verdict: answerability verdict for the query, over the passages that pass the filter. None if it was not
+            computed: for other rankings and models than the default, and for fewer than ten passages.
+        approximate: True if a server's approximate index retrieved the hit, so better passages may be missing; the
+            score itself is exact.
         explanation: explanation of the score, for a query with `explain=True`; else None.
     """
 
@@ -100,7 +101,7 @@ class Hit(StoredPassage, NotebookMixin):
 
     @property
     def addends(self) -> dict[str, float]:
-        """Parts that sum to the score: "meaning", "words" and "rerank", as far as the ranking uses them."""
+        """Parts that sum to the score: those of "meaning", "words" and "rerank" that the ranking uses."""
         rerank = self.ranking.rerank
         if rerank and rerank != "late":
             return {"rerank": self.score}
@@ -123,7 +124,7 @@ class Hits(list[Hit], NotebookMixin):
     """The hits of a query, best first: a list that a notebook shows as a table."""
 
     def to_pandas(self) -> DataFrame:
-        """Return a table with a row for each hit and a column for each field but the explanation.
+        """Return a table with a row for each hit and a column for each field except the explanation.
 
         Raises:
             OptionalDependency: pandas is not installed.
@@ -133,12 +134,11 @@ class Hits(list[Hit], NotebookMixin):
 
 @dataclass(frozen=True, kw_only=True)
 class Copy(StoredPassage):
-    """A passage of a cluster.
+    """A passage of a cluster of near-duplicates.
 
     Attributes:
         cosine: cosine with the nearest other passage of the cluster, in [-1, 1].
-        same_text_as: ID of the first passage of the cluster with exactly the same text; None for that passage
-            itself, and for a text that occurs once.
+        same_text_as: ID of an earlier passage of the cluster with exactly the same text; None if there is none.
     """
 
     cosine: float
@@ -150,8 +150,8 @@ class Cluster:
     """Near-duplicate passages, in the order of their IDs.
 
     Attributes:
-        exact: all passages have exactly the same text.
-        lowest: minimum over the passages of the cosine with the nearest other one.
+        exact: True if all passages have exactly the same text.
+        lowest: the lowest cosine of a passage with its nearest other passage in the cluster.
     """
 
     passages: tuple[Copy, ...]
@@ -164,7 +164,7 @@ class Surroundings:
     """Lines of the source file around a passage, in order.
 
     Attributes:
-        lines_before, lines_after: lines of the source file, as (1-based number, text).
+        lines_before, lines_after: lines of the source file before and after the passage, as (number from 1, text).
         start: text before the passage on its first line.
         note: reason why there are no lines; "" if there are.
     """

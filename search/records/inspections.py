@@ -26,10 +26,10 @@ class InputToken:
         start, end: character offsets into the first or second text; 0, 0 for special tokens.
         source: 0 for the first text, 1 for the second, None for special tokens.
         segment: 0 or 1, the row of the segment embedding; always 0 in models without segments.
-        attended: the attention mask, 1; 0 would be padding, which a single input never has.
-        special: added by the tokenizer ([CLS], [SEP]), not part of any text.
+        attended: attention mask of the token: always 1, because a single input has no padding.
+        special: True if the tokenizer added the token ([CLS], [SEP]), so that it is not part of any text.
         word: number of the word it belongs to, within its text; None for special tokens.
-        unknown: it replaces text that the vocabulary cannot spell.
+        unknown: True if the token replaces text that the vocabulary cannot spell.
     """
 
     text: str
@@ -51,7 +51,7 @@ class InputWord:
     Attributes:
         text: as written; `start` and `end` are its character offsets in the text that `source` names.
         tokens: positions among the tokens of the whole input.
-        unknown: at least one token replaces text that the vocabulary cannot spell.
+        unknown: True if at least one token replaces text that the vocabulary cannot spell.
     """
 
     text: str
@@ -103,8 +103,8 @@ class EmbeddingLayer:
         position_ids: rows of the position table.
         parts: name -> (n, h) float64, in the order of the computation: rows of the tables "word", "position" and
             perhaps "segment", their "sum" and its "LayerNorm".
-        difference: largest difference of the last part from the model's own output, relative for values beyond 1:
-            rounding errors.
+        difference: largest difference between the last part and the model's own output (relative for values above 1),
+            which is a rounding error.
     """
 
     position_ids: tuple[int, ...]
@@ -167,8 +167,9 @@ class Inspection(NotebookMixin):
         embedding: parts of the embedding layer.
         states: (layers + 1, n, d) float32 hidden states; states[0] is the embedding layer's output.
         attention: attention weights of all heads.
-        pooler: (d,) BERT's layer over [CLS], tanh(W [CLS] + b); None if the model has none, and `no_pooler` says
-            why. `pooler_difference`: its largest difference from the formula in float64: rounding errors.
+        pooler: (d,) output of BERT's layer over [CLS], tanh(W [CLS] + b); None if the model has none.
+        no_pooler: reason why there is no pooler; "" if there is one.
+        pooler_difference: largest difference between `pooler` and the formula in float64, which is a rounding error.
     """
 
     texts: tuple[str, ...]
@@ -202,15 +203,15 @@ class HeadAtWork:
     """Computation of one attention head for one token, step by step, in float64; h is the width of a head.
 
     Attributes:
-        layer, head: from 1.
-        token: position of the token whose query vector is used, among n tokens.
+        layer, head: numbers of the layer and the head, from 1.
+        token: position, among n tokens, of the token whose query vector is used.
         query: (h,) query vector of that token.
         keys, values: (n, h) key and value vectors of all tokens.
         products: (n,) query . key.
         scaled: (n,) products / sqrt(h).
         weights: (n,) softmax of `scaled`; they sum to 1.
         output: (h,) weighted sum of the value vectors.
-        difference: largest difference of the weights from the model's own: rounding errors.
+        difference: largest difference between these weights and the model's own, which is a rounding error.
     """
 
     texts: tuple[str, ...]
@@ -235,9 +236,11 @@ class ContextualCosines:
 
     Attributes:
         words: c words, one per context; they may differ.
-        texts: c contexts; `spans` are the character spans of the words in them.
-        pieces: tokens of each word; the word's vector is the mean of the token vectors.
-        against: a texts, each encoded separately; a text's vector is the mean of its tokens without special ones.
+        texts: c contexts, one for each word.
+        spans: character span of each word in its context.
+        pieces: tokens of each word; the word's vector is the mean of their vectors.
+        against: a further texts, each encoded on its own; a text's vector is the mean of its token vectors, without
+            special tokens.
         between: (layers + 1, c, c) cosines of the words of two contexts.
         others: (layers + 1, c, a) cosines of each word with each text of `against`.
         model: name of the model.
@@ -258,7 +261,7 @@ class EqualRows:
     """Cosines of two texts at equal positions, from the embedding tables to the last layer.
 
     Attributes:
-        tokens: tokens of both texts, special tokens included; both have the first m positions.
+        tokens: tokens of both texts, special tokens included; the first m positions exist in both.
         cosines: part -> (m,) cosines; parts are "word", "position", perhaps "segment", then "layer 0", ...
         model: name of the model.
     """
@@ -277,7 +280,7 @@ class Entry:
         id: row in the table of word embeddings.
         piece: the entry itself: "##ing" continues a word, "Ġlove" begins one in RoBERTa's bytes.
         word: the entry as text.
-        special: it represents no text, for instance [CLS].
+        special: True if the entry represents no text, such as [CLS].
     """
 
     id: int
@@ -294,8 +297,9 @@ class Vocabulary:
         model: name of the model.
         kind: tokenization algorithm: "WordPiece", "BPE", "Unigram" or "WordLevel".
         entries: number of entries.
-        special: entries that represent no text.
-        continuing: number of entries that continue a word ("##ing"); None if the beginnings of words are marked.
+        special: the entries that represent no text.
+        continuing: number of entries that continue a word ("##ing"); None if the vocabulary marks beginnings of words
+            instead.
         characters: number of entries of a single character.
     """
 

@@ -41,7 +41,8 @@ class Option:
     """Default, help text and range of an option.
 
     Attributes:
-        flags: flags on the command line; by default the name with hyphens. `metavar`, `panel`: for its help.
+        flags: flags on the command line; () for the name with hyphens.
+        metavar, panel: name of the value, and heading of the section, in the command's help.
         ge, le: minimum and maximum value.
     """
 
@@ -142,7 +143,7 @@ class RankOptions(CandidateOptions, LimitOptions, total=False):
 
 
 class HitOptions(RerankOptions, FilterOptions, ListOptions, total=False):
-    """Options that affect the rank of a hit."""
+    """Options that affect the rank of a hit, with reranking."""
 
 
 class SortOptions(TypedDict, total=False):
@@ -191,13 +192,13 @@ class ExplainOptions(RankingOptions, LayerOptions, total=False):
 
 
 class MatrixOptions(LayerOptions, total=False):
-    """Explanations with the hits, and the layer at which these compare tokens."""
+    """Whether hits come with explanations, and the layer at which explanations compare tokens."""
 
     explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
 
 
 class QueryOptions(RerankOptions, SimilarOptions, MatrixOptions, total=False):
-    """All options of a query but the number of hits."""
+    """All options of a query except the number of hits."""
 
 
 class ModelOptions(TypedDict, total=False):
@@ -329,7 +330,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @cache
 def declared(kind: type) -> dict[str, tuple[Any, Option]]:
-    """Return name -> (type, option), in the order of declaration."""
+    """Return name -> (type, declaration) of each option of an option class, in the order of declaration."""
     return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in kind.__annotations__.items()}
 
 
@@ -339,7 +340,7 @@ def defaults(kind: type) -> dict[str, Any]:
 
 
 def changed(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """Return the options of a kind that differ from their defaults."""
+    """Return the options of an option class that differ from their defaults."""
     return {
         name: options[name]
         for name, value in defaults(kind).items()
@@ -348,7 +349,7 @@ def changed(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
 
 
 def documented(kind: type) -> Callable[[Function], Function]:
-    """Decorator that appends the options of a kind to the docstring of a function."""
+    """Decorator that appends the options of an option class to the docstring of a function."""
 
     def document(function: Function) -> Function:
         lines = (f"    {name}: {option.help}" for name, (_, option) in declared(kind).items())
@@ -359,16 +360,16 @@ def documented(kind: type) -> Callable[[Function], Function]:
 
 
 def part_of(options: Mapping[str, Any], kind: type[T]) -> T:
-    """Return the options of one kind."""
+    """Return those of the options that belong to the option class `kind`."""
     names = list(filter(kind.__annotations__.__contains__, options))
     return dict(zip(names, map(options.__getitem__, names), strict=True))  # type: ignore[return-value]
 
 
 def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
-    """Split options by kind.
+    """Split options by option class.
 
     Raises:
-        TypeError: an option is of no kind, as for an unknown keyword argument.
+        TypeError: an option belongs to no class, so it is an unknown keyword argument.
     """
     names = dict.fromkeys(chain(*map(attrgetter("__annotations__"), kinds)))
     if unknown := options.keys() - names.keys():
@@ -377,7 +378,7 @@ def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
 
 
 def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """Validate options of a kind, and add the defaults of the others.
+    """Validate options of an option class, and add the defaults of missing options.
 
     Raises:
         TypeError: unknown option.
@@ -407,15 +408,14 @@ class Ranking:
     """Definition of the score; create one with `Ranking.of`.
 
     Attributes:
-        mode: "hybrid": `score = weight * cosine + (1 - weight) * lexical`, where `lexical` is the BM25 of the passage
-            divided by the highest BM25 that the three most discriminative words of the query could reach, or by the
-            maximum over the index if that is higher. "dense": the cosine alone. "lexical": the keyword score alone,
-            without passages that contain no word of the query.
+        mode: "hybrid": `score = weight * cosine + (1 - weight) * lexical`, with the keyword score `lexical` (see
+            `Hit`). "dense": the cosine alone. "lexical": the keyword score alone; passages without any word of the
+            query are left out.
         weight: weight of the cosine, in [0, 1].
         rerank: "late" to rerank the best passages by late interaction, the name of a cross-encoder to rerank them with
             it (ranking/rerank.py), "" for neither.
-        without: query words to ignore in keyword matching: their addends are left out of the keyword score, the
-            divisor stays. The embedding is still that of the whole query.
+        without: query words to ignore in keyword matching: they add nothing to the keyword score, whose scale stays.
+            The embedding is still that of the whole query.
     """
 
     mode: Mode
@@ -425,7 +425,7 @@ class Ranking:
 
     @classmethod
     def of(cls, **options: "Unpack[RerankOptions]") -> "Ranking":
-        """Create a ranking from options; others have their defaults.
+        """Create a ranking from options; missing options have their defaults.
 
         Raises:
             InputError: a value is not one of the choices or out of range, a weight with another mode than "hybrid",

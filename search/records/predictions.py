@@ -32,7 +32,7 @@ class Guess:
         piece: the entry itself: "##ing" continues a word in WordPiece, "Ġlove" begins one in RoBERTa's bytes.
         id: row in the vocabulary.
         rank: 1 for the most likely of all entries.
-        probability: in [0, 1], the softmax over all entries; the probabilities of all entries sum to 1.
+        probability: softmax over the logits of all entries, in [0, 1].
         logit: input of the softmax.
     """
 
@@ -55,7 +55,7 @@ class Mask:
 
     Attributes:
         start, end: half-open span of the mask in the input text.
-        label: prediction for the correct word; None without a label.
+        label: the correct word as a guess, with its rank and probability; None if the correct word is unknown.
         guesses: the k most likely entries, best first.
     """
 
@@ -70,8 +70,8 @@ class MaskPredictions:
     """A text with masks, and the predictions of a masked-language model.
 
     Attributes:
-        masks: in the order of the text. All are masked at once, and each is predicted independently.
-        vocabulary: number of entries, which the softmax runs over.
+        masks: masks in the order of the text; each is predicted independently of the words at the others.
+        vocabulary: number of entries of the vocabulary.
         model: name of the model.
     """
 
@@ -84,7 +84,7 @@ class MaskPredictions:
     def loss(self) -> float | None:
         """Mean loss of the labels, -ln of their probabilities; None without labels.
 
-        The loss of BERT's pre-training: `loss` of transformers if `labels` has these words.
+        This is the loss of BERT's pre-training, and what transformers computes for the same labels.
         """
         losses = [mask.label.loss for mask in self.masks if mask.label]
         return sum(losses) / len(losses) if losses else None
@@ -96,7 +96,7 @@ class NextSentence:
 
     Attributes:
         probability: probability in [0, 1] that `second` follows `first`: the softmax of `logits`.
-        logits: of "is next" (label 0) and "is not next" (label 1).
+        logits: logits of "is next" (label 0) and "is not next" (label 1).
         model: name of the model.
         label: the correct label; None if unknown.
         loss: training loss, -ln of the probability of the label; None without a label.
@@ -134,7 +134,7 @@ class Labelling:
 
     Attributes:
         classifier: name of the checkpoint, or of the head.
-        model, pooling: model and pooling of the embeddings that a head uses; the checkpoint and "" without a head.
+        model, pooling: model and pooling of the embeddings that a head uses; without a head, the checkpoint and "".
         classes: c names.
     """
 
@@ -154,7 +154,8 @@ class LabelledIndex:
         name: name of the field, for filters; the field `name`_score has the probability of the label.
         classifier: name of the checkpoint or of the head.
         passages: number of passages in the index.
-        labelled: passages labelled in this run; `before`: passages labelled earlier.
+        labelled: number of passages labelled by this run.
+        before: number of passages labelled by earlier runs.
         counts: label -> number of passages in the index that have it.
     """
 
@@ -190,10 +191,11 @@ class LabelReport(ClassReport):
 
     Attributes:
         model, pooling: model and pooling of the embeddings.
-        examples: number of examples; each of the `groups` is entirely in the training set or in the test set.
-        folds, seed: of the cross-validation.
+        examples: number of examples.
+        groups: number of groups of examples; in each fold, a group is entirely in the training set or in the test set.
+        folds, seed: number of folds and seed of the cross-validation.
         c: inverse strength of the L2 regularisation, `C` of scikit-learn.
-        accuracy, macro_f1: over all examples, each predicted by a head that was not trained on it.
+        accuracy, macro_f1: metrics over all examples, each predicted by a head that was not trained on it.
     """
 
     model: str
@@ -229,9 +231,12 @@ class LabelExplanation:
     """Decomposition of the logits of a text into contributions of its tokens.
 
     Attributes:
-        text, tokens, words: n tokens, special ones included; words are merged tokens.
-        classes: c names.
-        logits: (c,) logits of the embedding; `probabilities`: their softmax.
+        text: the explained text.
+        tokens: its n tokens, special tokens included.
+        words: its words, merged from tokens.
+        classes: names of the c classes.
+        logits: (c,) logits of the embedding.
+        probabilities: (c,) softmax of the logits.
         contributions: (n, c) contribution of each token to the logit of each class.
         intercepts: (c,) bias of each class.
         label: the class with the highest logit.
@@ -253,7 +258,7 @@ class LabelExplanation:
 
     @property
     def residual(self) -> NDArray[np.float64]:
-        """(c,) the logits less all their addends: rounding errors only, if all is correct."""
+        """(c,) logits minus the sums of their addends, which are rounding errors."""
         return self.logits - self.contributions.sum(axis=0) - self.intercepts
 
     @property
@@ -322,7 +327,9 @@ class TagReport:
         index: folder of the index.
         name: name of the annotations in the index: the task.
         fields: statistics over all passages, also of earlier runs.
-        tagged: passages read by this run; `annotated` of all `passages` have annotations now.
+        tagged: number of passages read by this run.
+        annotated: number of passages that have annotations now.
+        passages: number of passages in the index.
     """
 
     index: str
@@ -340,8 +347,9 @@ class Answer(Location):
     """Span of a document that answers a question; in converted formats (HTML, PDF) its lines are those of the passage.
 
     Attributes:
-        rank: 1 for the best; 0 for a span that scores too low to be an answer.
-        passage: text that the span was extracted from; `passage_start` is its offset in the document.
+        rank: 1 for the best answer; 0 for a span that scores too low to be an answer.
+        passage: text that the span was extracted from.
+        passage_start: offset of that text in the document.
         hit: the hit of that passage; None for a text without an index.
         start_logit, end_logit: logits of the first and the last token.
         null_score: sum of the start and end logits of [CLS] in the same window: the score of "no answer".
@@ -359,8 +367,8 @@ class Answer(Location):
     def margin(self) -> float:
         """`start_logit + end_logit - null_score`: log of the odds of the span against no answer.
 
-        A softmax over the window divides both by the same sum, which cancels; so margins of different windows and
-        passages can be compared, unlike the sums of logits.
+        The margin is the logarithm of a ratio of two probabilities of the same softmax, whose normalisation cancels. So
+        margins of different windows and passages can be compared, unlike the sums of logits.
         """
         return self.start_logit + self.end_logit - self.null_score
 

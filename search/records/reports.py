@@ -15,7 +15,7 @@ class Progress:
 
     Attributes:
         stage: "reading", "encoding" or "saving"; "checking" for `Index.check`.
-        done, total: bytes of source files; `total` is fixed from the start.
+        done, total: number of bytes of source files that are done, and in total.
         documents, passages, tokens: numbers since the start of this run.
     """
 
@@ -29,7 +29,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class SkippedGroup:
-    """Files left out for one reason: their number, and the names of the first few."""
+    """Files that were left out for the same reason: their number, and the names of the first few."""
 
     reason: str
     count: int
@@ -70,7 +70,8 @@ class Report:
             as skipped. A renamed file keeps its embeddings, and its passages keep their IDs unless the file name
             is the title.
         documents, passages, tokens: totals in the index after the run.
-        encoded: passages encoded by this run; `reused`: passages whose embeddings were reused.
+        encoded: number of passages that this run encoded.
+        reused: number of passages whose embeddings were reused.
         truncated_tokens: tokens that did not fit the model; 0 unless something is wrong.
         skipped: files that were left out, by reason.
         seconds: duration of the run.
@@ -109,8 +110,8 @@ class Status:
         engine: engine and device of the last encoding.
         bytes: size on disk; 0 for an index on a server.
         updated: end of the last run, in RFC 3339; "" if no run has finished.
-        complete: the last run finished.
-        running: a run is in progress; its uncommitted changes are not included.
+        complete: True if the last run finished.
+        running: True if a run is in progress; its uncommitted changes are not included.
         annotations: annotators of its passages, with their progress.
     """
 
@@ -166,8 +167,9 @@ class CheckReport:
     """Result of a check: is the index intact, and is it up to date?
 
     Attributes:
-        ok: nothing is damaged; something may be stale.
-        folder: the indexed folder, "" if unknown; `folders` as in a `Report`.
+        ok: True if nothing is damaged; the index may still be out of date.
+        folder: the indexed folder; "" if unknown.
+        folders: as in a `Report`.
         findings: outcomes of all completed checks, in a fixed order.
         unchecked: names of the checks that were left out, or not possible because of damage.
         repaired: names of the checks whose findings were repaired.

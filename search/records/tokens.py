@@ -28,7 +28,7 @@ class Token:
         text: the vocabulary entry, "##ing" for the continuation of a word.
         id: row in the vocabulary.
         start, end: character offsets into the string that `part` names; 0, 0 for special tokens.
-        special: added by the tokenizer ([CLS], [SEP]), not part of any string.
+        special: True if the tokenizer added the token ([CLS], [SEP]), so that it is not part of any string.
         word: number of its word, counted over the whole encoded input; None for special tokens.
         part: "text" for the query or passage itself, "context" for the headings encoded before a
             passage, "prompt" for the model's own instruction, "special" for added tokens.
@@ -50,11 +50,10 @@ class TokenVectors:
     Attributes:
         text, context: the strings that the tokens' offsets point into.
         tokens: n tokens, special tokens included.
-        layers: layer number to (n, d) float32 vectors; 0 is the embedding layer, the highest number
-            is the last layer.
-        embedding: (d,) float32, unit length: what an index stores for this text.
-        addends: (n, d) vectors whose mean (maximum, with max pooling) is the embedding before it is scaled
-            to unit length; None if the embedding is no such function of its tokens.
+        layers: layer number -> (n, d) float32 vectors; 0 is the embedding layer, the highest number is the last layer.
+        embedding: (d,) float32 embedding of unit length, as an index stores it.
+        addends: (n, d) vectors, one for each token; their mean (with max pooling, their maximum) is the embedding
+            before it is scaled to unit length. None if the embedding cannot be computed from such vectors.
         hidden: markup spans of the text, which were not encoded.
     """
 
@@ -68,13 +67,13 @@ class TokenVectors:
 
     @property
     def vectors(self) -> Matrix:
-        """(n, d) vectors of the last layer."""
+        """(n, d) token vectors of the last layer."""
         return self.layers[max(self.layers)]
 
 
 @dataclass(frozen=True)
 class ConvertedModel:
-    """A model converted for quick starts on this machine; `problem` says why if it could not be converted."""
+    """A model that was converted for quick starts on this machine; `problem` is the reason if the conversion failed."""
 
     name: str
     weights: str
@@ -110,7 +109,7 @@ class WordMatrices:
     """Both matrices of an explanation by whole words: Q words of the query, P of the passage.
 
     Attributes:
-        contributions: (Q, P) sums of the tokens' addends, so they sum to the same cosine.
+        contributions: (Q, P) sums of the tokens' addends; their total is the cosine.
         similarity: (Q, P) maximum cosine over the tokens of the two words, in [-1, 1].
     """
 
@@ -121,11 +120,11 @@ class WordMatrices:
 
 
 def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans = ()) -> tuple[Word, ...]:
-    """Merge tokens to whole words; a part without a source string (the prompt) takes the text of its tokens.
+    """Merge tokens to whole words. Words of a part without a source string, such as the prompt, get their tokens' text.
 
     Args:
         sources: the source string of each part.
-        hidden: markup spans of the source "text", which are in no word's text.
+        hidden: markup spans of the source "text", which are left out of the words.
     """
     texts = {part: VisibleText(raw, hidden if part == "text" else ()) for part, raw in sources.items()}
     words: list[Word] = []

@@ -36,17 +36,17 @@ class VisibleText:
         self.text = "".join(pieces) + source[at:] if hidden else source
 
     def place(self, offset: int) -> int:
-        """Source offset of the character at an offset of `text`."""
+        """Return the offset in the source of the character at an offset of `text`."""
         gap = bisect_right(self._gaps, offset)
         return offset + self._lengths[gap - 1] if gap else offset
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Source span from the first to the last character of a span of `text`."""
+        """Return the span in the source from the first to the last character of a span of `text`."""
         first = self.place(start)
         return first, max(first, self.place(end - 1) + 1)
 
     def offset(self, place: int) -> int:
-        """Offset in `text` of a source offset; for a hidden character, that of the next visible one."""
+        """Convert an offset in the source to one in `text`; for a hidden character, that of the next visible one."""
         gap = bisect_left(self._hidden, (place, place))
         before = self._lengths[gap - 1] if gap else 0
         if gap and self._hidden[gap - 1][1] > place:
@@ -54,14 +54,14 @@ class VisibleText:
         return place - before
 
     def between(self, start: int, end: int) -> str:
-        """Visible text of a span of the source."""
+        """Return the visible text of a span of the source."""
         return self.text[self.offset(start) : self.offset(end)]
 
     def with_marks(self, source: str, start: int, end: int, after: int) -> tuple[int, int]:
         """Extend a span of the source by adjacent hidden spans on the same lines.
 
         Args:
-            after: the lowest offset that the extended span may begin at.
+            after: lowest offset at which the extended span may begin.
         """
         first = bisect_left(self._hidden, (start, start)) - 1
         while first >= 0 and self._hidden[first][1] == start and self._hidden[first][0] >= after:
@@ -78,7 +78,7 @@ class VisibleText:
         return start, end
 
     def hidden(self, start: int, end: int) -> Spans:
-        """Hidden spans between two offsets of the source, relative to the first offset."""
+        """Return the hidden spans between two offsets of the source, relative to the first offset."""
         first = bisect_right(self._hidden, start, key=lambda span: span[1])
         last = bisect_left(self._hidden, end, key=lambda span: span[0])
         return tuple((max(a, start) - start, min(b, end) - start) for a, b in self._hidden[first:last])

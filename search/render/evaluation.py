@@ -1,4 +1,4 @@
-"""Evaluations and trainings, for a terminal; evaluations also as JSON and CSV."""
+"""Evaluations and training reports for a terminal; evaluations also as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from search.render.terminal import Canvas, as_text, grid, number
 
 @as_text
 def evaluation(canvas: Canvas, evaluated: Evaluation) -> None:
-    """All metrics with their intervals, settings compared by the first, notes."""
+    """Draw all metrics with their intervals, the comparison of each setting with the first, and the notes."""
     _draw_metrics(canvas, evaluated, tuple(evaluated.metrics))
     compared = [pair for pair in evaluated.comparisons if pair.metric == evaluated.primary]
     if compared:
@@ -45,7 +45,7 @@ _COUNTED = {
 
 
 def _judged(evaluated: Evaluation) -> str:
-    """The size of the data, and the model."""
+    """Return a line with the size of the data and the model."""
     counted = f"{len(evaluated.queries):,} {_COUNTED[evaluated.task].format(**vars(evaluated))}"
     if evaluated.index:
         counted += f", {evaluated.passages:,} passages"
@@ -55,7 +55,7 @@ def _judged(evaluated: Evaluation) -> str:
 
 
 def _draw_metrics(canvas: Canvas, evaluated: Evaluation, metrics: Sequence[str]) -> None:
-    """The size of the data; then a line for each metric and setting, those of one metric together."""
+    """Draw the size of the data, and a line for each metric and setting, grouped by metric."""
     split = f" ({one_line(evaluated.split)})" if evaluated.split else ""
     canvas.line(one_line(evaluated.dataset) + split, style="bold")
     canvas.dim(_judged(evaluated))
@@ -84,8 +84,11 @@ def interval(figure: Estimate) -> str:
 
 
 def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
-    """One JSON document: the figures under "metrics", or with several settings a list under "settings"; single
-    queries only with `per_query`."""
+    """Return an evaluation as JSON: the metrics under "metrics", or for several settings a list under "settings".
+
+    Args:
+        per_query: include the metrics of each query.
+    """
     names = ("setting", "metrics", *(["queries"] if per_query else []))
     settings = [{name: getattr(measured, name) for name in names} for measured in evaluated.settings]
     figures: dict[str, Any] = {"settings": settings, "comparisons": evaluated.comparisons}
@@ -101,7 +104,7 @@ def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
 
 @as_text
 def training(canvas: Canvas, done: TrainingReport) -> None:
-    """The figures before and after, the data behind them, and the path of the model."""
+    """Draw the metrics before and after training, the data that they were measured on, and the path of the model."""
     canvas.line(
         f"Trained {base_name(done)} into {escape(shown_path(done.out))}", style="bold", whole=True
     )
@@ -134,12 +137,12 @@ def training(canvas: Canvas, done: TrainingReport) -> None:
 
 
 def base_name(done: TrainingReport) -> str:
-    """The base for display: a folder relative to the current one."""
+    """Return the base model's name for display; a folder is given relative to the current one."""
     return one_line(shown_path(done.base) if Path(done.base).is_absolute() else done.base)
 
 
 def figures_line(done: TrainingReport) -> str:
-    """Sizes of the training and held-out data."""
+    """Return a line with the sizes of the training and held-out data."""
     counts = done.counts
     held_out = (
         f"{counts['held_out']:,} to measure with, {counts['chosen_by']:,} to choose a checkpoint by"
@@ -148,13 +151,13 @@ def figures_line(done: TrainingReport) -> str:
 
 
 def steps_line(done: TrainingReport) -> str:
-    """Number of steps, and the one whose weights were kept."""
+    """Return a line with the number of steps, and the step whose weights were kept."""
     return f"{done.steps:,}; the weights of step {done.kept:,} were kept"
 
 
 @as_text
 def label_training(canvas: Canvas, trained: LabelTraining) -> None:
-    """The figures, also of each class."""
+    """Draw the metrics, in total and for each class."""
     report = trained.report
     source = f" of {one_line(trained.source)}" if trained.source else ""
     canvas.line(one_line(trained.name), style="bold")

@@ -29,17 +29,17 @@ CONTROL = re.compile(
 
 
 def escape(text: str) -> str:
-    """`text` with control characters, bidi controls and surrogates as codes; tab and line feed stay."""
+    """Replace control characters, bidi controls and surrogates by visible codes; tab and line feed stay."""
     return CONTROL.sub(_code, text.replace("\r\n", "\n"))
 
 
 def escaped_name(path: str) -> str:
-    """A path on one line of its own, escaped: a name may hold line feeds, and forge a line."""
+    """Escape a path, also its line feeds, because a file's name could otherwise fake a line of the output."""
     return escape(path).replace("\n", "\\x0a").replace("\t", "\\x09")
 
 
 def one_line(text: str) -> str:
-    """`text` escaped, with every run of white space as one space."""
+    """Escape a text, and replace every run of white space by one space."""
     return escape(" ".join(text.split()))
 
 
@@ -66,10 +66,10 @@ _UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
 
 
 def where(hit: Hit | Copy | Answer) -> str:
-    """`path:line` of a hit or an answer, relative to the current folder if it is within.
+    """Return the place of a hit or an answer as `path:line`, relative to the current folder if it is inside.
 
-    `path page 3` in a format with pages, slides, sheets or cells; the path alone in one that has neither pages nor
-    lines that a reader could find.
+    In a format with pages, slides, sheets or cells: `path page 3`. In a format with neither pages nor visible lines:
+    the path alone.
     """
     path, suffix = escaped_name(shown_path(hit.path)), Path(hit.path).suffix.lower()
     if hit.page is not None:
@@ -89,7 +89,7 @@ def shown_path(path: str) -> str:
 
 
 def cut_in_the_middle(name: str, longest: int) -> str:
-    """A name or path that is too long for a table, without its middle; the end tells more than the beginning."""
+    """Shorten a name or path in the middle; more of its end is kept, which says more than the beginning."""
     if len(name) <= longest:
         return name
     before = longest // 3
@@ -97,7 +97,7 @@ def cut_in_the_middle(name: str, longest: int) -> str:
 
 
 def name_of(text: str) -> str:
-    """A name from an index, which somebody else may have made: on one line, without its middle if it is very long."""
+    """Escape and shorten a name from an index, which may come from somebody else."""
     return one_line(cut_in_the_middle(text, _LONGEST_NAME))
 
 
@@ -109,12 +109,12 @@ _SINCE_INDEXED = {
 
 
 def since_indexed(hit: Hit) -> str:
-    """File status of a hit, such as "gone"; "" if unchanged since it was indexed."""
+    """Return the status of a hit's file, such as "gone"; "" if it has not changed since it was indexed."""
     return _SINCE_INDEXED.get(hit.changed, "")
 
 
 def named(hit: Hit) -> str:
-    """`(rank 1, p12)`, or `(p12)` for a passage without a rank; with the status of its file."""
+    """Return `(rank 1, p12)`, or `(p12)` for a passage without a rank, followed by the status of its file."""
     parts = (
         f"rank {hit.rank}" if hit.rank else "",
         f"p{hit.passage_id}",
@@ -125,7 +125,7 @@ def named(hit: Hit) -> str:
 
 
 def headings(hit: Hit) -> str:
-    """Title and heading trail, the title not twice."""
+    """Return title and headings of a hit; the title is not repeated if it is also the first heading."""
     trail = [hit.title, *(hit.heading.split(" > ") if hit.heading else [])]
     if len(trail) > 1 and trail[0] == trail[1]:
         trail = trail[1:]
@@ -133,7 +133,7 @@ def headings(hit: Hit) -> str:
 
 
 def snippet(hit: Hit) -> str:
-    """The beginning of a passage's visible text, after its own heading; an ellipsis marks a cut."""
+    """Return the beginning of a passage's visible text, without its own heading; an ellipsis marks the cut."""
     body, trail = visible(hit.text, hit.hidden), hit.heading.split(" > ")
     trail += trail[-1].split(" \u00b7 ")  # of sections that were joined
     while True:
@@ -145,7 +145,7 @@ def snippet(hit: Hit) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text cut between words to at most so many characters; an ellipsis marks the cut."""
+    """Cut a text between words to at most `most` characters; an ellipsis marks the cut."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
 
 
@@ -161,7 +161,12 @@ def size(n_bytes: float) -> str:
 
 
 def fixed(value: float, places: int, *, signed: bool = False) -> str:
-    """A number with so many decimals; no minus sign if it rounds to zero. Signed: with a plus instead of no sign."""
+    """Format a number with a fixed number of decimals; zero never has a minus sign.
+
+    Args:
+        places: number of decimals.
+        signed: write a plus sign before numbers that are not negative.
+    """
     number = f"{value:.{places}f}"
     if float(number) == 0:
         number = number.removeprefix("-")
@@ -169,13 +174,13 @@ def fixed(value: float, places: int, *, signed: bool = False) -> str:
 
 
 def first_values(vector: NDArray[Any], most: int) -> str:
-    """The first numbers of a vector, and an ellipsis for the others."""
+    """Return the first `most` numbers of a vector, and an ellipsis for the others."""
     first = [fixed(float(value), 4) for value in vector[:most]]
     return " ".join([*first, *(["..."] if len(vector) > most else [])])
 
 
 def letters(number: int) -> str:
-    """Name of a column or text: 0 is A, 25 is Z, 26 is AA."""
+    """Return the name of a column or text by its position: A for 0, Z for 25, AA for 26."""
     name = ""
     while number >= 0:
         name = chr(ord("A") + number % 26) + name
@@ -189,7 +194,7 @@ def counted(number: int, name: str) -> str:
 
 
 def layer_of(why: Explanation) -> str:
-    """Layer of the compared token vectors: "layer 3 of 6, the middle one, which is the default"."""
+    """Return the layer of the compared token vectors: "layer 3 of 6, the middle one, which is the default"."""
     layer, last = why.similarity_layer, why.n_layers
     if last is None:
         return f"layer {layer}"
@@ -202,7 +207,7 @@ def layer_of(why: Explanation) -> str:
 
 
 def percentile_of(hit: Hit) -> str:
-    """Percentile of a score: "closer than 99.8 % of random pairs"; "" without a null distribution."""
+    """Return the percentile of a score: "closer than 99.8 % of random pairs"; "" if the hit has none."""
     if hit.percentile is None:
         return ""
     share = math.floor(hit.percentile * 10 + 1e-9) / 10  # 99.96 is not rounded to 100
@@ -211,15 +216,15 @@ def percentile_of(hit: Hit) -> str:
 
 
 def verdict_of(hit: Hit) -> str:
-    """Answerability verdict with its probability; "" without one."""
+    """Return the answerability verdict with its probability; "" if the hit has none."""
     verdict = hit.verdict
     return f"{_VERDICTS[verdict.says]} ({100 * verdict.probability:.0f} %)" if verdict else ""
 
 
 def verdict_line(best: Hit) -> str:
-    """Verdict and percentile of hit 1: "Likely answered (94 %) · closer than any of 2,000 random pairs".
+    """Return verdict and percentile of hit 1: "Likely answered (94 %) · closer than any of 2,000 random pairs".
 
-    Where there is probably no answer, it has no percentile, which would praise the hit.
+    If there is probably no answer, the percentile is left out, because it would praise the hit.
     """
     nothing = best.verdict is not None and best.verdict.says == "nothing"
     parts = verdict_of(best), percentile_of(best) if best.rank == 1 and not nothing else ""
@@ -228,6 +233,6 @@ def verdict_line(best: Hit) -> str:
 
 
 def copies_of(hit: Hit) -> str:
-    """Number of passages that a hit stands for: "and at least 37 more like this"; "" for none."""
+    """Return the number of other passages that a hit stands for: "and at least 37 more like this"; "" for none."""
     least = "at least " if hit.copies_at_least else ""
     return f"and {least}{hit.copies:,} more like this" if hit.copies else ""

@@ -1,11 +1,11 @@
 """Matrices of two texts, sentences and attention: their units, their colours, and their form in a terminal.
 
-A unit is a word, or a group of tokens shown as one: the special tokens, the punctuation, the model's prompt. What
-the tokens add to a score, the units add. Everything that draws an explanation draws units.
+A unit is a word, or a group of tokens: the special tokens, the punctuation, or the model's prompt. Its contribution is
+the sum of its tokens' contributions. Everything that draws an explanation draws units.
 
-In a terminal every cell is a number with a shade before it, so that neither colour nor shade is needed to read it.
-Rows of sentences are numbered 1, 2, 3, columns too where they are the same sentences, else A, B, C. A matrix that
-is wider than the terminal goes on below.
+In a terminal every cell is a number with a shade before it, so that it is readable without colour and shade. Rows of
+sentences are numbered 1, 2, 3, and so are the columns if they are the same sentences; other columns are A, B, C. A
+matrix that is wider than the terminal is continued below.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def part(whole: Units, rows: int, columns: int) -> Units:
 
 
 def left_out(whole: Units, visible: Units) -> str:
-    """Note on the units that a picture leaves out; empty if it shows all."""
+    """Return a note about the units that a picture leaves out; "" if it has all."""
     counts = [len(whole.query) - len(visible.query), len(whole.passage) - len(visible.passage)]
     if not any(counts):
         return ""
@@ -145,7 +145,7 @@ def _largest(added: Vector, count: int) -> list[int]:
 
 
 def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
-    """Each word a unit, and behind them those of each kind in `_GROUPS` together; or each token a unit."""
+    """Return a unit for each word, then one for all words of each kind in `_GROUPS`; or a unit for each token."""
     groups = () if by == "token" else _GROUPS
     units = [Unit(one_line(w.text), w.kind, (i,)) for i, w in enumerate(words) if w.kind not in groups]
     for kind in groups:
@@ -155,14 +155,14 @@ def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
 
 
 def _by_units(reduce: np.ufunc, cells: Matrix, query: Sequence[Unit], passage: Sequence[Unit]) -> Matrix:
-    """(U, V) from the words' matrix: the cells of the words of two units, added up, say."""
+    """Reduce a matrix of words to a (U, V) matrix of units: to the sum or maximum over the words of two units."""
     rows = np.stack([reduce.reduce(cells[list(unit.words)], axis=0) for unit in query])
     columns = [reduce.reduce(rows[:, list(unit.words)], axis=1) for unit in passage]
     return np.stack(columns, axis=1)
 
 
 def _tokens(why: Explanation) -> WordMatrices:
-    """The matrices by tokens, each token as a word of its own."""
+    """Return the matrices of an explanation with each token as a word of its own."""
     return WordMatrices(
         tuple(_token(token, i) for i, token in enumerate(why.query_tokens)),
         tuple(_token(token, i) for i, token in enumerate(why.passage_tokens)),
@@ -180,7 +180,7 @@ def _token(token: Token, at: int) -> Word:
 
 @as_text
 def sentences(canvas: Canvas, similarities: Similarities) -> None:
-    """A matrix of sentences: the sentences, the cosines, the closest pairs."""
+    """Draw a comparison of sentences: the sentences, their cosines, and the closest pairs."""
     rows = [str(i + 1) for i in range(len(similarities.rows))]
     columns = rows if similarities.itself else [letters(j) for j in range(len(similarities.columns))]
     _draw_legend(canvas, rows, similarities.rows)
@@ -204,7 +204,7 @@ def _draw_legend(canvas: Canvas, names: Sequence[str], texts: Sequence[str]) -> 
 
 @as_text
 def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = None) -> None:
-    """The matrices of two texts, unit by unit: what made the cosine, then what is like what. Nothing is cut off."""
+    """Draw both matrices of an explanation by units: contributions to the cosine, then similarities."""
     if hit:
         draw_head(canvas, why, hit)
     else:
@@ -218,7 +218,7 @@ def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = N
 
 
 def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
-    """The addends of the cosine, the sum of each row behind it, and the sum of all."""
+    """Draw the addends of the cosine, the sum of each row, and the total."""
     part = "cosine" if why.weight == 1 else "cosine's part of the score"
     canvas.title(f"Contributions, in thousandths: they sum to the {part}")
     rows, columns = drawn.labels
@@ -244,7 +244,7 @@ def _draw_cells(
     limit: float = 1.0,
     places: int = 2,
 ) -> None:
-    """A matrix in blocks of as many columns as the width has room for; shades are deepest at `limit`."""
+    """Draw a matrix in blocks of as many columns as fit into the width; cells of the value `limit` are darkest."""
     label = min(max(map(cell_len, rows)), _LABEL)
     at_once = max(1, (canvas.width - label) // _CELL)
     for first in range(0, len(columns), at_once):
@@ -262,7 +262,7 @@ def _column(name: str, width: int, style: str = "") -> Column:
 
 
 def _cell(share: float, number: str) -> Text:
-    """A number with a shade before it for its share of the scale, whatever its sign."""
+    """Return a number preceded by a shade for its absolute share of the scale."""
     shade = _SHADES[round(min(abs(share), 1.0) * (len(_SHADES) - 1))]
     tone = "red" if number.startswith("-") else "blue"
     return Text.assemble((shade * (_CELL - 1 - len(number)), tone), number)
@@ -276,7 +276,7 @@ CAVEATS = (
 
 @as_text
 def attention(canvas: Canvas, attention: Attention, layer: int, head: int | None = None) -> None:
-    """Weights of a text: one matrix with numbers."""
+    """Draw the attention weights of one head, or the mean over the heads of a layer, as a matrix."""
     canvas.line(attention.title(layer, head), style="bold")
     canvas.gap()
     names = labels(attention)
@@ -288,13 +288,13 @@ def attention(canvas: Canvas, attention: Attention, layer: int, head: int | None
 
 
 def attention_json(attention: Attention, layer: int | None = None, head: int | None = None) -> str:
-    """Tokens and weights: of all heads (layers, heads, n, n), or of one layer or head, (n, n)."""
+    """Return tokens and weights as JSON: (layers, heads, n, n) for all heads, (n, n) for one layer or head."""
     weights = attention.weights if layer is None else attention.matrix(layer, head)
     return json.document(attention, layer=layer, head=head, weights=weights)
 
 
 def rows_line(attention: Attention) -> str:
-    """Reading instructions for a picture of attention."""
+    """Return the sentence that says how to read a matrix of attention."""
     size = f"{len(attention.tokens)} tokens, {one_line(attention.model)}"
     return f"Each row is a token that reads, each column a token that is read. Rows sum to 1; {size}."
 

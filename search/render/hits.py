@@ -1,7 +1,8 @@
 """Ranked hits and duplicates for a terminal; for hits also their paths.
 
-A passage is drawn as in its file: its own lines, numbered if the file has lines, with highlights in colour. It is cut
-to the rows whose highlights add most to its score; without highlights, to its first rows below its own heading.
+A passage is drawn with its lines as in the file, numbered if the file has lines, and with coloured highlights. It is
+cut to the rows whose highlights contribute most to its score; without highlights, to its first rows below its own
+heading.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ def hits(
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
 ) -> None:
-    """Ranked hits: score, place, headings, the lines that carry the match.
+    """Draw ranked hits: score, place, headings, and the lines of the passage that match best.
 
     Args:
-        no_hits: reason for an empty list.
+        no_hits: message for an empty list.
         quiet: leave out the verdict and the percentile.
-        grouped: hits of one document are consecutive; its name is drawn above them.
-        around: the lines around each hit.
-        marks: the highlights of each hit.
+        grouped: hits of one document are consecutive, and its name is drawn above them.
+        around: lines of the file around each hit.
+        marks: highlights of each hit.
     """
     if not ranked:
         canvas.line(f"No hits: {no_hits or _NO_PASSAGES}", whole=True)
@@ -80,7 +81,7 @@ def hits(
 
 @as_text
 def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
-    """A hit, drawn as in a list."""
+    """Draw a hit as in a list."""
     _draw(canvas, hit, None, marks)
 
 
@@ -110,13 +111,16 @@ def _draw(canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence
 
 
 def paths(ranked: Sequence[Hit]) -> str:
-    """The files of the hits, each once, one a line, best first; relative to the current folder if beneath it."""
+    """Return the files of the hits, one per line, best first, without duplicates.
+
+    Paths are relative to the current folder if the files are inside it.
+    """
     return "\n".join(escaped_name(path) for path in dict.fromkeys(shown_path(hit.path) for hit in ranked))
 
 
 @as_text
 def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) -> None:
-    """Clusters, each with its passages by place; "=" marks a text that came before in the cluster."""
+    """Draw clusters of near-duplicates with the places of their passages; "=" marks a text that occurred before."""
     if not clusters:
         canvas.line(f"No two passages have a cosine of {threshold:g} or more.", whole=True)
         return
@@ -149,9 +153,9 @@ class PassageRow:
     """A line of a passage, or the part of one that fits into the width.
 
     Attributes:
-        number: of the line in the file; None in a file without lines.
-        starts: whether a line begins here.
-        adds: sum of its marks' contributions to the score.
+        number: number of the line in the file; None in a file without lines.
+        starts: True if the row is the beginning of a line.
+        adds: sum of its highlights' contributions to the score.
     """
 
     text: Text
@@ -162,11 +166,11 @@ class PassageRow:
 
 @dataclass(frozen=True)
 class Cut:
-    """The visible part of a passage if rows have no fixed width.
+    """The part of a passage to draw where rows have no fixed width.
 
     Attributes:
-        start, end: its span in the passage's text.
-        before, after: whether text is cut off before it, besides the passage's own heading, and after it.
+        start, end: span of the part in the passage's text.
+        before, after: True if text before or after the part is cut off; the passage's own heading does not count.
     """
 
     start: int
@@ -178,7 +182,7 @@ class Cut:
 def draw_passage(
     canvas: Canvas, hit: Hit, marks: Sequence[Highlight], beside: Surroundings | None = None
 ) -> None:
-    """A passage, cut to a few rows; or all of it, with the lines of its file around it."""
+    """Draw a passage, cut to a few rows; or, with `beside`, the whole passage with the lines of its file around it."""
     lines, heading = _lines(hit, marks)
     wrapped = [_wrapped(canvas, line) for line in lines]
     own, first = [*chain.from_iterable(wrapped)], sum(map(len, wrapped[:heading]))
@@ -195,20 +199,20 @@ def draw_passage(
 
 
 def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[PassageRow]:
-    """Rows for the lines of the file around a passage."""
+    """Return rows for the lines of the file around a passage."""
     texts = [PassageRow(Text(_readable(line), style="dim"), number) for number, line in lines]
     return [row for line in texts for row in _wrapped(canvas, line)]
 
 
 def line_of(hit: Hit, marks: Sequence[Highlight]) -> int:
-    """The line of the file, from 1, of the first highlight; without one, the line below the passage's heading."""
+    """Return the number of the file's line with the first highlight; without one, of the first below the heading."""
     lines, heading = _lines(hit, marks)
     counting = (row.number for row in lines[heading:] if row.adds and row.number)
     return next(counting, lines[heading].number or hit.line_start)
 
 
 def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
-    """The part of a passage whose marks add most."""
+    """Return the part of a passage whose highlights contribute most."""
     spans = _spans(hit.text)
     lines = [[match.span() for match in _PIECE.finditer(hit.text, *span)] or [span] for span in spans]
     pieces = [piece for line in lines for piece in line]
@@ -226,7 +230,10 @@ def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
 
 
 def window(rows: Sequence[PassageRow], first: int, most: int = ROWS) -> tuple[int, int]:
-    """The rows to show: those whose marks add most, preferably early and from the start of a line."""
+    """Return the range of at most `most` rows whose highlights contribute most.
+
+    Of equal ranges, an earlier one and one that begins with a line is preferred.
+    """
     if len(rows) - first <= most + 2:
         return first, len(rows)
 
@@ -239,7 +246,7 @@ def window(rows: Sequence[PassageRow], first: int, most: int = ROWS) -> tuple[in
 
 
 def _wrapped(canvas: Canvas, line: PassageRow) -> list[PassageRow]:
-    """The rows of a line."""
+    """Split a line into rows of the canvas's width."""
     room = canvas.width - max(4, len(str(line.number or ""))) - 4  # the gutter, and an ellipsis
     texts = canvas.wrapped(line.text, room) or [Text()]
     for text in texts:
@@ -256,7 +263,7 @@ def _adds(text: Text) -> float:
 
 
 def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[PassageRow], int]:
-    """The lines of a passage, marked, and the number of lines of its own heading."""
+    """Return the lines of a passage with highlights, and the number of lines of its own heading."""
     spans = _spans(hit.text)
     lines = [_readable(hit.text[start:end]) for start, end in spans]
     begins = [0, *accumulate(len(line) + 1 for line in lines)]
@@ -279,7 +286,7 @@ def _lines(hit: Hit, marks: Sequence[Highlight]) -> tuple[list[PassageRow], int]
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Span of each line, without its line end; no empty line after the last line end."""
+    """Return the span of each line without its line ending."""
     ends = [match.span() for match in _LINE_END.finditer(text)]
     spans = list(
         zip([0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)], strict=True)
@@ -288,7 +295,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
-    """Number of lines at the beginning that repeat the passage's heading; 0 if all lines do."""
+    """Return the number of lines at the beginning that repeat the passage's heading; 0 if all lines do."""
     read, trail = VisibleText(hit.text, hit.hidden), hit.heading.split(" > ")
     names = {"", *trail, *trail[-1].split(" \u00b7 ")}  # of sections that were joined
     for number, (start, end) in enumerate(spans):
@@ -299,5 +306,5 @@ def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
 
 
 def _readable(text: str) -> str:
-    """A line or the beginning of one, harmless, with spaces for tabs."""
+    """Escape a line, and replace tabs by spaces."""
     return escape(text).replace("\t", "    ")

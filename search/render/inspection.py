@@ -1,6 +1,6 @@
-"""A look inside a model, for a terminal and as JSON: tokens and layers, one head, words in contexts, equal rows.
+"""Views into a model, for a terminal and as JSON: tokens and layers, one head, words in contexts, equal rows.
 
-Also the tensors and the vocabulary of a model, and the passages of a file.
+Also the tensors and the vocabulary of a model.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _EQUAL = 1 - 1e-9  # rounding
 
 @as_text
 def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> None:
-    """Tokens, embedding layer, hidden states, pooler, parameters; a section each.
+    """Draw tokens, embedding layer, hidden states, pooler and parameters, each in its own section.
 
     Args:
-        values: how many of the first numbers of each vector to show, in a section more.
+        values: number of values of each vector to draw in a further section.
     """
     model, texts = inspected.model, zip(("text", "text 2"), inspected.texts, strict=False)
     canvas.facts((*((name, one_line(text)) for name, text in texts), ("model", model_line(model))))
@@ -93,7 +93,7 @@ def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
 
 
 def _of_tokens(record: Any, headers: Sequence[str], rows: Any) -> Table:
-    """A table with a line for each token: its position, its text, and numbers."""
+    """Return a table with a line for each token: its position, its text, and the numbers in `rows`."""
     table = grid(folded("#"), "token", *map(folded, headers), header="dim")
     for i, (token, row) in enumerate(zip(record.tokens, rows, strict=True)):
         style = "dim" if token.special else "bold red" if token.unknown else ""
@@ -102,7 +102,7 @@ def _of_tokens(record: Any, headers: Sequence[str], rows: Any) -> Table:
 
 
 def pooler_line(inspected: Inspection) -> str:
-    """The check of the pooler, or why there is none."""
+    """Return a line about the pooler: its difference from the formula, or the reason why there is none."""
     output = inspected.pooler
     if output is None:
         return f"There is none: {one_line(inspected.no_pooler)}."
@@ -126,21 +126,24 @@ def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
 
 
 def embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float]]]:
-    """Names of the parts, and for each token the lengths of its vectors in them."""
+    """Return the names of the embedding layer's parts, and for each token the lengths of its vectors in them."""
     parts = inspected.embedding.parts
     lengths = np.stack([np.linalg.norm(rows, axis=1) for rows in parts.values()], axis=1)
     return list(parts), lengths.tolist()
 
 
 def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | None]]:
-    """Rows by layer: number, length of [CLS], mean length, mean cosine of a token with itself one layer before."""
+    """Return for each layer: its number, the length of [CLS], the mean length of all tokens, and their mean turn.
+
+    The turn is the cosine of a token's vector with its vector one layer before; None for layer 0.
+    """
     lengths = np.linalg.norm(inspected.states.astype(np.float64), axis=2)
     turned = [None, *np.mean(turned_rows(inspected), axis=0).tolist()]
     return [(layer, float(row[0]), float(row.mean()), turned[layer]) for layer, row in enumerate(lengths)]
 
 
 def turned_rows(inspected: Inspection) -> list[list[float]]:
-    """For each token its vector's cosine with itself one layer before, at every layer from 1."""
+    """Return for each token, at every layer from 1, the cosine of its vector with its vector one layer before."""
     states = inspected.states.astype(np.float64)
     unit = states / np.linalg.norm(states, axis=2, keepdims=True)
     rows: list[list[float]] = (unit[1:] * unit[:-1]).sum(axis=2).T.tolist()
@@ -148,7 +151,7 @@ def turned_rows(inspected: Inspection) -> list[list[float]]:
 
 
 def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
-    """Tokens, words, model, lengths and checks; with `vectors` every vector too."""
+    """Return tokens, words, model, lengths and checks as JSON; with `vectors`, also all vectors."""
     names, rows = embedding_lengths(inspected)
     layer, pooler = inspected.embedding, inspected.pooler
     whole: dict[str, Any] = {
@@ -180,7 +183,7 @@ def _length(vector: object) -> float:
 
 @as_text
 def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
-    """Products, scaled, softmax and value vectors, a token a line; then the weighted sum, and the check."""
+    """Draw the computation of a head: a line for each token, the weighted sum, and the difference from the model."""
     reader, width = one_line(work.tokens[work.token].text), work.query.size
     canvas.line(
         f"Layer {work.layer}, head {work.head}: what '{reader}' (token {work.token}) reads", style="bold"
@@ -202,7 +205,7 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
 
 @as_text
 def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
-    """The cosines of words in several contexts, a layer a line."""
+    """Draw the cosines of words in several contexts, a line for each layer."""
     texts = zip(cosines.texts, cosines.spans, strict=True)
     canvas.facts(
         ((letters(i), _marked(text, *span)) for i, (text, span) in enumerate(texts)), style="bold"
@@ -217,13 +220,13 @@ def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
 
 
 def contexts_json(cosines: ContextualCosines) -> str:
-    """The record, and its cosines by name."""
+    """Return the record as JSON, with the cosines by name."""
     names, columns = compared(cosines)
     return json.document(cosines, layers=dict(zip(names, columns, strict=True)))
 
 
 def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
-    """Names of the pairs, and their cosines at every layer."""
+    """Return the names of the compared pairs, and their cosines at every layer."""
     count = len(cosines.texts)
     pairs = {
         f"{letters(i)} ~ {letters(j)}": cosines.between[:, i, j]
@@ -238,20 +241,20 @@ def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
 
 
 def what_was_compared(cosines: ContextualCosines) -> str:
-    """The words and the model, in a sentence."""
+    """Return a sentence that names the compared words and the model."""
     words = " and ".join(f"'{one_line(word)}' in {letters(i)}" for i, word in enumerate(cosines.words))
     return f"Cosines of {words}, by {one_line(cosines.model)}; a word of several tokens is their mean."
 
 
 def _marked(text: str, start: int, end: int) -> Text:
-    """The text on one line, the word in bold; a mark beside the word keeps the space there."""
+    """Return a text on one line with the word in bold; spaces beside the word are kept."""
     before, after = one_line(f"{text[:start]}|")[:-1], one_line(f"|{text[end:]}")[1:]
     return Text.assemble(before, (one_line(text[start:end]), "bold"), after)
 
 
 @as_text
 def equal_rows(canvas: Canvas, pair: EqualRows) -> None:
-    """A position a line: "=" where the vectors of both texts are equal, else their cosine."""
+    """Draw a line for each position: "=" if the vectors of both texts are equal, else their cosine."""
     canvas.facts(((letters(i), one_line(text)) for i, text in enumerate(pair.texts)), style="bold")
     canvas.gap()
     last = list(pair.cosines)[-1]  # of the layers there is room for the first two and the last
@@ -272,7 +275,7 @@ def equal_rows(canvas: Canvas, pair: EqualRows) -> None:
 
 @as_text
 def parameters(canvas: Canvas, tensors: Mapping[str, Any]) -> None:
-    """Tensors by name."""
+    """Draw name, shape and type of each tensor."""
     numbers = sum(tensor.size for tensor in tensors.values())
     canvas.line(f"{len(tensors)} tensors, {numbers:,} numbers", style="bold")
     canvas.gap()
@@ -283,7 +286,7 @@ def parameters(canvas: Canvas, tensors: Mapping[str, Any]) -> None:
 
 
 def parameters_json(tensors: Mapping[str, Any]) -> str:
-    """Shape and type of each tensor by its name."""
+    """Return name -> shape and type of each tensor as JSON."""
     return json.document(
         {name: {"shape": tensor.shape, "dtype": str(tensor.dtype)} for name, tensor in tensors.items()}
     )
@@ -315,14 +318,14 @@ def vocabulary(canvas: Canvas, summary: Vocabulary) -> None:
 
 @as_text
 def decoded(canvas: Canvas, decoding: Decoding) -> None:
-    """Ids, entries, and the text that they make."""
+    """Draw IDs, their entries, and the text that they decode to."""
     canvas.table(grid(folded("id"), "entry", header="dim"), map(_entry, decoding.entries))
     canvas.gap()
     canvas.line(("reads as: ", "dim"), one_line(decoding.text))
 
 
 def _entry(entry: Entry) -> tuple[str, Text]:
-    """Its id and its piece; how it reads, where that is not the same."""
+    """Return the ID of an entry and its text, preceded by the piece if that differs."""
     text = Text(one_line(entry.piece), style="dim" if entry.special else "")
     if entry.word not in (entry.piece, entry.piece.removeprefix("##")):
         text.append(f"  {one_line(entry.word)}", style="dim")

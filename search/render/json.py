@@ -1,7 +1,6 @@
-"""Any record -> JSON, for programs.
+"""Convert any record to JSON.
 
-The keys are the records' field names, then the names of what a record derives. Matrices become lists of rows. One
-document a call; `lines` gives one object a line.
+The keys are the names of a record's fields, then those of its derived values. Matrices become lists of rows.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ _AS_THEY_ARE = {str, int, float, bool, type(None)}
 
 
 def document(value: Any, **more: Any) -> str:
-    """One JSON document; `more` are keys after the record's own."""
+    """Return a record as a JSON document; `more` has keys to add after the record's own."""
     return _dump({**_opened(value), **more} if more else value, indent=2)
 
 
 def compact(value: Any) -> str:
-    """One JSON document on one line, which takes a fraction of the time."""
+    """Return a JSON document on one line, which is much faster than an indented one."""
     return _dump(value, indent=None)
 
 
 def lines(values: Sequence[Any]) -> str:
-    """One JSON object a line; an empty string for no values."""
+    """Return one JSON object per line; "" if there are no values."""
     return "\n".join(map(compact, values))
 
 
@@ -65,7 +64,7 @@ def hits(
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Hits with the lines around them, highlights and explanations, as far as available."""
+    """Return hits as JSON objects, with the lines around them, highlights and explanations if there are any."""
     records: list[dict[str, Any]] = [_opened(hit) for hit in ranked]
     for record, beside in zip(records, around or (), strict=False):
         record["surroundings"] = beside
@@ -78,12 +77,12 @@ def hits(
 
 
 def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:
-    """An explanation with what it derives: residual, words, alignment, highlights."""
+    """Return an explanation as JSON, with its derived values: residual, words, alignment, highlights."""
     return document({**({} if hit is None else {"hit": hit}), **plain(why), **more})
 
 
 def plain(value: Any) -> Any:
-    """A record as names and values, recursively."""
+    """Convert a record to dictionaries and lists, recursively."""
     if type(value) in _AS_THEY_ARE:
         return value
     if isinstance(value, list | tuple):
@@ -93,7 +92,7 @@ def plain(value: Any) -> Any:
 
 
 def _opened(value: Any) -> Any:
-    """A record or mapping as names and values, an array as lists; their values are not converted."""
+    """Convert a record to a dictionary, an array to lists; the values in them are not converted."""
     if is_dataclass(value) and not isinstance(value, type):
         derived = {name: getattr(value, name) for name in keys(type(value))}
         return {name: item() if callable(item) else item for name, item in derived.items()}
@@ -104,7 +103,7 @@ def _opened(value: Any) -> Any:
 
 @cache
 def keys(record: type) -> tuple[str, ...]:
-    """JSON keys of a kind of record, in order."""
+    """Return the JSON keys of a class of records, in order."""
     derived = _DERIVED.get(record.__name__, ())
     elsewhere = (*derived, *_LEFT_OUT.get(record.__name__, ()))
     own_first = sorted(fields(record), key=lambda field: field.name not in record.__annotations__)
@@ -112,7 +111,7 @@ def keys(record: type) -> tuple[str, ...]:
 
 
 def _dump(value: Any, indent: int | None) -> str:
-    """Readable Unicode; control characters and surrogates as JSON escapes."""
+    """Serialise with readable Unicode; control characters and surrogates become JSON escapes."""
     text = json.dumps(value, default=_serialisable, ensure_ascii=False, indent=indent, allow_nan=False)
     return CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 

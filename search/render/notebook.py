@@ -1,6 +1,6 @@
-"""Records for a notebook: HTML that needs no style and no script, axes of matplotlib, tables of pandas.
+"""Records in a notebook: HTML without style sheets and scripts, matplotlib plots, pandas tables.
 
-Cells have translucent colours, so that they are readable on a dark page, too.
+Cells have translucent colours, so they are readable on light and dark pages.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DEEPEST = 0.75  # opacity of the deepest colour
 
 @singledispatch
 def html(record: Any) -> str:
-    """A record as HTML, for `_repr_html_`."""
+    """Return a record as HTML, for `_repr_html_`."""
     raise TypeError(f"a notebook cannot show {type(record).__name__}")
 
 
@@ -105,7 +105,7 @@ def _(inspected: Inspection) -> str:
 
 
 def plot(record: Any, ax: Axes | None, **how: Any) -> Axes:
-    """A matrix as a heat map in axes of matplotlib, by default in those of a new figure of pyplot."""
+    """Plot a record's matrix as a heat map into matplotlib axes; None creates a new pyplot figure."""
     from search.render.picture import heat_map, names_of
 
     if isinstance(record, Similarities):
@@ -120,7 +120,7 @@ def plot(record: Any, ax: Axes | None, **how: Any) -> Axes:
 
 
 def frame(record: Any, **how: Any) -> DataFrame:
-    """A record as a table of pandas."""
+    """Return a record as a pandas table."""
     import pandas
 
     if isinstance(record, Explanation):
@@ -147,7 +147,7 @@ def _matrix(
     colours: tuple[str, str],
     places: int,
 ) -> str:
-    """A table of cells, most deeply shaded at `limit`; long column names are upright."""
+    """Return a matrix as an HTML table; cells of the value `limit` are darkest, long column names are vertical."""
     upright = ' style="writing-mode:vertical-rl"' if max(map(len, columns), default=0) > 5 else ""
     head = ("", *(f"<span{upright}>{isolated(name)}</span>" for name in columns))
     body = (
@@ -168,7 +168,7 @@ def _shade(share: float, colours: tuple[str, str]) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """An HTML table; a wide one scrolls."""
+    """Return an HTML table, which scrolls if it is too wide."""
     heads = "".join(f"<th>{cell}</th>" for cell in head)
     lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return (

@@ -1,9 +1,9 @@
-"""Matrices and curves as pictures, by matplotlib, which the extra `pictures` brings.
+"""Matrices and curves as pictures, drawn with matplotlib (extra `pictures`).
 
     explanation(...), sentences(...), attention(...), training(...)  ->  the bytes of a PNG
     heat_map(...)  ->  axes of matplotlib
 
-pyplot is used only for a notebook that gives no axes; settings of matplotlib are changed only while drawing.
+pyplot is used only in a notebook, if no axes are given. Settings of matplotlib are changed only while drawing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _FONTS = (
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Fonts for many scripts; no text is read as mathematics."""
+    """Context manager for drawing: fonts for many writing systems, and no text is interpreted as mathematics."""
     import matplotlib
     from matplotlib.font_manager import fontManager
 
@@ -85,11 +85,11 @@ def heat_map(
     scale: Scale,
     limit: float = 1.0,
 ) -> Axes:
-    """Draw the cells as coloured squares with labels, a scale below them, and numbers if there are few.
+    """Draw the cells as coloured squares with labels and a colour scale; a few cells also get numbers.
 
     Args:
-        ax: where to draw; None for the axes of a new figure of pyplot, which a notebook shows below its cell.
-        limit: value of the deepest colour; its negative below zero.
+        ax: axes to draw into; None creates a new pyplot figure, which a notebook displays.
+        limit: value of the darkest colour; the scale ends at minus this value for negative cells.
     """
     if ax is None:
         from matplotlib import pyplot
@@ -112,7 +112,7 @@ def heat_map(
 
 @_style()
 def sentences(similarities: Similarities) -> bytes:
-    """Cosines of sentences as the bytes of a PNG; columns of other sentences have letters, listed below."""
+    """Return the cosines of sentences as a PNG; columns with other sentences than the rows get letters and a legend."""
     rows, columns, legend = names_of(similarities)
     figure = _figure(_size(rows, columns))
     title = f"{len(rows)} x {len(columns)} sentences"
@@ -122,7 +122,7 @@ def sentences(similarities: Similarities) -> bytes:
 
 
 def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str]]:
-    """Labels of the rows and columns, and a legend for the letters of the columns."""
+    """Return the labels of the rows and the columns, and the lines of a legend for columns with letters."""
     rows = [f"{_shortened(text)}  {i}" for i, text in enumerate(similarities.rows, 1)]
     if similarities.itself:
         return rows, [str(i) for i in range(1, len(rows) + 1)], []
@@ -133,9 +133,10 @@ def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str
 
 @_style()
 def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes:
-    """Both matrices of an explanation as the bytes of a PNG.
+    """Return both matrices of an explanation as a PNG.
 
-    Of many units only those that added most are drawn; a line counts the others.
+    If there are too many units, only those with the largest contributions are drawn, and a note has the number of the
+    others.
 
     Args:
         drawn: the units of `why`.
@@ -159,7 +160,7 @@ def _head(why: Explanation, hit: Hit | None) -> list[str]:
 
 
 def _sum(why: Explanation) -> str:
-    """The sum that makes the score, in a line."""
+    """Return the score as a sum of its parts, in one line."""
     parts = [f"{why.weight * why.contributions.sum():.6f} (contributions)"]
     if why.terms:
         parts.append(f"{sum(term.contribution for term in why.terms):.6f} (terms)")
@@ -170,7 +171,7 @@ def _sum(why: Explanation) -> str:
 
 @_style()
 def attention(attention: Attention, layer: int, head: int | None = None) -> bytes:
-    """Weights of a text as the bytes of a PNG."""
+    """Return the attention weights of a text as a PNG."""
     names, title = labels(attention), attention.title(layer, head)
     figure, weights = _figure(_size(names, names)), attention.matrix(layer, head)
     heat_map(figure.subplots(), weights, names, names, "", "attention", float(weights.max()))
@@ -179,7 +180,7 @@ def attention(attention: Attention, layer: int, head: int | None = None) -> byte
 
 
 def _size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
-    """Width and height of a matrix with its labels, in inches."""
+    """Return width and height of a matrix with its labels, in inches."""
     cell = 0.45 if max(len(rows), len(columns)) <= _NUMBERS_UP_TO else 0.25
     beside, below = (_LETTER * min(max(map(len, names)), _LONGEST_LABEL) for names in (rows, columns))
     return (
@@ -195,7 +196,7 @@ def _figure(size: tuple[float, float]) -> Figure:
 
 
 def _png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) -> bytes:
-    """The file with lines above and below the picture; it grows to hold a long one."""
+    """Return a figure as a PNG with lines of text above and below it; the picture is enlarged for long lines."""
     room = int(figure.get_figwidth() / _LETTER)
     above = [fill(shorten(one_line(line), _LONGEST_LINE), room) for line in head if line]
     below = [fill(one_line(note), room) for note in notes if note]

@@ -40,7 +40,7 @@ _TOP = 2  # classes of a text
 
 @as_text
 def filled(canvas: Canvas, guessed: MaskPredictions) -> None:
-    """The words at each masked place."""
+    """Draw the most likely words for each mask."""
     canvas.facts((("text", one_line(guessed.text)), ("model", one_line(guessed.model))))
     for mask in guessed.masks:
         title = f"characters {mask.start}-{mask.end}"
@@ -71,7 +71,7 @@ def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
 
 @as_text
 def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
-    """Probability that a text follows another."""
+    """Draw the probability that a text follows another."""
     named = {"first": pair.first, "second": pair.second, "model": pair.model}
     canvas.facts([(name, one_line(text)) for name, text in named.items()])
     canvas.gap()
@@ -85,13 +85,13 @@ def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
 
 
 def probability(value: float) -> str:
-    """Four decimals, or two digits where these would be zeros."""
+    """Format a probability with four decimals; a very small one with two significant digits."""
     return f"{value:.4f}" if value >= 0.00005 or value == 0 else f"{value:.1e}"
 
 
 @as_text
 def labelling(canvas: Canvas, labelled: Labelling) -> None:
-    """A line for each text with its most likely classes; then the number of texts with each label."""
+    """Draw a line for each text with its most likely classes, then the number of texts with each label."""
     table = grid(Column("classes", no_wrap=True), "text")
     many: Counter[str] = Counter()
     for text in labelled.texts:
@@ -124,7 +124,7 @@ def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
 
 @as_text
 def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> None:
-    """For each text: each word's contribution to the logit of each class, the sums, and the probabilities."""
+    """Draw for each text each word's contribution to the logit of each class, the sums, and the probabilities."""
     for why in texts:
         canvas.line(one_line(why.text))
         canvas.gap()
@@ -145,7 +145,7 @@ def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> Non
 
 @as_text
 def tagged(canvas: Canvas, tagging: Tagging) -> None:
-    """The text with its entities marked, these with their places, and every word with its class."""
+    """Draw the text with its entities marked, a list of the entities, and every word with its class."""
     if tagging.task == "ner":
         text, end = Text(), 0
         for mention in tagging.mentions:
@@ -206,7 +206,7 @@ _AROUND = 150  # characters of the passage on each side of an answer
 
 @as_text
 def answers(canvas: Canvas, reply: Answers) -> None:
-    """Each answer with its place, the parts of its score, and the passage around it."""
+    """Draw each answer with its place, the parts of its score, and the passage around it."""
     for answer in reply.answers:
         _draw_answer(canvas, answer)
     if not reply.answers:
@@ -243,7 +243,7 @@ def _draw_answer(canvas: Canvas, answer: Answer) -> None:
 
 
 def _around(answer: Answer) -> tuple[str, str]:
-    """Text before and after an answer in its passage, on one line."""
+    """Return the text before and after an answer in its passage, without line breaks."""
     start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
     before, after = (
         escape(re.sub(r"\s+", " ", text)) for text in (answer.passage[:start], answer.passage[end:])
@@ -263,7 +263,7 @@ def _sum_line(answer: Answer) -> str:
 
 
 def _no_answer(reply: Answers) -> str:
-    """Message for no answer, with the reason."""
+    """Return the message that there is no answer, with the reason."""
     if reply.nearest is None:
         return "No answer: there is nothing to read."
     return f"No answer: no span of {counted(reply.passages, 'passage')} scores higher than no answer."

@@ -60,7 +60,7 @@ def report(canvas: Canvas, done: Report) -> None:
 
 @as_text
 def moved(canvas: Canvas, item: Status) -> None:
-    """The new folder of an index, in one line."""
+    """Draw the new folder of an index, in one line."""
     canvas.line(
         f"The index {escape(shown_path(item.index))} now belongs to {folders_line(item)}.", whole=True
     )
@@ -79,7 +79,7 @@ def update_line(done: Report) -> str:
 
 @as_text
 def changes(canvas: Canvas, planned: Changes) -> None:
-    """Changes that indexing would make, a file a line as in diff: + added, ~ changed, > renamed, - removed."""
+    """Draw the changes that indexing would make, one file per line: + added, ~ changed, > renamed, - removed."""
     renamed = [f"{old} > {new}" for old, new in planned.renamed]
     would = []
     for mark, verb, paths in (
@@ -113,7 +113,7 @@ def _file_counts(done: Report) -> str:
 
 @as_text
 def status(canvas: Canvas, state: Status) -> None:
-    """One index: its model, its contents, its size."""
+    """Draw the status of an index: its model, its contents, its size."""
     folders = [
         ("folder", escape(folder) + ("" if Path(folder).is_dir() else "  (folder not found)"))
         for folder in state.folders or (state.folder,)
@@ -187,7 +187,7 @@ def _draw_skipped(canvas: Canvas, groups: Sequence[SkippedGroup]) -> None:
 
 @as_text
 def check(canvas: Canvas, checked: CheckReport) -> None:
-    """Every check in one line, problems with their first examples, and the commands that help."""
+    """Draw each check in one line, with examples of its problems and the command that fixes them."""
     table = grid(Column(no_wrap=True), Column(no_wrap=True), "", header="")
     for finding in checked.findings:
         message = Text(escape(finding.message))
@@ -210,6 +210,6 @@ def check(canvas: Canvas, checked: CheckReport) -> None:
 
 
 def _examples(group: SkippedGroup | Finding) -> str:
-    """The first few names, and the number of others."""
+    """Return the first few names, and the number of the others."""
     more = group.count - len(group.examples)
     return ", ".join(map(name_of, group.examples)) + (f" and {more:,} more" if more > 0 else "")

@@ -23,8 +23,8 @@ class Canvas:
     """Lines and tables, one below the other.
 
     Attributes:
-        width: characters a line.
-        colour: whether colour is used; drawings must be readable without.
+        width: number of characters of a line.
+        colour: True if colour is used; drawings must be readable without it, too.
     """
 
     def __init__(self, width: int, colour: bool) -> None:
@@ -44,54 +44,54 @@ class Canvas:
         )
 
     def line(self, *parts: Part, style: str = "", indent: int = 0, whole: bool = False) -> None:
-        """A paragraph.
+        """Draw a paragraph.
 
         Args:
-            parts: texts, one after the other; a pair is a text and its style.
-            whole: on one line however long, so that it can be copied from a terminal.
+            parts: texts to draw one after the other; a pair is a text with its style.
+            whole: keep it on one line, whatever its length, so that it can be copied from a terminal.
         """
         text = Text.assemble(*map(_escaped, parts), style=style)
         self._console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole)
 
     def wrapped(self, text: Text, width: int) -> list[Text]:
-        """A text as rows of at most so many cells."""
+        """Wrap a text into rows of at most `width` cells."""
         return list(text.wrap(self._console, width, overflow="fold"))
 
     def dim(self, *parts: Part, indent: int = 0) -> None:
-        """A dimmed paragraph."""
+        """Draw a dimmed paragraph."""
         self.line(*parts, style="dim", indent=indent)
 
     def gap(self) -> None:
-        """An empty line."""
+        """Draw an empty line."""
         self._console.print()
 
     def title(self, text: str) -> None:
-        """A heading for the lines below."""
+        """Draw a heading for the lines below."""
         self.gap()
         self.line(text, style="bold")
 
     def notes(self, notes: Iterable[str]) -> None:
-        """Notes on a result, a line each."""
+        """Draw notes on a result, one per line."""
         for note in notes:
             self.line(f"note: {one_line(note)}", style="dim")
 
     def facts(self, rows: Iterable[tuple[str, str | Text]], style: str = "dim") -> None:
-        """A table of names and values."""
+        """Draw a table of names and values."""
         self.table(grid(Column(style=style, no_wrap=True), "", header=""), rows)
 
     def table(self, table: Table, rows: Iterable[Iterable[str | Text]] = ()) -> None:
-        """A table of `grid`, and more rows of it."""
+        """Draw a table from `grid`, after adding rows to it."""
         for row in rows:
             table.add_row(*map(_escaped, row))
         self._console.print(table)
 
     def drawn(self) -> str:
-        """All of it, without spaces at line ends and empty lines at the end."""
+        """Return everything drawn, without spaces at the ends of lines and empty lines at the end."""
         return "\n".join(line.rstrip() for line in self._file.getvalue().splitlines()).rstrip("\n")
 
 
 def _escaped(part: Any) -> Any:
-    """A part with control characters escaped: text from an index or a file must not control the terminal."""
+    """Escape the control characters of a part, because text from an index or a file must not control the terminal."""
     if isinstance(part, tuple):
         return escape(part[0]), *part[1:]
     return escape(part) if isinstance(part, str) else part
@@ -110,12 +110,12 @@ def as_text(draw: Callable[..., None]) -> Callable[..., str]:
 
 
 def grid(*columns: str | Column, header: str = "bold", gap: int = 2) -> Table:
-    """A table without lines.
+    """Return a table without rules.
 
     Args:
-        columns: a plain name is a column of texts; long ones wrap.
-        header: its style; "" for none.
-        gap: spaces between columns.
+        columns: columns; a name stands for a column of texts, in which long texts are wrapped.
+        header: style of the header; "" for no header.
+        gap: number of spaces between columns.
     """
     heads = (Column(column, overflow="fold") if isinstance(column, str) else column for column in columns)
     return Table(
@@ -129,15 +129,15 @@ def grid(*columns: str | Column, header: str = "bold", gap: int = 2) -> Table:
 
 
 def number(name: str = "", style: str = "") -> Column:
-    """A column of numbers."""
+    """Return a column for numbers."""
     return Column(name, justify="right", no_wrap=True, style=style)
 
 
 def folded(name: str = "") -> Column:
-    """A column of numbers whose name may be long."""
+    """Return a column for numbers, whose name is wrapped if it is long."""
     return Column(name, justify="right", overflow="fold")
 
 
 def bar(share: float, width: int = 20) -> Text:
-    """A bar for a share of 1, drawn beside its number."""
+    """Return a bar whose length is a share of `width`, to draw beside the number."""
     return Text(BLOCK * round(share * width), style="blue")

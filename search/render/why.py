@@ -1,8 +1,8 @@
 """Explanations for a terminal: why a hit has its score, ranks above another or is missing.
 
-An explanation begins with one sentence. Then: what each query word added, the sum that makes the score, the passage
-with its words marked by what they added, and which word is like which. The first four rest on the contribution matrix,
-the last on the similarity matrix, and they say so.
+An explanation begins with one sentence. Then follow the contribution of each query word, the score as a sum, the
+passage with its strongest words marked, and the similarities of words. All of these use the contribution matrix, except
+the last, which uses the similarity matrix.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ REMEDIES = {
 
 @as_text
 def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None) -> None:
-    """An explanation, `width` characters wide; readable without colour too."""
+    """Draw an explanation; it is readable without colour, too."""
     draw_head(canvas, why, hit)
     canvas.gap()
     if summary := sentence(why):
@@ -69,7 +69,7 @@ def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None) -> Non
 
 @as_text
 def contrast(canvas: Canvas, compared: Contrast) -> None:
-    """Two passages, and the gap of their scores word by word."""
+    """Draw two passages, and the gap between their scores word by word."""
     canvas.line(("query  ", "dim"), (one_line(compared.query), "bold"))
     _draw_hit(canvas, "A", compared.a)
     _draw_hit(canvas, "B", compared.b)
@@ -80,7 +80,7 @@ def contrast(canvas: Canvas, compared: Contrast) -> None:
 
 @as_text
 def why_not(canvas: Canvas, standing: WhyNot) -> None:
-    """The answer in one sentence, then the rank of the document."""
+    """Draw the reason in one sentence, then the rank of the document."""
     canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
     canvas.line(("target ", "dim"), (escape(standing.document), "cyan"), whole=True)
     canvas.title(answer(standing))
@@ -98,7 +98,7 @@ def why_not(canvas: Canvas, standing: WhyNot) -> None:
 
 
 def answer(standing: WhyNot) -> str:
-    """Why a document is not among the hits, in one sentence."""
+    """Return the reason why a document is not among the hits, as a sentence."""
     detail = f" ({escape(standing.detail)})" if standing.detail else ""
     if standing.hit is None:
         return f"It is not in the index: {standing.reason}{detail}."
@@ -119,8 +119,9 @@ class _WordLine:
     """A line of the table of query words.
 
     Attributes:
-        share: a word, or another addend.
-        added: its whole contribution; `keyword`, the part for the word itself, found in the passage.
+        share: contribution of a word, or another addend.
+        added: whole contribution of the line.
+        keyword: the part of it from the keyword score.
     """
 
     share: Share
@@ -137,7 +138,7 @@ class _WordLine:
 
 
 def _lines(why: Explanation) -> list[_WordLine]:
-    """The shares of an explanation, each keyword merged with its word; they sum to the addends."""
+    """Return a line for each share of an explanation, with each keyword merged into its word."""
     lines: list[_WordLine] = []
     for share in why.shares():
         same = [line for line in lines if line.share.start <= share.start < line.share.end]
@@ -151,9 +152,9 @@ def _lines(why: Explanation) -> list[_WordLine]:
 
 
 def sentence(why: Explanation) -> str:
-    """The main sources of a score: "Mainly phone ~ devices; 62 % meaning, 38 % keywords."
+    """Return the main sources of a score: "Mainly phone ~ devices; 62 % meaning, 38 % keywords."
 
-    A word of the query is paired with the passage's most similar word, or with the one that it added most with.
+    A query word is paired with the most similar passage word, or with the passage word of its largest contribution.
     """
     words = [line for line in _lines(why) if line.is_word and line.added > 0]
     words.sort(key=lambda line: -line.added)
@@ -170,7 +171,7 @@ def sentence(why: Explanation) -> str:
 
 
 def _divided(why: Explanation) -> str:
-    """Shares of the parts of a score: "62 % meaning, 38 % keywords"; as numbers, if one is negative."""
+    """Return the shares of a score's parts: "62 % meaning, 38 % keywords"; as numbers if a part is negative."""
     parts = {
         "meaning": why.weight * float(why.contributions.sum()),
         "keywords": _sum_of(why, "term"),
@@ -189,7 +190,7 @@ def _sum_of(why: Explanation, kind: str) -> float:
 
 
 def draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
-    """The query, and the place and rank of the passage."""
+    """Draw the query, and the place and rank of the passage."""
     canvas.line(("query    ", "dim"), (one_line(why.query), "bold"))
     if hit is not None:
         canvas.line(("passage  ", "dim"), (where(hit), "cyan"), (f"  {named(hit)}", "dim"), whole=True)
@@ -214,7 +215,7 @@ def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:
 
 
 def _draw_words(canvas: Canvas, why: Explanation) -> None:
-    """A line for each word of the query and each other addend, and their sum."""
+    """Draw a line for each query word and each other addend, and their sum."""
     lines = _lines(why)
     largest = max((abs(line.added) for line in lines), default=0.0)
     table = grid(
@@ -232,7 +233,7 @@ def _draw_words(canvas: Canvas, why: Explanation) -> None:
 
 
 def _draw_sum(canvas: Canvas, why: Explanation) -> None:
-    """The sum that makes the score, its method, and the score by the stored embedding."""
+    """Draw the score as a sum, the method, and the score from the stored embedding."""
     parts = []
     if why.weight:
         factor = "" if why.weight == 1 else f"{why.weight:g} x "
@@ -253,7 +254,7 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
 
 
 def how_made(why: Explanation) -> str:
-    """Method of the embeddings, and of addends that are not exact."""
+    """Return the pooling of the embeddings, and the method of addends that are not exact."""
     steps = (
         f"; integrated gradients in {why.steps} steps, whose error is the residual" if why.steps else ""
     )
@@ -261,7 +262,7 @@ def how_made(why: Explanation) -> str:
 
 
 def _draw_passage(canvas: Canvas, why: Explanation) -> None:
-    """The passage's own text, its strongest words marked by colour, or by brackets without colour."""
+    """Draw the passage's own text; its strongest words are coloured, or in brackets if there is no colour."""
     canvas.line("Contribution of each passage word" if why.weight else "The passage", style="bold")
     marks = why.strongest()
     strongest = max((mark.weight for mark in marks), default=0.0)
@@ -279,7 +280,7 @@ def _draw_passage(canvas: Canvas, why: Explanation) -> None:
 
 
 def _beside(why: Explanation) -> dict[str, float]:
-    """Contributions of the parts of a passage outside its own text."""
+    """Return name -> contribution of the parts of a passage outside its own text, such as its headings."""
     words = why.words()
     sums: dict[str, float] = {}
     for word, added in zip(words.passage, why.passage_added(words).tolist(), strict=True):
@@ -302,7 +303,7 @@ def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
 
 
 def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
-    """The sum that makes the gap, then the contribution of each query word, largest first."""
+    """Draw the gap as a sum, then the contribution of each query word to it, largest first."""
     total = sum(word.gap for word in compared.words)
     residual = f"{signed(compared.residual)} (residual)"
     canvas.line(f"gap {compared.gap:+.6f} = {total:+.6f} (sum of the lines below) {residual}")
@@ -321,7 +322,7 @@ def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
 
 
 def in_order(compared: Contrast) -> list[Difference]:
-    """Words, special tokens and the like by what they add to the gap."""
+    """Return the differences sorted by their contribution to the gap."""
     return sorted(compared.words, key=lambda word: -word.gap)
 
 
@@ -331,7 +332,7 @@ def _with(added: float, partners: Sequence[Partner]) -> Text:
 
 
 def share_name(share: Share | Difference) -> str:
-    """Name of a line; a query word has one for its meaning and one for the keyword."""
+    """Return the name of a share's line; a query word may have a line for its meaning and one for the keyword."""
     text = one_line(share.text)
     if share.kind == "late":
         return f'best match of "{text}"'
@@ -339,11 +340,11 @@ def share_name(share: Share | Difference) -> str:
 
 
 def signed(value: float) -> str:
-    """A small number with its sign before it, as the last addend of a sum: "+ 1.7e-07"."""
+    """Format a small number as the last addend of a sum, with its sign: "+ 1.7e-07"."""
     return f"{'-' if value < 0 else '+'} {abs(value):.1e}"
 
 
 def signed_bar(value: float, largest: float) -> Text:
-    """A bar as long as the value is large; lighter where it is negative."""
+    """Return a bar as long as the absolute value; a negative one is lighter."""
     length = round(_BAR * abs(value) / (largest or 1.0))
     return Text(BLOCK * length, style="green") if value >= 0 else Text("░" * length, style="red")

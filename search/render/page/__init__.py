@@ -1,19 +1,18 @@
-"""Matrices as pages: a self-contained HTML file each, which loads nothing and sends nothing; or a page of the server.
+"""HTML pages: self-contained files, which load nothing and send nothing, and pages of the server.
 
     explanation(...), sentences(...), attention(...)  ->  Page
     document(page)        ->  the text of an HTML file
     document(page, site)  ->  the same for the server, which links to assets()
-    fragment(page)        ->  what goes into a page that is there
+    fragment(page)        ->  HTML to insert into a page that is already open
 
-document.py     Page, its frames, and how texts get into it
-search.py  hit_list.py  of the server: the form, and hits as a list
-reading.py      of the server: a whole document, opened at a passage
-why.py          a score and its addends, word by word; of the server: why a hit, why above another, why not
-laboratory.py   which sentence is like which; every head of every layer; of the server: forms, a look inside texts
-*.css  *.js     a custom element each, site.css and live.js for the server alone; the scripts only shade and move, the
-                numbers stand in the page
+document.py     Page, its two frames, and escaping of texts
+    search.py  hit_list.py  search page and list of hits (server only)
+    reading.py      whole document, opened at a passage (server only)
+    why.py          explanation of a score, word by word; on the server also comparisons and "why not"
+    laboratory.py   similarities of sentences; attention; on the server also forms and tokens
+    *.css  *.js     one style and script for each custom element; site.css and live.js are for the server only
 
-Without scripts a page still shows the texts, the sum and all sums of rows and columns.
+All numbers are in the HTML. Without scripts, a page still has the texts, the sum, and the sums of rows and columns.
 """
 
 from search.render.page.document import Asset, Page, Site, assets, document, fragment

@@ -31,11 +31,11 @@ class Page:
     """Content of a page.
 
     Attributes:
-        title: shown in the browser's tab.
-        heading: HTML, as are all the others; texts in them are escaped with `text`.
-        about: names and values, and a line, below the heading; see `about`.
-        body: everything else, including the data of custom elements; see `data`.
-        uses: names of the scripts and styles that it needs besides those of every page.
+        title: title in the browser's tab, as plain text; all other attributes are HTML.
+        heading: heading of the page.
+        about: facts below the heading, from the function `about`.
+        body: everything else, including the data of custom elements from the function `data`.
+        uses: names of the scripts and styles that the page needs, in addition to those of every page.
     """
 
     title: str
@@ -50,7 +50,7 @@ class Site:
     """Navigation around a page of the server.
 
     Attributes:
-        here: its address; "/" for the search.
+        here: address of the page; "/" for the search.
         index: name of the index that is searched; "" for none.
     """
 
@@ -59,7 +59,7 @@ class Site:
 
 
 class Asset(NamedTuple):
-    """A script or style. The hash is part of its address, so a browser need never ask for it twice."""
+    """A script or style sheet. Its address contains its hash, so browsers can cache it without limit."""
 
     content: bytes
     media_type: str
@@ -111,7 +111,10 @@ def fragment(page: Page) -> str:
 
 
 def link(path: str, **query: str | float | Sequence[str] | None) -> str:
-    """Return an address of the server for an attribute; lists repeat the name. None, "" and () are left out."""
+    """Return an address of the server, escaped for an HTML attribute.
+
+    A parameter with a list is repeated for each item; parameters that are None, "" or () are left out.
+    """
     pairs = _parameters(query)
     return html.escape(f"{path}?{urlencode(pairs, doseq=True, errors='replace')}" if pairs else path)
 
@@ -138,7 +141,7 @@ def hidden(**fields: str | float | Sequence[str] | None) -> str:
 
 
 def options(names: Mapping[str, str], chosen: str) -> str:
-    """Return the options of a list, by value and label."""
+    """Return the options of a selection list; `names` has value -> label."""
     return "".join(
         f'<option value="{kept(value)}"{" selected" if value == chosen else ""}>{text(name)}</option>'
         for value, name in names.items()
@@ -184,7 +187,7 @@ def _bar(site: Site) -> str:
 
 
 def about(facts: Iterable[tuple[str, str]] = (), note: str = "") -> str:
-    """Return names and values, and a line, all of them HTML."""
+    """Return a list of names and values, followed by a note, as HTML; the arguments are HTML, too."""
     listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
     return (f"<dl>{listed}</dl>" if listed else "") + (f'<p class="faint">{note}</p>' if note else "")
 
@@ -195,17 +198,17 @@ def data(values: dict[str, Any]) -> str:
 
 
 def text(value: str) -> str:
-    """Text for a page: no markup, control characters as visible codes."""
+    """Escape a text for HTML; control characters become visible codes."""
     return html.escape(escape(value), quote=True)
 
 
 def kept(value: str) -> str:
-    """Text for an attribute that is sent back unchanged."""
+    """Escape a text for an attribute whose value must be sent back unchanged."""
     return html.escape(value.encode("utf-8", "replace").decode("utf-8"), quote=True)
 
 
 def isolated(value: str) -> str:
-    """One line of text that does not change the writing direction around it."""
+    """Escape one line of text, isolated so that it does not change the writing direction around it."""
     return f"<bdi>{text(one_line(value))}</bdi>"
 
 
@@ -216,7 +219,7 @@ def embedded(data: dict[str, Any]) -> str:
 
 
 def shade(value: float, end: float) -> str:
-    """The classes that colour a value on a scale that ends at `end`."""
+    """Return the CSS classes that colour a value on a scale that ends at `end`."""
     level = round(LEVELS * min(abs(value) / end, 1.0)) if end else 0
     return f"l{level}{' minus' if value < 0 and level else ''}"
 
@@ -232,7 +235,7 @@ def bar(value: float, end: float) -> str:
 
 
 def signed(value: float) -> str:
-    """+0.1234, or with a minus sign that is as wide."""
+    """Format a number with four decimals and its sign; the minus sign is as wide as a plus sign."""
     return f"{value:+.4f}".replace("-", "\u2212")
 
 

@@ -1,6 +1,7 @@
 """Hits on a page: location, headings, an excerpt of the passage with highlights, and the parts of the score.
 
-The script moves among them by keyboard, and puts explanations and contrasts beside them; all of these are links too.
+The script adds navigation by keyboard, and loads explanations and comparisons beside the hits; all of these are links,
+too.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ class PageRequest(_Options):  # type: ignore[misc]
     """Query and options by their names in an address, which leaves out defaults.
 
     Attributes:
-        generation: of the index when the address was made; None for an address that is valid for any.
-        weight: None for the default.
+        generation: generation of the index when the address was made; None for an address that is valid for every
+            generation.
+        weight: weight of the cosine; None for the default.
     """
 
     index: str = ""
@@ -76,9 +78,9 @@ class Marked:
     """A hit and its highlights.
 
     Attributes:
-        marks: each with its addend of the score.
-        words: those of keywords; they choose the excerpt if there are any, so that it stays the same when marks of
-            all tokens follow.
+        marks: highlights, each with its contribution to the score.
+        words: highlights of keywords only. If there are any, they determine the excerpt, so that it stays the same when
+            the highlights of all tokens are loaded.
     """
 
     hit: Hit
@@ -90,7 +92,7 @@ def listed(request: PageRequest, hits: Sequence[Marked], like: int | None = None
     """Return hits as an ordered list; all of them have the same scale of shades, so they can be compared.
 
     Args:
-        request: with the generation of the hits, as document IDs are valid for it alone.
+        request: the request, with the generation of the hits, because document IDs are valid for that generation only.
         like: ID of the passage that the hits are similar to; None for hits of a query.
     """
     end = deepest(hits)
@@ -100,7 +102,10 @@ def listed(request: PageRequest, hits: Sequence[Marked], like: int | None = None
 
 
 def deepest(hits: Sequence[Marked]) -> float:
-    """Return the addend of the deepest shade: the 98th percentile, so that a rare word leaves the others distinct."""
+    """Return the contribution with the darkest shade: the 98th percentile.
+
+    The maximum would make all other shades pale if one word contributes very much.
+    """
     addends = sorted(abs(mark.weight) for item in hits for mark in item.marks)
     return addends[-1 - len(addends) // 50] if addends else 0.0
 
@@ -180,7 +185,7 @@ def passage(item: Marked, end: float) -> str:
     """Return the excerpt of a passage that contributes most, with highlights.
 
     Args:
-        end: addend of the deepest shade.
+        end: contribution with the darkest shade.
     """
     excerpt, hit = cut(item.hit, item.words or item.marks), item.hit
     kinds = kinds_of_characters(hit.text, hit.hidden, item.marks, end)
@@ -198,7 +203,7 @@ def passage(item: Marked, end: float) -> str:
 def kinds_of_characters(
     source: str, hidden: Sequence[tuple[int, int]], marks: Sequence[Highlight], end: float
 ) -> list[str]:
-    """Return for each character the classes of its shade, HIDDEN for markup, or ""."""
+    """Return for each character the CSS classes of its shade, HIDDEN for markup, or ""."""
     added = [0.0] * len(source)
     for mark in marks:
         for i in range(mark.start, min(mark.end, len(added))):

@@ -1,4 +1,4 @@
-"""Pages about models: attention, and cosines of sentences, also as files; on the server also forms and tokens."""
+"""Pages about models: attention and cosines of sentences; on the server also forms and inspected texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def of_sentences(texts: Sequence[str], index: str, answer: Page | None, problem:
     Args:
         texts: the typed sentences.
         index: name of the index whose model is used.
-        problem: reason for no answer; "" for none.
+        answer: the result; None if there is none.
+        problem: reason why there is no result; "" if there is one.
     """
     fields = f"""{_area("Sentences, one a line", chr(10).join(texts), 7)}<button>Compare</button>
 <span class="faint">Two are compared token by token.</span>"""
@@ -77,7 +78,7 @@ def _chip(token: InputToken) -> str:
 
 
 def _through_layers(inspected: Inspection) -> str:
-    """A row for each token: its cosines, shaded by their distance from 1."""
+    """Return a table with a row for each token: its cosines, shaded by their distance from 1."""
     cosines = turned_rows(inspected)
     end = max((1 - value for row in cosines for value in row), default=1.0)
     rows = "".join(
@@ -100,7 +101,11 @@ _DETAIL = """<section class="detail" aria-live="polite">
 
 
 def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> Page:
-    """Return the page of a text's attention, opened at a layer and head, else at the last layer's mean."""
+    """Return the page of a text's attention.
+
+    Args:
+        layer, head: layer and head to begin with; None begins with the last layer and the mean over its heads.
+    """
     opened = layer or attention.layers, head or attention.heads + 1
     caveats = "".join(f"<p>{text(caveat)}</p>" for caveat in CAVEATS)
     body = "\n".join(
@@ -123,7 +128,7 @@ def attention(attention: Attention, layer: int | None = None, head: int | None =
 
 
 def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
-    """Data for the script."""
+    """Return the data for the script."""
     return {
         "layers": attention.layers,
         "heads": attention.heads,
@@ -135,7 +140,7 @@ def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
 
 
 def _layer(attention: Attention, layer: int) -> list[list[int]]:
-    """Attention of each head of a layer, then their mean: flattened, in thousandths."""
+    """Return the attention of each head of a layer, then their mean; each as a flat list of thousandths."""
     heads = [attention.matrix(layer, head) for head in (*range(1, attention.heads + 1), None)]
     return [np.rint(1000 * head).astype(int).ravel().tolist() for head in heads]
 
@@ -157,7 +162,7 @@ def _controls(attention: Attention, opened: tuple[int, int]) -> str:
 
 
 def _tokens(attention: Attention, side: str, heading: str) -> str:
-    """List the tokens, each of which can be pointed at."""
+    """Return the list of tokens, each of which reacts to the pointer."""
     lines = "".join(
         f'<li><span class="unit{" special" if token.special else ""}" data-token="{i}" tabindex="-1" '
         f'role="button">{isolated(token.text)}</span></li>'
@@ -219,7 +224,7 @@ def _cells(row: int, cosines: list[float]) -> str:
 
 
 def _legend(similarities: Similarities, names: list[str]) -> str:
-    """The sentences of the columns; "" if they are those of the rows."""
+    """Return the list of the columns' sentences; "" if they are the rows' sentences."""
     if similarities.itself:
         return ""
     lines = "".join(

@@ -1,7 +1,7 @@
-"""A whole document on a page, opened at a passage, with the hits of a query in it marked and linked to each other.
+"""Page of a whole document, opened at a passage; hits of a query in it are marked and linked to each other.
 
-The text is what the index holds, with the markup of the file in a faint colour. A long document is cut to the part
-around the passage, with links to the rest.
+The text is the one stored in the index, with markup in a faint colour. A long document is cut to the part around the
+passage, with links to the other parts.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ class _Reading:
     """State of a document page.
 
     Attributes:
-        here: index of the requested passage, else 0; `opened`: a passage was requested.
-        hits: the hits in the document, by passage.
+        here: position of the requested passage; 0 if none was requested.
+        opened: True if a passage was requested.
+        hits: passage ID -> hit in the document.
         first, last: half-open range of the visible passages.
     """
 
@@ -76,8 +77,9 @@ def reading(
 
     Args:
         request: index, query, and the generation of the document.
-        passage: where to open it; None for its beginning.
-        hits: its passages among the `best` hits of the index, and the requested passage, with their highlights.
+        passage: ID of the passage to open the document at; None for its beginning.
+        hits: the document's passages among the `best` first hits of the query, and the requested passage, with
+            highlights.
     """
     ids = [stored.passage_id for stored in document.passages]
     here = ids.index(passage) if passage in ids else 0
@@ -98,7 +100,7 @@ def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
 
 
 def _reach(sizes: Sequence[int], i: int, limit: int, step: int) -> int:
-    """Index of the last passage in one direction before `limit` characters are exceeded."""
+    """Return the position of the last passage, in one direction from `i`, within `limit` characters."""
     left = limit
     while 0 <= i + step < len(sizes) and sizes[i + step] <= left:
         i += step
@@ -135,7 +137,7 @@ def _changed(document: DocumentText) -> str:
 
 
 def _steps(read: _Reading, best: int) -> str:
-    """Links to all hits in the document, in its order, and back to the results."""
+    """Return links to all hits in the document, in the order of the text, and a link back to the results."""
     if not read.request.q:
         return ""
     ranked = sum(item.hit.rank > 0 for item in read.hits.values())

@@ -1,6 +1,7 @@
-"""The search page: a form whose whole state is its address, hits, facets, and weights to try.
+"""The search page: a form, hits, facets, and a control for the weight. Its address contains its whole state.
 
-It is a plain form with plain links; the script searches while the user types, and replaces the parts that changed.
+It works without scripts, as a form with links; the script searches while the user types, and replaces the parts that
+have changed.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class SearchResult:
     """Hits of a query, and facts about the index and the query.
 
     Attributes:
-        generation: of the index that was searched.
-        marked: the hits.
-        every_token: marks are of all tokens, not of keywords alone.
+        generation: generation of the index that was searched.
+        marked: the hits with their highlights.
+        every_token: True if all contributing tokens are highlighted, not only keywords.
         words: keywords of the query; `without` are the ignored ones among them.
         facets: counts of values to filter by; None if not requested.
         notes: warnings about the index.
-        problem: reason for no hits.
+        problem: reason why there are no hits.
     """
 
     generation: int
@@ -190,7 +191,7 @@ def _value(request: PageRequest, value: FacetValue) -> str:
 
 
 def toggled(where: str, condition: str) -> tuple[str, bool]:
-    """A filter with a condition added, or removed if it was set, and whether it was set."""
+    """Add a condition to a filter, or remove it if it is present; return the filter, and True if it was present."""
     conditions, term = f" and {where} and ", f" and {condition} and "
     if term in conditions:
         return conditions.replace(term, " and ", 1)[5:-5], True

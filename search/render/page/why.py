@@ -1,4 +1,4 @@
-"""Pages that explain scores: an interactive explanation, also as a file; on the server also contrast and why not.
+"""Pages that explain scores: an interactive explanation; on the server also the comparison of two hits and "why not".
 
 Pointing at a word of one text shades the other text by the contributions of their pairs.
 """
@@ -63,11 +63,12 @@ class _Side:
     """One of the two texts.
 
     Attributes:
-        id, name: for scripts, and for readers.
+        id: name of the text in scripts.
+        name: name of the text on the page.
         source, context: strings that the offsets of words refer to.
-        words, units: the text's own.
+        words, units: words and units of the text.
         added: (units,) contribution of each unit.
-        by_word: units are words, not tokens.
+        by_word: True if units are words, False if they are tokens.
     """
 
     id: Literal["query", "passage"]
@@ -81,7 +82,7 @@ class _Side:
 
     @property
     def end(self) -> float:
-        """The largest |contribution| of a word: the deepest shade."""
+        """Largest absolute contribution of a word, which gets the darkest shade."""
         alone = (
             abs(float(value))
             for unit, value in zip(self.units, self.added, strict=True)
@@ -222,7 +223,7 @@ def _panel(side: _Side) -> str:
 
 
 def _flow(side: _Side, source: str, kinds: tuple[str, ...]) -> str:
-    """A string with its words marked."""
+    """Return a string as HTML, with its words marked."""
     unit_of = {word: i for i, unit in enumerate(side.units) for word in unit.words}
     parts, at = [], 0
     for i, word in enumerate(side.words):
@@ -253,7 +254,7 @@ def why(
 
     Args:
         hit: the hit, or a passage that is similar to another.
-        state: index, query and ranking, or the other passage as `like`, by their names in addresses.
+        state: parameters of addresses: index, query and ranking; or the other passage as `like`.
         by: units of the explanation.
     """
     page = explanation(explained, units(explained, by), hit if isinstance(hit, Hit) else None)
@@ -288,7 +289,7 @@ def contrast(compared: Contrast, state: _State) -> Page:
     """Return the page of two passages and the gap of their scores word by word.
 
     Args:
-        state: index, query and ranking by their names in addresses.
+        state: parameters of addresses: index, query and ranking.
     """
     above, below = ("A", "B") if compared.gap >= 0 else ("B", "A")
     heading = f"Why {above} stands above {below}" if compared.gap else "A and B have equal scores"
@@ -353,7 +354,7 @@ def _hit(name: str, hit: Hit, state: _State) -> str:
 
 
 def _gap(compared: Contrast, a: str, b: str) -> str:
-    """The gap as a sum, then the share of each query word."""
+    """Return the gap as a sum, and a table with the share of each query word."""
     total = sum(word.gap for word in compared.words)
     end = max((abs(word.gap) for word in compared.words), default=0.0)
     sign = "\u2212" if compared.residual < 0 else "+"
