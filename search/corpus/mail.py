@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date
 from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.policy import Compat32
-from email.utils import getaddresses, parsedate
+from email.utils import getaddresses
 from itertools import count, pairwise
 from mimetypes import guess_extension
 from typing import Any, TypeAlias
 
+from search.corpus.dates import iso
 from search.corpus.sources import Reason, Skipped, file_stem
 from search.corpus.text import one_line
 from search.corpus.writing import clean
@@ -175,7 +175,7 @@ def _metadata(message: Message) -> dict[str, Any]:
     values = {
         "from": ", ".join(_people(message, "from")),
         "to": _people(message, "to", "cc"),
-        "date": _date(message.get("date", "")),
+        "date": iso(message.get("date"))[:10],
         "subject": _words(message.get("subject", "")),
     }
     return {name: value for name, value in values.items() if value}
@@ -186,13 +186,6 @@ def _people(message: Message, *fields: str) -> list[str]:
     values = [value for field in fields for value in message.get_all(field, [])]
     names = [_words(name) or address for name, address in getaddresses(values)]
     return list(filter(None, names)) or list(map(_words, values))
-
-
-def _date(value: str) -> str:
-    """Return the sender's date in ISO 8601; "" if it is damaged."""
-    with suppress(TypeError, ValueError):
-        return date(*(parsedate(value) or ())[:3]).isoformat()
-    return ""
 
 
 def _words(value: str) -> str:

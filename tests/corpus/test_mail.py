@@ -134,7 +134,7 @@ def test_attachments(tmp_path: Path) -> None:
     assert (message.name, message.text) == ("a.eml", "See below.")
     assert (lease.name, lease.kind, lease.title) == ("a.eml#1", "mail", "Lease: lease")
     assert (lease.text.split(), lease.page(0)) == (["Rent", "is", "due", "on", "Friday"], 1)
-    own = {"author": "Ada", "created": "2024-02-29"}
+    own = {"author": "Ada", "created": "2024-02-29", "date": "2024-02-29"}
     assert lease.metadata == {"from": "Ann", "subject": "Lease", "attachment": "lease.pdf", **own}
     assert (rules.title, rules.metadata["attachment"]) == ("Lease: Rules", "über.md")
     assert rules.lines.span(0, 5) == (source[: source.index("IyBSdWxlcw")].count("\n") + 1,) * 2
