@@ -484,7 +484,8 @@ class Index:
     def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
         """Return the spans of query words in the text of each hit, with their contributions to the score.
 
-        The contribution of a word is divided equally among its occurrences. For contributions of tokens see `explain`.
+        The contribution of a word is divided equally among its occurrences. Stop words are left out,
+        unless the query has no other words. For contributions of tokens see `explain`.
         """
         from search.ranking.words import highlights
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
 
-Format = Literal["paths"]
+Format = Literal["paths", "line"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class HitsOutput(Output):
 
     form: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="paths: list each file once, best first."),
+        typer.Option("--format", "-f", help="paths: each file once; line: path:line, score, sentence."),
     ] = None
     lines: Annotated[
         int,
@@ -98,6 +98,7 @@ class HitsOutput(Output):
             "json": lambda: json.document(json.hits(hits, around, marks)),
             "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
             "paths": lambda: draw.paths(hits),
+            "line": lambda: draw.sentence_lines(hits, marks),
         }
         echo(write[self.format]())
 

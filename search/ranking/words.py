@@ -21,7 +21,7 @@ from search.ranking.fusion import Fusion
 from search.ranking.near import pairs
 from search.ranking.question import EncodedQuery
 from search.records.contents import StoredPassage
-from search.records.explanations import Highlight, Occurrence
+from search.records.explanations import STOP_WORDS, Highlight, Occurrence
 from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
@@ -180,7 +180,10 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
     with store.reading() as snapshot:
         fusion = Fusion(snapshot, EncodedQuery(text, None), hits[0].ranking)
         matches = fusion.matches
+        content = [term.text.casefold() not in STOP_WORDS for term in fusion.terms]
         rows = matches.addends(np.array([hit.passage_id for hit in hits], dtype=np.int64)) / matches.scale
+        if any(content):
+            rows = rows * np.array(content)
         return [
             _highlights(
                 snapshot, hit, [(t, value) for t, value in zip(fusion.terms, row, strict=True) if value]

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
     from search.records.tokens import Matrix, Vector
 
+# Not marked in a text, unless the query has no other word; they count in every score.
+STOP_WORDS = frozenset(
+    "a about after all also am an and any are as at be been but by can could did do does for from had has "
+    "have he her his how i if in into is it its me my no not of on or our she so than that the their them "
+    "then there these they this those to was we were what when where which who whom why will with would "
+    "you your".split()
+)
+
 NEIGHBOURS = 0.15  # weight of their cosine in an alignment; 0.1 to 0.3 give the same F1 to 0.002
 
 
@@ -298,13 +306,20 @@ class Explanation(NotebookMixin):
             if word.kind in ("word", "punctuation")
         ]
 
+    def content_highlights(self) -> list[Highlight]:
+        """Return the highlights of words, without stop words if the query has other words."""
+        words = [
+            (self.passage[mark.start : mark.end].casefold(), mark)
+            for mark in self.highlights()
+            if any(map(str.isalnum, self.passage[mark.start : mark.end]))
+        ]
+        query = {token.text.casefold() for token in self.query_tokens if token.text.isalnum()}
+        ignored = STOP_WORDS if query - STOP_WORDS else frozenset()
+        return [mark for word, mark in words if word not in ignored]
+
     def strongest(self, share: float = 0.25) -> tuple[Highlight, ...]:
         """Return words that contribute more than 0 and at least this share of the largest contribution."""
-        words = [
-            word
-            for word in self.highlights()
-            if any(map(str.isalnum, self.passage[word.start : word.end]))
-        ]
+        words = self.content_highlights()
         least = share * max((word.weight for word in words), default=0.0)
         return tuple(word for word in words if word.weight > 0 and word.weight >= least)
 

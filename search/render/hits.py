@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, chain, starmap
 from typing import TYPE_CHECKING
 
 from rich.style import Style
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _NO_PASSAGES = "the index has no passages yet."
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
+_LONGEST_SENTENCE = 320
 _PREVIEW = 160  # characters of a passage that others repeat
 
 
@@ -116,6 +117,29 @@ def paths(ranked: Sequence[Hit]) -> str:
     Paths are relative to the current folder if the files are inside it.
     """
     return "\n".join(escaped_name(path) for path in dict.fromkeys(shown_path(hit.path) for hit in ranked))
+
+
+_SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s)|\s*\n\s*\n|\Z)", re.DOTALL)
+
+
+def sentence_lines(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]]) -> str:
+    """One line for each hit: `path:line  score  sentence`, the sentence whose marks add most."""
+    return "\n".join(starmap(_sentence_line, zip(ranked, marks, strict=True)))
+
+
+def _sentence_line(hit: Hit, marks: Sequence[Highlight]) -> str:
+    spans = _spans(hit.text)
+    begin = spans[_heading(hit, spans)][0]
+    sentences = [match.span() for match in _SENTENCE.finditer(hit.text, begin)] or [(0, len(hit.text))]
+    start, end = max(
+        sentences, key=lambda span: sum(mark.weight for mark in marks if span[0] <= mark.start < span[1])
+    )
+    text = VisibleText(hit.text, hit.hidden).between(start, end)
+    place = where(hit)
+    if hit.kind in PLAIN_KINDS:
+        before = len(_LINE_END.findall(hit.text[:start]))
+        place = f"{escaped_name(shown_path(hit.path))}:{min(hit.line_start + before, hit.line_end)}"
+    return f"{place}  {hit.score:.3f}  {shortened(one_line(text), _LONGEST_SENTENCE)}"
 
 
 @as_text

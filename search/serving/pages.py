@@ -137,7 +137,7 @@ def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:
     """Return hits with highlights: of all contributing words if the hit is explained, else of the query's words."""
     words = index.highlights(query, hits) if hits else ()
     return [
-        draw.Marked(hit, hit.explanation.highlights() if hit.explanation else marks, marks)
+        draw.Marked(hit, hit.explanation.content_highlights() if hit.explanation else marks, marks)
         for hit, marks in zip(hits, words, strict=True)
     ]
 

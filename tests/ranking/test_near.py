@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from search import Index
-from search.cli.app import app
+from tests.conftest import Run
 
 ROWS = 60
 LETTERS = {
@@ -41,7 +40,7 @@ def test_rows_take_one_place_and_letters_keep_theirs(mixed: Index, mode: str) ->
     assert {hit.copies for hit in every} == {0}
 
 
-def test_why_not_and_the_command_name_them(mixed: Index) -> None:
+def test_why_not_and_the_command_name_them(mixed: Index, run: Run) -> None:
     shown = mixed.query("open the door", mode="lexical", k=3)
     row = next(hit for hit in shown if hit.kind == "csv")
     other = next(
@@ -51,5 +50,26 @@ def test_why_not_and_the_command_name_them(mixed: Index) -> None:
     )
     answer = mixed.why_not("open the door", other.passage_id, mode="lexical")
     assert (answer.cause, answer.detail) == ("copy", row.document)
-    printed = CliRunner().invoke(app, ["query", "open the door", "-i", str(mixed.path)]).stdout
+    _, printed, _ = run("query", "open the door", "-i", mixed.path)
     assert printed.count("and 59 more like this") == 1
+
+
+def test_a_line_has_the_sentence_with_most_words(mixed: Index, run: Run) -> None:
+    lines = run("query", "call for help", "-i", mixed.path, "-m", "lexical", "-f", "line")[1].splitlines()
+    place, score, sentence = lines[0].split("  ")
+    assert (Path(place).name, sentence) == ("door2.txt:1", LETTERS["door2.txt"])
+    assert float(score) > 0
+
+
+def test_stop_words_are_marked_only_if_they_are_the_query(mixed: Index) -> None:
+    def marked(query: str) -> set[str]:
+        hits = mixed.query(query)
+        marks = zip(hits, mixed.highlights(query, hits), strict=True)
+        return {hit.text[mark.start : mark.end] for hit, its in marks for mark in its}
+
+    assert marked("the key of it") == {"key"}
+    assert marked("of it") == {"of", "it"}
+    hit = mixed.query("the key of it")[0]
+    why = mixed.explain("the key of it", hit)
+    assert not {hit.text[m.start : m.end] for m in why.content_highlights()} & {"the", "of", "it"}
+    assert len(why.highlights()) > len(why.content_highlights())

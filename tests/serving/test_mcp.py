@@ -95,7 +95,8 @@ def test_the_rest_of_a_list_is_the_rest_of_the_list(call: Call) -> None:
 def test_an_answer_is_as_long_as_may_be(notes: Path, run: Run, call: Call) -> None:
     for n in range(6):
         (notes / f"long{n}.md").write_text(
-            "\n\n".join(f"Turn the key {n} of door {i}" for i in range(40)), encoding="utf-8"
+            "\n\n".join(f"Turn the key {'abcdef'[n]} of door {chr(0x430 + i)}" for i in range(40)),
+            encoding="utf-8",
         )
     run("index", notes)
     for most in (FEWEST_TOKENS, 500, 1_500):
