@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.corpus.sources import SourceFile, kind_of, regular_bytes
-from search.corpus.text import KEPT_LINE
+from search.corpus.text import KEPT_LINE, unpacked
+from search.errors import ReadError
 from search.records.documents import PLAIN_KINDS
 
 _FEWEST_FILES, _FEWEST_SHARE = 5, 0.02
@@ -97,7 +98,7 @@ def common(files: Iterable[SourceFile]) -> frozenset[int]:
 
 def _keys(file: SourceFile) -> NDArray[np.int64]:
     try:
-        text = regular_bytes(file.absolute).decode("utf-8", "replace")
-    except OSError:  # reported when the file is read
+        text = unpacked(file.path, regular_bytes(file.absolute)).decode("utf-8", "replace")
+    except (OSError, ReadError):  # reported when the file is read
         text = ""
     return np.unique(np.fromiter((key for *_, key in repeatable(text, 0, len(text))), dtype=np.int64))

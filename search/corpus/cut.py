@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # Kinds whose pages are what people look for: a slide is not joined with the next.
-_APART = ("pptx", "xlsx")
+_APART = ("pptx", "xlsx", "odp", "ods")
 
 # A context takes at most one part in three of what the model reads, however long the headings are.
 _PARTS = 3

@@ -1,4 +1,4 @@
-"""Readers for Word, PowerPoint, Excel and EPUB, using mammoth, python-pptx, openpyxl and the HTML reader.
+"""Readers for Word, RTF, PowerPoint, Excel and EPUB, using mammoth, striprtf, python-pptx, openpyxl and `html`.
 
 They run in the child process of `search.corpus.reader`, which limits time and memory and reports all other errors as
 "damaged".
@@ -29,7 +29,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
-def _archive(path: str, raw: bytes) -> zipfile.ZipFile:
+def archive_of(path: str, raw: bytes) -> zipfile.ZipFile:
     """Open a file as a zip archive."""
     if raw.startswith(_OLE) and _ENCRYPTED_PACKAGE in raw:
         raise ReadError(path, Reason.ENCRYPTED, "password-protected")
@@ -45,13 +45,13 @@ def _properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, str]]:
         root = ElementTree.fromstring(archive.read("docProps/core.xml"))
     except (KeyError, ElementTree.ParseError):
         return "", {}
-    values = {_local(element): element.text or "" for element in root}
+    values = {local(element): element.text or "" for element in root}
     names = ("subject", "keywords", "description", "created", "modified")
     metadata = {name: values.get(name, "") for name in names}
     return values.get("title", ""), {"author": values.get("creator", ""), **metadata}
 
 
-def _local(element: ElementTree.Element) -> str:
+def local(element: ElementTree.Element) -> str:
     """Return the name of an XML element without its namespace."""
     return element.tag.rpartition("}")[2]
 
@@ -66,7 +66,7 @@ def docx(path: str, raw: bytes) -> list[Document | Skipped]:
     """Read a Word file through mammoth's HTML. Notes come at the end; page headers and footers are left out."""
     import mammoth
 
-    title, metadata = _properties(_archive(path, raw))
+    title, metadata = _properties(archive_of(path, raw))
     result = mammoth.convert_to_html(io.BytesIO(raw), style_map=_STYLES, convert_image=lambda image: [])
     source = _BACK_LINK.sub("", _IN_CELL.sub(r"\1", result.value))
     document = html.document(path, source)
@@ -82,11 +82,28 @@ def docx(path: str, raw: bytes) -> list[Document | Skipped]:
     ]
 
 
+_LONGEST_RTF_HEADER = 100_000
+_RTF_INFO = re.compile(r"\{\\(title|author|subject) ([^{}\\]*)\}")
+
+
+def rtf(path: str, raw: bytes) -> list[Document | Skipped]:
+    """Read an RTF file: its text and tables, without notes, page headers and footers, which striprtf leaves out."""
+    from striprtf.striprtf import rtf_to_text
+
+    if not raw.startswith(b"{\\rtf"):
+        raise ReadError(path, Reason.DAMAGED, "not an RTF file")
+    source = raw.decode("latin-1")
+    writing = Writing(path, "rtf")
+    writing.paragraph(rtf_to_text(source, errors="replace"))
+    metadata = dict(_RTF_INFO.findall(source[:_LONGEST_RTF_HEADER]))
+    return [writing.done(metadata.pop("title", ""), metadata)]
+
+
 def pptx(path: str, raw: bytes) -> list[Document | Skipped]:
     """Read a PowerPoint file: one page per slide, with its title as heading, its shapes and its speaker notes."""
     from pptx import Presentation
 
-    title, metadata = _properties(_archive(path, raw))
+    title, metadata = _properties(archive_of(path, raw))
     writing = Writing(path, "pptx")
     for slide in Presentation(io.BytesIO(raw)).slides:
         writing.page()
@@ -127,7 +144,7 @@ def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
     """
     from openpyxl import load_workbook
 
-    title, metadata = _properties(_archive(path, raw))
+    title, metadata = _properties(archive_of(path, raw))
     book = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
     writing = Writing(path, "xlsx")
     for name in book.sheetnames:
@@ -135,17 +152,18 @@ def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
         writing.section(name, 2)  # no sheet's name is the title of the whole
         if hasattr(sheet := book[name], "reset_dimensions"):  # a sheet that is one chart has no cells
             sheet.reset_dimensions()  # a sheet's own statement of its size is often wrong
-            _write_sheet(writing, sheet.iter_rows())
+            lines = sheet.iter_rows()
+            write_sheet(writing, (([*map(_cell_text, line)], _is_header(line)) for line in lines))
     return [writing.done(title, metadata)]
 
 
-def _write_sheet(writing: Writing, lines: Iterable[Any]) -> None:
+def write_sheet(writing: Writing, rows: Iterable[tuple[list[str], bool]]) -> None:
+    """Add the rows of a sheet: their cells, and whether a row looks like column names."""
     apart, in_table = True, False
-    for line in lines:
-        cells = [_cell_text(cell) for cell in line]
+    for cells, is_header in rows:
         if any(cells):
             added = writing.add(row(cells), 2 if apart else 1)
-            in_table = added and _is_header(line) if apart else in_table
+            in_table = added and is_header if apart else in_table
             if in_table:
                 writing.row_of_table(is_header=apart)
         apart = not any(cells)
@@ -178,7 +196,7 @@ _CLOSED_AT_ONCE = re.compile(
 
 def epub(path: str, raw: bytes) -> list[Document | Skipped]:
     """Read an EPUB book: its chapters in order, each as HTML. A chapter without a heading has its title as heading."""
-    archive = _archive(path, raw)
+    archive = archive_of(path, raw)
     container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
     package = next(container.iterfind(".//{*}rootfile")).get("full-path", "")
     book = ElementTree.fromstring(archive.read(package))
@@ -206,7 +224,7 @@ def _book_properties(book: ElementTree.Element) -> tuple[str, dict[str, str]]:
     properties = defaultdict[str, list[str]](list)
     for item in book.iter():
         if "purl.org/dc/elements" in item.tag:
-            properties[_local(item)].append((item.text or "").strip())
+            properties[local(item)].append((item.text or "").strip())
     metadata = {key: ", ".join(filter(None, properties[name])) for name, key in _BOOK_METADATA.items()}
     return next(iter(properties["title"]), ""), metadata
 

@@ -18,10 +18,11 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from search.corpus import table
+from search.corpus import calendars, table
 from search.corpus.cut import as_read
 from search.corpus.dates import dated
 from search.corpus.sources import (
@@ -37,11 +38,11 @@ from search.corpus.sources import (
     regular_bytes,
     unreadable,
 )
-from search.corpus.text import decode, file_document
+from search.corpus.text import decode, file_document, unpacked
 from search.errors import ReadError
 from search.records.documents import Document, Section
 
-MARKUP_KINDS = ("markdown", "rst", "html")
+MARKUP_KINDS = ("markdown", "rst", "html", "org", "asciidoc", "tex", "man", "subtitles")
 Items: TypeAlias = "list[Document | Skipped]"
 
 # Characters of HTML, Markdown or reStructuredText that are parsed in this process: of 110 texts made to be hard, those
@@ -113,16 +114,19 @@ def documents(
     if kind == "mail" and contents.raw.strip():
         from search.corpus import mail
 
-        yield from _some(path, mail.documents(path, contents.raw, _attachment))
+        yield from _some(path, mail.documents(path, unpacked(path, contents.raw), _attachment))
         return
     if kind in DOCUMENT_KINDS:
         if not contents.raw:
             raise ReadError(path, Reason.EMPTY)
-        items = own_reader().parse(kind, path, contents.raw)
+        items = own_reader().parse(kind, path, unpacked(path, contents.raw))
     else:
         text = decode(path, contents.raw)
         if kind in ("csv", "jsonl"):
             yield from _some(path, table.documents(path, kind, text, text_field, title_field))
+            return
+        if kind in ("ics", "vcf"):
+            yield from _some(path, calendars.documents(path, kind, text))
             return
         items = _text_items(path, kind, text)
     for item in items:
@@ -299,14 +303,17 @@ def parse(kind: str, path: str, content: bytes | str) -> Items:
 
 def _parsed(kind: str, path: str, content: Any) -> Items:
     if kind in MARKUP_KINDS:
-        from search.corpus import html, markdown, rst
+        from search.corpus import html, light, man, markdown, rst, subtitles
 
         parsers = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
+        parsers |= {"man": man.document, "subtitles": subtitles.document}
+        parsers |= dict.fromkeys(light.FORMATS, partial(light.document, kind=kind))
         return [parsers[kind](path, content)]
-    from search.corpus import markdown, office, pdf
+    from search.corpus import markdown, office, opendocument, pdf
 
     extractors = {"pdf": pdf.extract, "notebook": markdown.notebook, "docx": office.docx}
-    extractors |= {"pptx": office.pptx, "xlsx": office.xlsx, "epub": office.epub}
+    extractors |= {"pptx": office.pptx, "xlsx": office.xlsx, "epub": office.epub, "rtf": office.rtf}
+    extractors |= dict.fromkeys(("odt", "ods", "odp"), partial(opendocument.document, kind=kind))
     return extractors[kind](path, content)
 
 

@@ -169,6 +169,17 @@ _KINDS = {
     "xlsx": ".xlsx .xlsm .xltx .xltm",
     "epub": ".epub",
     "notebook": ".ipynb",
+    "odt": ".odt .ott .fodt",
+    "ods": ".ods .ots .fods",
+    "odp": ".odp .otp .fodp",
+    "rtf": ".rtf",
+    "org": ".org",
+    "asciidoc": ".adoc .asciidoc",
+    "tex": ".tex .ltx",
+    "man": ".man .mdoc",
+    "subtitles": ".srt .vtt",
+    "ics": ".ics .ical .ifb",
+    "vcf": ".vcf .vcard",
     "code": """
         .asm .awk .bash .bat .c .cc .clj .cmake .cmd .cpp .cs .css .cu .cxx .d .dart .diff .el .erl .ex .exs .f90
         .fish .fs .go .gradle .graphql .groovy .h .hpp .hs .java .jl .js .jsx .kt .kts .less .lisp .lua .m .make .mjs
@@ -183,22 +194,30 @@ _CODE_NAMES = """
     procfile justfile cmakelists.txt sconstruct sconscript build.bazel workspace meson.build
 """.split()
 
-# Kinds that are read in a child process, and the packages of the extra `documents` that some of them need.
-DOCUMENT_KINDS = frozenset("pdf docx pptx xlsx epub notebook".split())
-PACKAGES = {"pdf": "pypdfium2", "docx": "mammoth", "pptx": "pptx", "xlsx": "openpyxl"}
+_MAN_SECTION = re.compile(
+    r"\.[1-9][a-z]*|\.[ln]"
+)  # "ls.1", "open.3posix"; its content must look like roff, too
 
-# Those that are not read.
-_OTHER_DOCUMENTS = ".doc .odt .rtf .pages .ppt .odp .xls .xlsb .ods .numbers".split()
+# Kinds that are read in a child process, and the packages of the extra `documents` that some of them need.
+DOCUMENT_KINDS = frozenset("pdf docx pptx xlsx epub notebook odt ods odp rtf".split())
+PACKAGES = {"pdf": "pypdfium2", "docx": "mammoth", "pptx": "pptx", "xlsx": "openpyxl", "rtf": "striprtf"}
+
+# Those that are not read, as no maintained library reads them, and the format to save them in.
+_OTHER_DOCUMENTS = {
+    ".docx": ".doc .pages .wps", ".pptx": ".ppt .pps", ".xlsx": ".xls .xlsb .numbers", ".odt": ".sxw .wpd .abw",
+    ".epub": ".mobi .azw .azw3 .fb2 .lit", ".html": ".chm .hlp", ".pdf": ".djvu .ps .xps",
+}  # fmt: skip
+_BETTER_FORMAT = {old: new for new, listed in _OTHER_DOCUMENTS.items() for old in listed.split()}
 
 # Pictures, sound, film and fonts; archives; programs; data. Of others it is seen when they are read.
 _BINARIES = frozenset(
     """
-        .png .jpg .jpeg .gif .bmp .svg .ico .tif .tiff .webp .heic .psd .ai .ps .eps .djvu .ttf .otf .woff
+        .png .jpg .jpeg .gif .bmp .svg .ico .tif .tiff .webp .heic .psd .ai .eps .ttf .otf .woff
         .mp3 .wav .flac .ogg .opus .m4a .aac .wma .mid .mp4 .m4v .mov .avi .mkv .webm .wmv .mpg .mpeg
-        .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .jar .whl .deb .rpm .apk .iso .dmg .img
+        .zip .tgz .bz2 .xz .zst .7z .rar .tar .jar .whl .deb .rpm .apk .iso .dmg .img
         .exe .dll .so .dylib .a .o .obj .lib .bin .class .pyc .wasm
         .db .sqlite .sqlite3 .parquet .feather .arrow .npy .npz .pkl .pickle .joblib .h5 .hdf5
-        .pt .pth .ckpt .safetensors .onnx .gguf .faiss .gpg .asc .p7m .p7s .mobi .msg
+        .pt .pth .ckpt .safetensors .onnx .gguf .faiss .gpg .asc .p7m .p7s .msg
     """.split()
 )
 
@@ -220,18 +239,24 @@ def kind_of(path: str) -> str:
     """Return the kind of document by file name; "text" for unknown names.
 
     Example:
-        >>> kind_of("docs/Guide.MD"), kind_of("src/Makefile"), kind_of("LICENSE")
-        ('markdown', 'code', 'text')
+        >>> kind_of("docs/Guide.MD"), kind_of("src/Makefile"), kind_of("LICENSE"), kind_of("man1/ls.1.gz")
+        ('markdown', 'code', 'text', 'man')
     """
-    name = path.rpartition("/")[2].lower()
+    name = unpacked_name(path.rpartition("/")[2].lower())
     if name in _CODE_NAMES:
         return "code"
-    return _KIND_OF_SUFFIX.get(splitext(name)[1], "text")
+    suffix = splitext(name)[1]
+    return "man" if _MAN_SECTION.fullmatch(suffix) else _KIND_OF_SUFFIX.get(suffix, "text")
+
+
+def unpacked_name(name: str) -> str:
+    """Return the name of the file inside a .gz file; other names are returned unchanged."""
+    return name[:-3] if name.lower().endswith(".gz") else name
 
 
 def is_secret(name: str) -> bool:
     """Return True if files of this name usually contain keys, passwords or tokens. Case is ignored."""
-    return _SECRET_NAME.match(name.lower()) is not None
+    return _SECRET_NAME.match(unpacked_name(name.lower())) is not None
 
 
 def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[str, str] | None:
@@ -241,12 +266,12 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
         name: of the file.
         readable: kinds of DOCUMENT_KINDS whose packages are installed.
     """
-    suffix = splitext(name.lower())[1]
+    suffix = splitext(unpacked_name(name.lower()))[1]
     kind = _KIND_OF_SUFFIX.get(suffix)
     if kind in DOCUMENT_KINDS and kind not in readable:
         return Reason.NEEDS_EXTRA, ""
-    if suffix in _OTHER_DOCUMENTS:
-        return Reason.DOCUMENT_FORMAT, "unsupported format; save it as .docx, .pptx or .xlsx"
+    if suffix in _BETTER_FORMAT:
+        return Reason.DOCUMENT_FORMAT, f"unsupported format; save it as {_BETTER_FORMAT[suffix]}"
     return (Reason.BINARY, "") if suffix in _BINARIES else None
 
 

@@ -9,15 +9,18 @@ Lines end at "\r\n", "\n" or "\r" only. `str.splitlines` also splits at form fee
 
 from __future__ import annotations
 
+import gzip
+import io
 import math
 import re
+import zlib
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
 
-from search.corpus.sources import Reason, file_stem
+from search.corpus.sources import MAX_BYTES, Reason, file_stem
 from search.errors import ReadError
 from search.records.documents import DEEPEST, Document, LineMap, Section
 
@@ -134,6 +137,8 @@ def file_document(path: str, kind: str, text: str, title: str, **more: Any) -> D
 # UTF-8 would take these for characters: the NULs of UTF-16 and UTF-32, and the escapes of ISO-2022.
 _NOT_UTF8 = re.compile(rb"\0|\x1b[$(]")
 
+_GZIP = b"\x1f\x8b"
+
 _PRIVATE_KEY = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d+:)"
 )
@@ -145,13 +150,31 @@ _MOST_CONTROLS = 0.05
 _SAMPLE = 2**16
 
 
+def unpacked(path: str, raw: bytes) -> bytes:
+    """Return the bytes inside a gzip file; other bytes are returned unchanged.
+
+    Raises:
+        ReadError: "damaged"; "too large" for more than 64 MiB.
+    """
+    if not raw.startswith(_GZIP):
+        return raw
+    try:
+        inside = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReadError(path, Reason.DAMAGED, str(error)) from None
+    if len(inside) > MAX_BYTES:
+        raise ReadError(path, Reason.TOO_LARGE, f"more than {MAX_BYTES:,} bytes once unpacked")
+    return inside
+
+
 def decode(path: str, raw: bytes) -> str:
-    """Decode `raw`, the bytes of the file at `path`, and drop a byte order mark.
+    """Decode `raw`, the bytes of the file at `path`, and drop a byte order mark. Gzip files are unpacked.
 
     Raises:
         ReadError: "secret" for a private key, "empty" for whitespace only, "binary" for data that is not text,
-            "undecodable" for text in an unknown encoding.
+            "undecodable" for text in an unknown encoding; the errors of `unpacked`.
     """
+    raw = unpacked(path, raw)
     if _PRIVATE_KEY.match(raw):
         raise ReadError(path, Reason.SECRET, "contains a private key")
     text = _utf8(raw) or _guessed(path, raw)

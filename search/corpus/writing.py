@@ -9,7 +9,7 @@ from typing import Any
 from search.corpus.sources import MAX_BYTES, Reason, file_stem
 from search.corpus.text import Heading, line_map, one_line, sections, whole_characters
 from search.errors import ReadError
-from search.records.documents import Document
+from search.records.documents import Document, LineMap
 
 # No characters of a text: controls but tab and line end, and what Unicode sets aside for programs.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -25,6 +25,9 @@ class Writing:
 
     Args:
         path, kind: of the document.
+
+    Attributes:
+        line: source line of the next pieces; 0 if the lines of the text are those to report.
     """
 
     def __init__(self, path: str, kind: str) -> None:
@@ -35,6 +38,8 @@ class Writing:
         self._pages: list[int] = []
         self._marks: list[int] = []
         self._tables: list[int] = []
+        self.line = 0
+        self._lines: tuple[list[int], list[int]] = [], []
         self._start = 0  # of the last piece
         # What begins with the next piece: pages, and headings as (level, words).
         self._next_pages = 0
@@ -57,6 +62,9 @@ class Writing:
         self._length += len(piece)
         if self._length > MAX_BYTES:
             raise ReadError(self._path, Reason.TOO_LARGE, f"more than {MAX_BYTES:,} characters of text")
+        if self.line:
+            self._lines[0].append(start)
+            self._lines[1].append(self.line)
         self._pages += [start] * self._next_pages
         self._headings += [Heading(start, level, words) for level, words in self._next_headings]
         self._next_pages, self._next_headings = 0, []
@@ -107,7 +115,7 @@ class Writing:
             kind=self._kind,
             text=text,
             title=real_title(title) or next(headings, "") or file_stem(self._path),
-            lines=line_map(text),
+            lines=LineMap(*self._lines) if self.line else line_map(text),
             sections=sections(self._headings, 0, len(text)),
             metadata=metadata_values(metadata or {}),
             pages=(*self._pages, *[len(text)] * self._next_pages),

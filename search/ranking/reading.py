@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 from search.errors import InputError, ReadError
 from search.ranking.freshness import since_indexed
 from search.records.contents import DocumentText, Gap, StoredPassage
-from search.records.documents import PLAIN_KINDS
+from search.records.documents import LINES_OF_THEIR_OWN, PLAIN_KINDS
 from search.records.hits import Hit, Surroundings
 
 if TYPE_CHECKING:
     from search.store.sqlite import Store
 
-LINES_OF_THEIR_OWN = ("html", "csv", "jsonl", "mail")  # kinds whose lines are not those of the text
 _WITHOUT_MARKS = ("code",)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

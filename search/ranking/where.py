@@ -42,7 +42,7 @@ from search.store.conditions import (
 
 KINDS = (
     "markdown", "rst", "html", "csv", "jsonl", "mail", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub",
-    "notebook",
+    "notebook", "odt", "ods", "odp", "rtf", "org", "asciidoc", "tex", "man", "subtitles", "ics", "vcf",
 )  # fmt: skip
 
 # Each takes the space behind it.

@@ -60,8 +60,7 @@ class Document:
         path: relative to the indexed folder, with forward slashes. Bytes that are not valid in the
             file system's encoding are kept as surrogates (PEP 383).
         record: 1-based number of the record, message or attachment in its file; 0 when the document is the whole file.
-        kind: "markdown", "rst", "html", "csv", "jsonl", "mail", "code", "text", "pdf", "docx", "pptx", "xlsx",
-            "epub" or "notebook".
+        kind: one of `search.ranking.where.KINDS`: "markdown", "pdf", "text" and so on.
         text: the text that passages are spans of. For text formats, the decoded file itself.
         title: title in the metadata; else the first heading; else the file's name.
         metadata: JSON-compatible values: front matter, field list, other columns or keys.
@@ -135,7 +134,9 @@ class Passage:
         return f"{self.context}\n{self.visible_text}" if self.context else self.visible_text
 
 
-PLAIN_KINDS = ("markdown", "rst", "code", "text")  # the text of the document is the text of the file
+PLAIN_KINDS = tuple("markdown rst org asciidoc tex code text".split())  # the text is the text of the file
+LINES_OF_THEIR_OWN = ("html", "csv", "jsonl", "mail", "man", "subtitles", "ics", "vcf")
+"""Kinds whose lines are those of the file, but not of the document's text."""
 BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "mtime", "text")
 """Filter names of a document's or passage's own fields; no annotation can use them."""
 

@@ -59,8 +59,9 @@ _VERDICTS = {
 _LONGEST_NAME = 200
 
 # Names of pages by the beginning of the file's suffix: .pptx, .potx, .xlsm and so on.
-_PAGES = {".pp": "slide", ".po": "slide", ".xl": "sheet", ".ip": "cell"}
-_WITHOUT_LINES = (".doc", ".dot", ".epub")
+_PAGES = dict.fromkeys((".pp", ".po", ".odp", ".otp", ".fodp"), "slide")
+_PAGES |= dict.fromkeys((".xl", ".ods", ".ots", ".fods"), "sheet") | {".ip": "cell"}
+_WITHOUT_LINES = (".doc", ".dot", ".epub", ".odt", ".ott", ".fodt", ".rtf")
 
 _UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
 
@@ -73,7 +74,8 @@ def where(hit: Hit | Copy | Answer) -> str:
     """
     path, suffix = escaped_name(shown_path(hit.path)), Path(hit.path).suffix.lower()
     if hit.page is not None:
-        return f"{path} {_PAGES.get(suffix[:3], 'page')} {hit.page}"
+        page = next((name for begin, name in _PAGES.items() if suffix.startswith(begin)), "page")
+        return f"{path} {page} {hit.page}"
     if suffix.startswith(_WITHOUT_LINES):
         return path
     lines = str(hit.line_start) if hit.line_start == hit.line_end else f"{hit.line_start}-{hit.line_end}"

@@ -78,7 +78,7 @@ def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
     assert done["truncated_tokens"] == 0
     assert {group["reason"]: group["examples"] for group in done["skipped"]} == {
         "damaged": ["cut.docx (not a valid zip archive)"],
-        "document format": ["old.doc (unsupported format; save it as .docx, .pptx or .xlsx)"],
+        "document format": ["old.doc (unsupported format; save it as .docx)"],
         "empty": ["empty.xlsx"],
         "encrypted": ["closed.pdf (password-protected)"],
         "no text": ["scan.pdf (scanned pages need OCR first)"],

@@ -33,7 +33,7 @@ from search.render.format import (
 from search.render.hits import cut
 from search.render.page.document import isolated, link, shade, text
 
-IN_COLUMNS = ("code", "csv", "jsonl", "xlsx", "notebook")  # kinds whose lines are not joined
+IN_COLUMNS = tuple("code csv jsonl xlsx ods ics vcf notebook".split())  # kinds whose lines are not joined
 HIDDEN = "hidden"
 _GOES_ON = re.compile(r"(?m)^([^#>|\s].*)\n(?=[^\s>|#*+\-•`~$\d])")  # a line that the next one continues
 

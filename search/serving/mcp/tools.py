@@ -14,10 +14,10 @@ from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
 from search.indexes import Indexes, name_of
 from search.ranking.question import restricts
-from search.ranking.reading import LINES_OF_THEIR_OWN
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
+from search.records.documents import LINES_OF_THEIR_OWN
 from search.records.explanations import Explanation, Highlight, Share
 from search.render.format import copies_of
 from search.render.hits import cut

@@ -1,0 +1,280 @@
+"""Manual pages, OpenDocument, RTF, Org, AsciiDoc, LaTeX, subtitles, calendars, address books, and gzip files."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search.corpus.markup import markup
+from search.corpus.sources import Reason, is_secret, kind_of, unreadable
+from search.errors import ReadError
+from search.records.documents import Document
+from search.records.visible_text import VisibleText
+
+from .conftest import items, outline
+from .making import zipped
+
+Read = Callable[[str, bytes], Any]
+Failure = Callable[[str, bytes], ReadError]
+
+
+def shown(document: Document) -> str:
+    """A document's text without its markup."""
+    return VisibleText(document.text, markup(document)).text
+
+
+MAN = r""".\" A comment
+.TH LOCK 1 2024-05-01
+.de XX
+left out
+..
+.SH NAME
+lock \- turn a \fBkey\fR
+.SH OPTIONS
+.TP
+.BR \-a ", " \-\-all
+Open
+.I every
+door\(emgently.
+.IP \(bu 2
+One
+.ie n .B two
+.el three
+.nf
+  as  it is
+.fi
+"""
+MDOC = r""".Dd May 1, 2024
+.Dt LOCK 8
+.Os
+.Sh NAME
+.Nm lock
+.Nd turn a key
+.Sh SYNOPSIS
+.Nm
+.Op Fl a Ns = Ns Ar door
+.Bl -tag -width Ds
+.It Fl v , Fl -version
+See
+.Xr key 5 ,
+.Dq really .
+.El
+"""
+
+
+def test_manual_page(document: Read) -> None:
+    found = document("lock.1", MAN.encode())
+    assert outline(found) == [
+        (("NAME",), "NAME\n\nlock - turn a key\n\n"),
+        (
+            ("OPTIONS",),
+            "OPTIONS\n\n-a, --all\nOpen every door—gently.\n\n• One two\n  as  it is",
+        ),
+    ]
+    assert (found.title, found.kind, found.metadata["date"]) == ("LOCK(1)", "man", "2024-05-01")
+    start = found.text.index("every")
+    assert found.lines.span(start, start + 5) == (12, 12)
+
+
+def test_manual_page_in_mdoc(document: Read) -> None:
+    found = document("lock.8", MDOC.encode())
+    assert found.text == (
+        "NAME\n\nlock – turn a key\n\nSYNOPSIS\n\nlock [-a=door]\n\n-v, --version\nSee key(5), “really”."
+    )
+
+
+def test_a_log_that_has_the_name_of_a_manual_page(document: Read) -> None:
+    found = document("syslog.1", b"one\n.two\n")
+    assert (found.kind, found.text) == ("text", "one\n.two\n")
+
+
+def test_gzip_is_read_as_what_is_inside(tmp_path: Path, document: Read) -> None:
+    assert document("lock.1.gz", gzip.compress(MAN.encode())).title == "LOCK(1)"
+    found = document("a.md.gz", gzip.compress(b"# One\n") + gzip.compress(b"two\n"))
+    assert (found.title, found.text) == ("One", "# One\ntwo\n")
+    rows = items(tmp_path, "a.csv.gz", gzip.compress(b"text\nkey\n"))
+    assert [row.text for row in rows if isinstance(row, Document)] == ["key"]
+    assert kind_of("a/B.PY.GZ") == "code"
+    assert is_secret("id_rsa.gz")
+    assert unreadable("a.tar.gz") == (Reason.BINARY, "")
+
+
+def test_gzip_bombs_and_damage(failure: Failure, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert failure("a.txt.gz", gzip.compress(b"abc" * 99)[:-20]).reason == Reason.DAMAGED
+    monkeypatch.setattr("search.corpus.text.MAX_BYTES", 1000)
+    assert failure("a.txt.gz", gzip.compress(b"a" * 1001)).reason == Reason.TOO_LARGE
+
+
+OFFICE = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+SPACES = " ".join(
+    f'xmlns:{name}="{"http://purl.org/dc/elements/1.1/" if name == "dc" else OFFICE.replace(":office:", f":{name}:")}"'
+    for name in ("office", "text", "table", "draw", "presentation", "meta", "dc")
+)
+
+
+def opendocument(body: str, entries: dict[str, str] | None = None) -> bytes:
+    """An OpenDocument file whose body is this XML."""
+    content = f"<office:c {SPACES}><office:body>{body}</office:body></office:c>"
+    meta = (
+        f"<office:m {SPACES}><office:meta><dc:title>The house</dc:title>"
+        "<meta:initial-creator>Ada</meta:initial-creator></office:meta></office:m>"
+    )
+    return zipped({"content.xml": content, "meta.xml": meta, **(entries or {})})
+
+
+def test_opendocument_text(document: Read) -> None:
+    body = (
+        "<office:text><text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
+        '<text:h text:outline-level="1">Keys</text:h><text:p>Two<text:s text:c="2"/>\n <text:span>of</text:span>'
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>A note.</text:p>"
+        "</text:note-body></text:note></text:p><text:list><text:list-item><text:p>one</text:p></text:list-item>"
+        "<text:list-item><text:p>two</text:p></text:list-item></text:list>"
+        "<table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell>"
+        "<table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table></office:text>"
+    )
+    found = document("a.odt", opendocument(body))
+    assert outline(found) == [(("Keys",), "Keys\n\nTwo   of[1]\none\ntwo\n\na\tb\n\n[1] A note.")]
+    assert (found.title, found.kind, found.metadata) == ("The house", "odt", {"author": "Ada"})
+
+
+def test_opendocument_sheets(document: Read) -> None:
+    def row(*cells: str, more: str = "") -> str:
+        inside = "".join(
+            f'<table:table-cell office:value-type="{"float" if cell.isdigit() else "string"}"'
+            f"><text:p>{cell}</text:p></table:table-cell>"
+            for cell in cells
+        )
+        empty = '<table:table-cell table:number-columns-repeated="9999"/>'
+        return f"<table:table-row {more}>{inside}{empty}</table:table-row>"
+
+    twice = row("roof", "5", more="table:number-rows-repeated='2'")
+    body = f'<table:table table:name="Costs">{row("what", "paid")}{twice}</table:table>'
+    found = document("a.ods", opendocument(f"<office:spreadsheet>{body * 2}</office:spreadsheet>"))
+    sheet = "what\tpaid\nroof\t5\nroof\t5"
+    assert [text.strip() for _, text in outline(found)] == [sheet, sheet]
+    assert [trail for trail, _ in outline(found)] == [("Costs",)] * 2
+    assert found.page(found.text.rindex("what")) == 2
+    assert found.tables[:3] == (0, 9, len(sheet))
+
+
+def test_opendocument_slides(document: Read) -> None:
+    slide = (
+        '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Hello</text:p></draw:text-box>'
+        "</draw:frame><draw:frame><draw:text-box><text:p>World</text:p></draw:text-box></draw:frame>"
+        "<presentation:notes><draw:frame><draw:text-box><text:p>Smile.</text:p></draw:text-box></draw:frame>"
+        "</presentation:notes></draw:page>"
+    )
+    found = document("a.odp", opendocument(f"<office:presentation>{slide}</office:presentation>"))
+    assert outline(found) == [
+        (("Hello",), "Hello\n\nWorld\n\n"),
+        (("Hello", "Speaker notes"), "Smile."),
+    ]
+
+
+def test_opendocument_with_a_password(failure: Failure) -> None:
+    manifest = {"META-INF/manifest.xml": "<m><encryption-data/></m>"}
+    assert failure("a.odt", opendocument("", manifest)).reason == Reason.ENCRYPTED
+
+
+def test_rtf(document: Read, failure: Failure) -> None:
+    source = rb"{\rtf1\ansi\ansicpg1252{\info{\title The roof}{\author Ada}}{\b M\'fcll}er \u8364? 5\par Next.\par}"
+    found = document("a.rtf", source)
+    assert (found.title, found.text, found.metadata) == (
+        "The roof",
+        "Müller € 5\nNext.",
+        {"author": "Ada"},
+    )
+    assert failure("a.rtf", b"plain").reason == Reason.DAMAGED
+
+
+LIGHT = {
+    "a.org": (
+        "#+TITLE: The house\n# no\n* TODO Roof :home:\n:PROPERTIES:\n:ID: 1\n:END:\n- [ ] *fix* the [[http://x][gutter]]\n"
+        "#+begin_src sh\n*ls* /a/\n#+end_src\n** Inside\n| a | b |\n|---+---|\n",
+        "\n\nTODO Roof\n\n\n\nfix the gutter\n\n*ls* /a/\n\nInside\n a  b \n\n",
+        [(), ("TODO Roof",), ("TODO Roof", "Inside")],
+    ),
+    "a.adoc": (
+        "= The house\n:author: Ada\n\nRoof\n----\n[source,sh]\n----\n== *no*\n----\n\n=== Gutter\n\n"
+        "* *fix* the link:http://x[gutter]\n// no\nterm::\n  <<a,text>>\n",
+        "The house\n\n\nRoof\n\n\n\n== *no*\n\n\nGutter\n\nfix the gutter\n\nterm\n  text\n",
+        [("The house",), ("The house", "Roof"), ("The house", "Roof", "Gutter")],
+    ),
+    "a.tex": (
+        "\\documentclass{article}\n\\title{The \\emph{house}}\n\\begin{document}\n\\maketitle\n"
+        "\\section{Roof}\\label{r}\n"
+        "The \\textbf{gutter} \\& 5\\% % no\n\\begin{itemize}\n\\item one \\cite{x}\n\\end{itemize}\n"
+        "\\begin{verbatim}\n\\a{%\n\\end{verbatim}\n\\subsection*{Inside}\n",
+        "\\documentclass{article}\n\\title{The \\emph{house}}\n\\begin{document}\n\nRoof\nThe gutter & 5% \n\n"
+        "one \n\n\n\\a{%\n\nInside\n",
+        [(), ("Roof",), ("Roof", "Inside")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_light_markup(name: str, document: Read) -> None:
+    source, visible, trails = LIGHT[name]
+    found = document(name, source.encode())
+    assert found.text == source
+    assert found.title == "The house"
+    assert [trail for trail, _ in outline(found)] == trails
+    assert shown(found) == visible
+
+
+SRT = (
+    "1\n00:00:01,000 --> 00:00:02,000\n<i>Good</i> morning,\nAda.\n\n2\n00:00:02,500 --> 00:00:03,000\nAda.\n\n"
+    "3\n00:00:09,000 --> 00:00:10,000\n{\\an8}Later.\n"
+)
+VTT = "WEBVTT\n\nNOTE no\n\n00:01.000 --> 00:02.000 align:start\n<v Bob>Tom &amp; me\n"
+
+
+def test_subtitles(document: Read, failure: Failure) -> None:
+    found = document("a.srt", SRT.encode())
+    assert found.text == "Good morning,\nAda.\n\nLater."
+    assert found.lines.span(found.text.index("Later"), len(found.text)) == (12, 12)
+    assert document("a.vtt", VTT.encode()).text == "Bob: Tom & me"
+    assert failure("b.vtt", b"WEBVTT\n").reason == Reason.NO_TEXT
+
+
+ICS = (
+    "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Dentist\\, Dr. Ho\n lm\nDTSTART;TZID=X:20250202T143000\nLOCATION:Bonn\n"
+    "BEGIN:VALARM\nDESCRIPTION:no\nEND:VALARM\nDESCRIPTION:Bring\\nthe card\nEND:VEVENT\n"
+    "BEGIN:VEVENT\nUID:1\nEND:VEVENT\n"
+    "END:VCALENDAR\n"
+)
+VCF = (
+    "BEGIN:VCARD\nN:Lovelace;Ada;;;\nFN:Ada Lovelace\nitem1.TEL;TYPE=home:+49 1\nPHOTO:AAAA\n"
+    "NOTE;ENCODING=QUOTED-PRINTABLE:sch=C3=B6n=\n=20oder\nEND:VCARD\n"
+)
+
+
+def test_calendar(tmp_path: Path) -> None:
+    event, empty = items(tmp_path, "a.ics", ICS)
+    assert isinstance(event, Document)
+    assert event.text == "Dentist, Dr. Holm\nDate: 2025-02-02 14:30\nPlace: Bonn\nBring\nthe card"
+    assert (event.title, event.record, event.lines.span(0, 1)) == ("Dentist, Dr. Holm", 1, (2, 11))
+    assert event.metadata == {"date": "2025-02-02 14:30", "place": "Bonn"}
+    assert (empty.path, getattr(empty, "reason", "")) == ("a.ics#2", Reason.EMPTY)
+
+
+def test_contacts(document: Read) -> None:
+    found = document("a.vcf", VCF.encode())
+    assert (found.title, found.text) == (
+        "Ada Lovelace",
+        "Ada Lovelace\nTelephone: +49 1 (home)\nschön oder",
+    )
+
+
+def test_formats_without_a_reader_say_what_to_do() -> None:
+    for name, better in (
+        ("a.doc", ".docx"),
+        ("b.MOBI", ".epub"),
+        ("c.djvu", ".pdf"),
+        ("d.ps.gz", ".pdf"),
+    ):
+        assert unreadable(name) == (Reason.DOCUMENT_FORMAT, f"unsupported format; save it as {better}")
