@@ -1,4 +1,4 @@
-"""The commands, error handling, exit codes.
+"""Table of the commands, error handling and exit codes.
 
 Exit codes: 0 success, also with no hit; 1 a failure, with one line that says what to do; 2 wrong usage;
 130 stopped by Ctrl-C.
@@ -85,9 +85,9 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 
 
 class _Value:
-    """Leaves texts and defaults as they are.
+    """Conversion of values that leaves texts and defaults unchanged.
 
-    Typer converts all else by pydantic, which takes as long to load as a tenth of a query.
+    Typer converts other values with Pydantic, whose import would take a tenth of the time of a query.
     """
 
     @staticmethod
@@ -158,7 +158,7 @@ def commands() -> TyperGroup:
 
 
 def _group(groups: dict[str, TyperGroup], path: str) -> TyperGroup:
-    """The group at this path; a new one is added to its parent."""
+    """Return the group of commands at a path; a missing one is created and added to its parent."""
     if path not in groups:
         above, _, name = path.rpartition(" ")
         groups[path] = Commands(

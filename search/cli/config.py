@@ -35,10 +35,10 @@ def place() -> Path:
 
 
 def settings() -> dict[str, Any]:
-    """The settings of the file; {} if it does not exist.
+    """Return the settings in the configuration file; {} if it does not exist.
 
     Raises:
-        InputError: it cannot be read, or has an invalid setting; the message names file, key and remedy.
+        InputError: the file cannot be read, or has an invalid setting; the message names file, key and remedy.
     """
     file = place()
     values = toml(_text(file), f"the configuration in '{file}'")
@@ -52,7 +52,7 @@ def model_for_new_indexes() -> str | None:
 
 
 def defaults(command: str) -> dict[str, Any]:
-    """The defaults of a command's options, as typer takes them."""
+    """Return the configured defaults of a command's options, in the form that Typer takes."""
     values = settings()
     if command not in _ASKING:
         return {name: values[name] for name in _EVERYWHERE if name in values}

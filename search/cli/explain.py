@@ -50,8 +50,8 @@ class MatrixView:
         """Print an explanation's matrices, or draw them into the requested files.
 
         Args:
-            data: as JSON.
-            text: what is printed instead of the matrices.
+            data: returns the output for --json.
+            text: draws the text to print instead of the matrices.
         """
         from search.render import heatmap, page, picture
         from search.render.heatmap import units
@@ -151,7 +151,7 @@ def why_not(
 
 
 def _hit_at(opened: Index, text: str, typed: str, chosen: options.HitOptions) -> Hit | int | str:
-    """The hit at a rank of a query, ranked as by `seewhy query`; else a passage ID or a path.
+    """Return the hit at a typed rank of a query; or the typed passage ID or path unchanged.
 
     Raises:
         InputError: no hit has this rank.

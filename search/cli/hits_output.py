@@ -52,7 +52,7 @@ class HitsOutput(Output):
 
     @property
     def lines_needed(self) -> int | None:
-        """Number of lines of its file around a hit; None if they are neither shown nor needed."""
+        """Number of lines around a hit to read from its file; None if they are not needed."""
         return self.lines or None
 
     @property
@@ -104,10 +104,10 @@ class HitsOutput(Output):
 
 
 def open_hit(hit: Hit, marks: Sequence[Highlight]) -> None:
-    """Open a hit in the editor, at the first word that counts.
+    """Open a hit in the editor, at its first highlight.
 
     Raises:
-        InputError: its file is gone, or the editor cannot be started.
+        InputError: the hit's file is gone, or the editor cannot be started.
     """
     if hit.changed == "gone":
         raise InputError(f"'{hit.path}' no longer exists. To update the index, add --update.")
@@ -144,7 +144,7 @@ def editor() -> list[str]:
 
 
 def open_at(path: str, line: int) -> None:
-    """Open a file at a line, from 1, and wait for the editor; an unknown one gets the file alone.
+    """Open a file in the editor at a line, from 1, and wait; an unknown editor gets the file without the line.
 
     Raises:
         InputError: the editor cannot be started, or none is set.
@@ -162,7 +162,7 @@ def open_at(path: str, line: int) -> None:
 
 
 def about_age(hits: Sequence[Hit]) -> list[str]:
-    """A note that counts the files of hits that changed or are gone since they were indexed, with the remedy."""
+    """Return a note about the files that have changed since they were indexed, with the remedy; [] for none."""
     stale = {hit.path for hit in hits if hit.changed}
     files = "1 of these files has" if len(stale) == 1 else f"{len(stale)} of these files have"
     hint = f"{files} changed or been deleted since indexing. Update with: seewhy index FOLDER"

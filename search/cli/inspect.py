@@ -117,7 +117,7 @@ def inspect(
 
 
 def _the_only(options: dict[str, bool]) -> str:
-    """The option that is given; "" for none.
+    """Return the name of the only option that is set; "" if none is.
 
     Raises:
         typer.BadParameter: more than one is given.

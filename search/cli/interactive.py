@@ -46,8 +46,8 @@ class LiveQuery:
     """One search of the typed text.
 
     Attributes:
-        turn: the state of the input that it belongs to; a late answer is not shown.
-        last: no better answer follows in this turn.
+        turn: number of the input's state that the search belongs to; an answer to an earlier state is not shown.
+        last: True if no better answer to the same input will follow.
     """
 
     turn: int
@@ -57,7 +57,7 @@ class LiveQuery:
 
 
 class Done(Message):
-    """Message from a thread: its result is ready; `then` applies it."""
+    """Message from a thread that its work is done; `then` shows the result."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class SearchScreen(Screen[None]):
 
     @on(Input.Changed)
     def _ask(self) -> None:
-        """Search by words at once, and after a pause by meaning, if the mode includes it and the model is loaded."""
+        """Search by keywords immediately; then, if the mode and the loaded model allow it, after a pause by meaning."""
         if self._pause:
             self._pause.stop()
         text = self.query_one(Input).value.strip()
@@ -164,7 +164,10 @@ class SearchScreen(Screen[None]):
     def _answer(
         self, query: LiveQuery, hits: Sequence[Hit], marks: Sequence[Sequence[Highlight]], status: str
     ) -> None:
-        """Show hits, unless they are late; an empty answer by words waits for that by meaning."""
+        """Show hits, unless the input has changed since.
+
+        An empty answer by keywords is not shown if an answer by meaning will follow.
+        """
         late = query.turn != self._query.turn or (self._answered == self._query and not query.last)
         if late or not (hits or query.last):
             return
@@ -184,7 +187,7 @@ class SearchScreen(Screen[None]):
 
     @property
     def chosen(self) -> Hit | None:
-        """The hit that keys act on."""
+        """The selected hit, on which keys act."""
         at = self.query_one(OptionList).highlighted
         return self.hits[at] if at is not None and at < len(self.hits) else None
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def flattened(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with an option for every field of its groups of options, as Typer takes it."""
+    """Return a function for Typer, in which an option for each field replaces the groups of options."""
     # get_type_hints of Python 3.10 hides the options that are None by default.
     hints = inspect.get_annotations(function, eval_str=True)
     groups = {
@@ -92,7 +92,7 @@ def _typed(type_: Any) -> Any:
 
 
 def panel(name: str) -> Callable[..., Any]:
-    """Options that the help lists in a panel of that name."""
+    """Return a function that declares options, which the help lists under this heading."""
     return partial(typer.Option, rich_help_panel=name)
 
 
@@ -100,7 +100,7 @@ hits_option, model_option, matrix_option = map(panel, ("Which hits", "Model", "M
 
 
 def checkpoint(help_: str) -> Any:
-    """--model of a command that reads with another checkpoint than the index's encoder."""
+    """Return the option --model of a command that uses another checkpoint than the index's encoder."""
     return typer.Option("--model", metavar="NAME|FOLDER", help=help_)
 
 
@@ -120,7 +120,7 @@ WordsArgument = Annotated[
 
 
 def index_option(help_: str, **more: Any) -> Any:
-    """-i of a command."""
+    """Return the option --index (-i) of a command."""
     return typer.Option("--index", "-i", metavar="NAME|PATH", help=help_, **more)
 
 
@@ -241,7 +241,7 @@ def _update(opened: Index, quiet: bool) -> None:
 
 
 def layer_of(typed: str | None) -> Layer | None:
-    """A layer as the library takes it."""
+    """Convert a typed layer to the form that the library takes."""
     return int(typed) if re.fullmatch(r"[+-]?\d+", typed or "") else typed  # type: ignore[arg-type, return-value]
 
 

@@ -61,7 +61,7 @@ class Output:
 
         Args:
             text: draws the record.
-            data: its JSON, if it differs from the record's.
+            data: returns the output for --json, if it is not the record as JSON.
         """
         if not self.as_json:
             echo(text(record, **self.style))
@@ -73,7 +73,7 @@ class Output:
             echo(json.document(record))
 
     def note(self, text: str) -> None:
-        """Print anything but a result to stderr."""
+        """Print a message that is not a result to stderr."""
         note(text, self.quiet)
 
     def remarks(self, sentences: Iterable[str]) -> None:
@@ -132,7 +132,7 @@ def echo(text: str) -> None:
 
 
 def note(text: str, quiet: bool = False) -> None:
-    """Print anything but a result to stderr, escaped; it is lost if stderr is closed."""
+    """Print a message that is not a result to stderr, escaped; it is dropped if stderr is closed."""
     if not quiet:
         from search.render.format import escape
 
@@ -252,7 +252,7 @@ def _described(state: Progress) -> str:
 
 @contextmanager
 def stopped_gently(quiet: bool) -> Iterator[None]:
-    """Ctrl-C: say that nothing is lost."""
+    """Context manager that says on Ctrl-C that nothing is lost."""
     try:
         yield
     except KeyboardInterrupt:

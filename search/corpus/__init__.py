@@ -6,12 +6,12 @@
 
     sources.py    SourceFile, Skipped and its Reason, Contents: a file's kind by name, and its bytes
     patterns.py   .gitignore and similar files
-    text.py       bytes -> characters, lines, headings -> sections, values of metadata
+    text.py       decodes bytes; lines, sections from headings, values of metadata
     markdown.py  rst.py  html.py      one document per file; Jupyter notebooks as well
     table.py      one document per record: CSV, TSV, JSON Lines
     mail.py       one document per message, and per attachment
     pdf.py  office.py                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
-    reader.py     a file -> its documents; the child process and its limits
+    reader.py     reads the documents of a file; runs parsers in a child process with limits
     dates.py      the date of a document, from its metadata or file name
     writing.py    builds a document piece by piece
     markup.py     spans of markup, which are not encoded

@@ -52,7 +52,7 @@ _LONGEST_HEADING = 10  # lines that it could take
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """A section, with the sections before it that consist of a heading only.
+    """A section, together with the preceding sections that consist of a heading only.
 
     Attributes:
         start, end: span in the document's text.
@@ -411,7 +411,7 @@ def joined(
 
 
 def _fit(a: Chunk, b: Chunk, most: int, whole: bool = True) -> bool:
-    """Return True if joining neighbours `a` and `b` loses no heading of `b` (with `whole`, none of `a` either)."""
+    """Return True if joining neighbours `a` and `b` loses no heading of `b`, and with `whole` none of `a`."""
     shared = _alike(a, b)
     lost = b.above > shared or (whole and a.above > shared)
     return a.end == b.start and a.apart == b.apart and a.tokens + b.tokens <= most and not lost

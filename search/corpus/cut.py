@@ -193,8 +193,9 @@ class Cutter:
                 yield Chunk(start, end, self._tokens.count(text[start:end]), *headings, apart=block.apart)
 
     def _cut(self, document: Document, block: TextBlock, capacity: int) -> Iterator[tuple[int, int]]:
-        """Yield the spans of a block that is too long for one passage, none of them short. Its headings stay with the
-        first.
+        """Yield the spans of a block that is too long for one passage.
+
+        No span is too short for a passage of its own. The block's headings stay with the first span.
         """
 
         def fits(part: str) -> bool:
@@ -293,7 +294,7 @@ def _passage(
     """Map a piece to its span in the source, with the marks on its first and last line that belong to it.
 
     Args:
-        after: end of the passage before it.
+        after: end of the previous passage.
     """
     start, end = source.span(piece.start, piece.end)
     start, end = source.with_marks(document.text, start, end, after)

@@ -154,7 +154,11 @@ class _Page:
         self.in_links -= 1
 
     def end_apart(self, mark: tuple[int, int], unlinked: int | None) -> None:
-        """Set the text added since `mark` apart, unless pieces outside links were added (None: in any case)."""
+        """Set the text added since `mark` apart from the main text, if all of it is links.
+
+        Args:
+            unlinked: number of pieces outside links before `mark`; None sets the text apart in any case.
+        """
         start, _ = mark
         if start < self._length and unlinked in (None, self.unlinked):
             while self.apart and self.apart[-1][0] >= start:

@@ -46,7 +46,8 @@ _QUOTE_MARKS = re.compile(r"(?m)^(?:>[ \t]?)+")
 def documents(path: str, raw: bytes, read: Read) -> Iterator[Document | Skipped]:
     """Yield the messages of a file, each followed by its attachments.
 
-    Both are numbered together, from 1 in a mailbox. The message of an .eml file has number 0, as it is the file.
+    Messages and attachments have consecutive record numbers: from 1 in a mailbox; from 0 in an .eml file, which is the
+    message itself.
 
     Args:
         read: returns the documents of a text or an attachment, given a file name and the bytes, or why there are none.
@@ -60,7 +61,7 @@ def documents(path: str, raw: bytes, read: Read) -> Iterator[Document | Skipped]
 
 
 class _AsSent(Compat32):
-    """Headers keep their encoded words; folded lines are joined, and bytes beyond ASCII decoded."""
+    """Parser policy: headers keep encoded words, folded lines are joined, bytes beyond ASCII are decoded."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         return one_line(value.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
@@ -120,7 +121,7 @@ class _Mail:
                 yield replace(item, detail=f"line {first}; {item.detail}")
 
     def _start(self, part: Message) -> int:
-        """Return the line of the file where the text of a part starts; that of the message, if it is unknown."""
+        """Return the line of the file where the text of a part starts; if it is unknown, the message's first line."""
         sent = (_content(part), str(part.get_payload()).encode("ascii", "replace"))
         at = max(self._source.find(b"\n" + raw) for raw in sent)
         return self._line + self._source.count(b"\n", 0, at + 1)
@@ -140,7 +141,7 @@ class _Mail:
 
 
 def _leaves(part: Message) -> list[Message]:
-    """Return the parts that are no containers; of alternatives with plain text, no other text."""
+    """Return the parts that are not containers; of alternatives with plain text, only the plain text."""
     children: Any = part.get_payload()
     if part.get_content_maintype() != "multipart" or not isinstance(children, list):
         return [part]
@@ -152,7 +153,7 @@ def _leaves(part: Message) -> list[Message]:
 
 
 def _is_body(part: Message) -> bool:
-    """Return True for text to be shown with the message; a multipart without parts is damaged text."""
+    """Return True if a part is text of the message itself; a multipart without parts counts as damaged text."""
     is_text = part.get_content_type() in ("text/plain", "text/html")
     is_shown = not part.get_filename() and part.get_content_disposition() != "attachment"
     return is_shown and (is_text or part.get_content_maintype() == "multipart")
@@ -182,14 +183,14 @@ def _metadata(message: Message) -> dict[str, Any]:
 
 
 def _people(message: Message, *fields: str) -> list[str]:
-    """Return the names in some headers, and the addresses of those without."""
+    """Return the names of the people in some headers; for people without a name, the address."""
     values = [value for field in fields for value in message.get_all(field, [])]
     names = [_words(name) or address for name, address in getaddresses(values)]
     return list(filter(None, names)) or list(map(_words, values))
 
 
 def _words(value: str) -> str:
-    """Decode the encoded words of a header; one with damaged words is left as it was sent."""
+    """Decode the encoded words of a header; a header with damaged words stays as it was sent."""
     with suppress(HeaderParseError, LookupError, ValueError):
         value = str(make_header(decode_header(value)))
     return one_line(clean(value))

@@ -3,7 +3,7 @@
 Texts are encoded and counted without markup, and nothing replaces it. So that removing a mark never joins two words,
 the last character of a mark between two words is kept.
 
-Inline marks are found by one regular expression per format, whose groups are the marks. It knows the common marks;
+Inline marks are found by one regular expression per format, whose groups are the marks. It finds the common marks;
 others stay in the text.
 """
 
@@ -41,7 +41,7 @@ class Marks:
         self._spans: list[tuple[int, int, bool]] = []
 
     def hide(self, start: int, end: int, apart: bool = False) -> None:
-        """Add a mark. With `apart`, it separates the words before and after it; otherwise they are one word."""
+        """Add a mark. With `apart`, it separates the words before and after it; otherwise they become one word."""
         if start < end and len(self._spans) < _MOST_MARKS:
             self._spans.append((start, end, apart))
 

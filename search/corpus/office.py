@@ -176,7 +176,7 @@ def _is_header(line: Any) -> bool:
 
 
 def _cell_text(cell: Any) -> str:
-    """Return a cell's value as text, percentages with "%"."""
+    """Return a cell's value as text; a percentage ends with "%"."""
     value = cell.value
     if isinstance(value, float):
         is_share = "%" in (cell.number_format or "")

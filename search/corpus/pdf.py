@@ -213,8 +213,8 @@ class Line:
 def mark_running(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return the lines of all pages, with `running` set on page headers and footers.
 
-    A line is one if many pages have the same words at the same place, ignoring numbers, or any words with the page
-    number.
+    A line is a header or footer if many pages have the same words at the same place, ignoring numbers; or if they have
+    the page number there.
     """
     signs = [{line: _signs(line, number) for line in _outer(page)} for number, page in enumerate(pages)]
     counts = Counter(chain(*(set(chain(*page.values())) for page in signs)))
@@ -234,7 +234,11 @@ def _outer(page: Sequence[Line]) -> list[Line]:
 
 
 def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
-    """Return keys of a line: position and words without numbers, position and outer number minus page number."""
+    """Return keys of a line by which page headers and footers are recognised.
+
+    Each has the line's position, with the line's words without numbers, or with its first or last number minus the page
+    number.
+    """
     words, numbers = _DIGITS.sub("#", line.text), _OUTER_NUMBER.findall(line.text)
     return [
         (round(line.bottom), words),
@@ -244,7 +248,7 @@ def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
 
 @dataclass(frozen=True)
 class _Paragraph:
-    """A paragraph, its distance in lines from the previous one, and whether it is a page header or footer."""
+    """A paragraph, with its distance in lines from the previous one; `running` is True for page headers and footers."""
 
     text: str
     line_ends: int
@@ -254,7 +258,7 @@ class _Paragraph:
 def _paragraphs(lines: Sequence[Line]) -> Iterator[_Paragraph]:
     """Yield the paragraphs of a page: lines that continue each other are joined with a space.
 
-    In doubt they stay separate, which does little harm.
+    In case of doubt, lines stay separate paragraphs, which does little harm.
     """
     texts, line_ends = [line.text for line in lines[:1]], 2
     for line, following in pairwise(lines):

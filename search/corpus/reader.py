@@ -99,7 +99,7 @@ def documents(
         contents: from `load`.
         text_field: CSV column or JSONL key that is searched. By default a well-known name ("text", "body", "abstract",
             ...), else the one with the most characters.
-        title_field: likewise for the title.
+        title_field: CSV column or JSONL key of the title; by default a well-known name, if there is one.
 
     Yields:
         Documents, and a `Skipped` named `path#record` for each record without one ("empty" or "damaged"). If some pages
@@ -172,9 +172,9 @@ def _text_items(path: str, kind: str, text: str) -> Items:
 
 
 def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
-    """Yield the items unchanged; ReadError if none of them is a document.
+    """Yield the items, and raise ReadError if none of them is a document.
 
-    The first skipped records are listed and the others counted, as a file may have millions.
+    Only the first skipped records are yielded, the others are counted, because a file may have millions.
     """
     n_documents, n_skipped = 0, 0
     for item in items:

@@ -19,7 +19,7 @@ from posixpath import splitext
 
 
 class Reason:
-    """Reasons for leaving out a file or record. Skipped files are counted by them; users see them unchanged."""
+    """Reasons for leaving out a file or record, as users see them; skipped files are counted by reason."""
 
     # Decided from the folder alone, without opening the file.
     IGNORED = "ignored"
@@ -97,7 +97,7 @@ class Skipped:
     """A file or record that was left out, and the reason.
 
     Attributes:
-        path: of the file or folder; `path#record` for one record of a file.
+        path: path of the file or folder; `path#record` for one record of a file.
         reason: one of the phrases in `Reason`.
         detail: more about the reason, for users; may be empty.
         is_folder: the folder was not entered, so its contents are unknown.
@@ -263,7 +263,7 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
     """Return reason and detail for not opening a file; None if it should be opened.
 
     Args:
-        name: of the file.
+        name: name of the file.
         readable: kinds of DOCUMENT_KINDS whose packages are installed.
     """
     suffix = splitext(unpacked_name(name.lower()))[1]

@@ -44,7 +44,7 @@ class _Columns:
         All values except text and title are metadata.
 
         Args:
-            number: of the record, from 1.
+            number: number of the record, from 1.
 
         Raises:
             ValueError: the record is damaged, or its values are nested too deeply.
@@ -112,7 +112,7 @@ def _json_lines(
 ) -> tuple[_Columns, Iterator[_Record]]:
     """Return the columns to use and the records.
 
-    The keys are those of the first objects; if a requested key is not among them, those of all objects.
+    Only the first objects are searched for keys, or all of them if a requested key is not found there.
     """
     rows: list[Mapping[str, Any]] = []
     names: dict[str, None] = {}
@@ -254,8 +254,9 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """Return the delimiter that splits most of the first rows into as many cells as the header; of equals, into most
-    cells.
+    """Return the delimiter with which most of the first rows have as many cells as the header.
+
+    Of equally good ones, the delimiter that gives the most cells.
 
     csv.Sniffer is not used: it mistakes apostrophes for quotes and letters for delimiters.
     """

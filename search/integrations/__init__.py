@@ -1,4 +1,4 @@
-"""Adaptors: the index and the encoder as components of other frameworks.
+"""Adapters: the index and the encoder as components of other frameworks.
 
 langchain.py    a retriever, and embeddings
 llama_index.py  a retriever, and embeddings

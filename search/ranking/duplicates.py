@@ -1,7 +1,7 @@
 """Near-duplicate passages: all pairs with a cosine above a threshold, joined to clusters.
 
-Exact: every pair is compared. Passages with equal embeddings are merged first, so a text that is in every file is one
-row. Memory: the embeddings twice, and blocks of pairs of a fixed size.
+The result is exact, because every pair is compared. Passages with equal embeddings are merged first, so a text that is
+in every file is one row. The memory holds the embeddings twice, and blocks of pairs of a fixed size.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.
         threshold: in (0, 1].
 
     Returns:
-        Increasing rows, the clusters by their first row.
+        The rows of each cluster, increasing; clusters are ordered by their first row.
     """
     number_of: dict[bytes, int] = {}  # of each different embedding
     numbers = np.array(
@@ -77,7 +77,7 @@ def _exact(
 def _joined(
     labels: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Merge the labels of each pair of rows."""
+    """Give both rows of each pair, and all rows linked to them, the same label; return the labels."""
     if not len(left):
         return labels
     from scipy.sparse import coo_array
@@ -90,7 +90,7 @@ def _joined(
 
 
 def _groups(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the rows of each label that is shared."""
+    """Return the rows of each label that several rows have."""
     order = np.argsort(labels, kind="stable")
     cuts = np.flatnonzero(np.diff(labels[order])) + 1
     groups = [rows for rows in np.split(order, cuts) if len(rows) > 1]

@@ -29,9 +29,9 @@ class FileStatus:
     """Status of a file since it was indexed.
 
     Attributes:
-        changed: "" if its content is the indexed one.
-        detail: reason why it cannot be read.
-        raw: its content, if that changed and is small enough to search.
+        changed: "" if the file's content is unchanged.
+        detail: reason why the file cannot be read.
+        raw: content of the file, if it has changed and is small enough to search.
     """
 
     changed: Literal["", "changed", "gone"]
@@ -49,7 +49,7 @@ class FileStatus:
 
 
 def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits with the status of their files; if a text moved within a changed file, with its current lines."""
+    """Return hits with the status of their files; if a text moved within a changed file, with its current lines."""
     seen: dict[str, FileStatus] = {}
     now = []
     for hit in hits:

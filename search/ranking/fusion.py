@@ -1,4 +1,4 @@
-"""Meaning and keywords -> one exact ranking of passages.
+"""Combine meaning and keywords to one exact ranking of passages.
 
 The hybrid score is a weighted sum of cosine and keyword score, each with its own ranked list. The n best sums are found
 with the bound of the threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the first passages by meaning get
@@ -48,13 +48,13 @@ class Fusion:
     """The ranking of a query in one snapshot.
 
     Attributes:
-        typed: the words of the query.
-        counts: number of passages with each of them.
-        counted: the discriminative terms among them.
-        terms: the discriminative terms that are not left out.
+        typed: words of the query.
+        counts: number of passages with each of these words.
+        counted: discriminative terms among these words.
+        terms: discriminative terms that are not ignored.
 
     Raises:
-        WordMissing: a word to leave out is not a discriminative term.
+        WordMissing: a word to ignore is not a discriminative term.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class Fusion:
 
     @cached_property
     def matches(self) -> Matches:
-        """Passages with at least one of the terms."""
+        """Passages that contain at least one of the terms."""
         return self._snapshot.matches(self.counted, self._left_out)
 
     def top(self, n: int, among: Ids | None = None) -> list[Scored]:
         """Return the n best passages, best first; equal scores in the order of ids. Fewer if there are no more.
 
         Args:
-            among: rank these passages only, instead of the passages of the ranking.
+            among: IDs of the passages to rank; None for those of the ranking.
         """
         among = self._among if among is None else among
         if not self._ranking.weight:
@@ -120,7 +120,7 @@ class Fusion:
         return self._best(n, ids, cosine, lexical)
 
     def among(self, passages: Ids) -> list[Scored]:
-        """Rank some passages, best first; those that the ranking excludes are left out."""
+        """Rank the given passages, best first; passages that the ranking excludes are left out."""
         among = np.unique(passages) if self._among is None else np.intersect1d(passages, self._among)
         return self.top(len(among), among) if len(among) else []
 

@@ -1,10 +1,9 @@
 """Near-copies in a ranking, such as similar rows of a table: one hit stands for all passages that say nearly the same.
 
 Two passages are near-copies if the cosine of their embeddings is at least 0.7 and they share at least 0.8 of their
-words (Jaccard index of the sets; numbers are alike). A passage is folded into the first hit above it that it is a
-near-copy of. So much of the ranking is compared: the first 50 passages, and the next 50 until there are 30 hits, up
-to 1,000. Whether a passage is folded depends on the passages above it alone, so a rank means the same passage for any
-number of hits.
+words (Jaccard index of the sets; numbers are alike). A passage is folded into the first higher-ranked hit of which it
+is a near-copy. Passages are compared in blocks of 50 until there are 30 hits, at most 1,000 passages. Whether a passage
+is folded depends only on the passages above it, so a rank means the same passage for any number of hits.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Folds:
 
     Attributes:
         into: passage -> the hit that stands for it.
-        complete: the whole ranking was compared.
+        complete: True if the whole ranking was compared.
     """
 
     into: Mapping[int, int]
@@ -62,7 +61,7 @@ class Comparison:
         self._words = {row: _words(stored[passages[row]].text) for row in rows}
 
     def near(self, row: int, others: Iterable[int]) -> list[int]:
-        """Return those of the others that are near-copies."""
+        """Return the rows in `others` that are near-copies of `row`."""
         if row not in self._words:
             return []
         close, mine = self._close[row], self._words[row]
@@ -73,8 +72,9 @@ def folds(snapshot: Snapshot, best: Sequence[int], once: Collection[int], whole:
     """Find the near-copies in the beginning of a ranking; None if a longer one is needed.
 
     Args:
-        best: passages in order; `whole` if they are the whole ranking.
-        once: those that are no copies of a passage above.
+        best: passages in the order of the ranking.
+        once: those of them that are not exact copies of a passage above.
+        whole: True if `best` is the whole ranking.
     """
     hits: list[int] = []
     into: dict[int, int] = {}
@@ -90,7 +90,7 @@ def folds(snapshot: Snapshot, best: Sequence[int], once: Collection[int], whole:
 
 
 def pairs(snapshot: Snapshot, passages: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Return the near-copies of each passage among the others."""
+    """Return passage -> its near-copies among the other passages."""
     comparison, rows = Comparison(snapshot, passages), range(len(passages))
     return {
         id_: tuple(passages[other] for other in comparison.near(row, rows) if other != row)
@@ -99,7 +99,7 @@ def pairs(snapshot: Snapshot, passages: Sequence[int]) -> dict[int, tuple[int, .
 
 
 def standing_for(snapshot: Snapshot, hits: Sequence[int], passage: int) -> int | None:
-    """Return the position of the first hit that a passage is a copy or near-copy of."""
+    """Return the position of the first hit of which a passage is a copy or near-copy; None if there is none."""
     copies, rows = snapshot.copies([*hits, passage]), range(len(hits))
     near = Comparison(snapshot, [*hits, passage]).near(len(hits), rows)
     mine = copies.get(passage)
@@ -108,7 +108,7 @@ def standing_for(snapshot: Snapshot, hits: Sequence[int], passage: int) -> int |
 
 
 def _fold(snapshot: Snapshot, part: Sequence[int], hits: list[int], into: dict[int, int]) -> None:
-    """Add further passages of a ranking to the hits, or to those that are folded into one."""
+    """Add the next passages of a ranking to `hits`, or to `into` if they are near-copies of a hit."""
     passages = [*hits, *part]
     comparison, rows = Comparison(snapshot, passages), list(range(len(hits)))
     for row in range(len(hits), len(passages)):
@@ -120,7 +120,7 @@ def _fold(snapshot: Snapshot, part: Sequence[int], hits: list[int], into: dict[i
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a text; those with a digit are alike."""
+    """Return the set of words of a text; all words with a digit count as the same word."""
     words = set(_WORD.findall(text.casefold()))
     numbers = {word for word in words if _DIGIT.search(word)}
     return frozenset(words - numbers | ({"0"} if numbers else set()))

@@ -59,7 +59,7 @@ class Question:
 
     Attributes:
         texts: with their weights; at least one above 0.
-        examples: passages and documents with their weights, below 0 for those that hits should be unlike.
+        examples: passages and documents with weights; a weight below 0 asks for hits that are unlike the example.
     """
 
     texts: tuple[tuple[str, float], ...]
@@ -102,7 +102,7 @@ class Question:
 
     @property
     def words_of(self) -> str:
-        """The texts with keywords, one a line."""
+        """The texts whose words are keywords, one per line."""
         return "\n".join(text for text, weight in self.texts if weight > 0)
 
 
@@ -133,8 +133,8 @@ class EncodedQuery:
     """A query with its embedding.
 
     Attributes:
-        embedding: (d,) unit length; None if the ranking does not need it.
-        tokens: token vectors; None if they are not needed, and for a query of several parts.
+        embedding: (d,) vector of unit length; None if the ranking does not need it.
+        tokens: token vectors of the query; None if they are not needed, and for a query of several parts.
         parts: parts of the query, if it has several.
     """
 
@@ -159,7 +159,7 @@ def as_question(query: Query) -> str | Question:
     """Return a query as one text, or as a question if it has several parts.
 
     Raises:
-        InputError: it is empty or of the wrong type.
+        InputError: the query is empty or of the wrong type.
     """
     if isinstance(query, str):
         if not query.strip():
@@ -342,7 +342,7 @@ def _passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
     """Return the ids of a passage, or of all passages of a document (or a line of it).
 
     Raises:
-        InputError: it is not in the index.
+        InputError: the example is not in the index.
     """
     if isinstance(example, int):
         return (snapshot.passage(example).passage_id,)

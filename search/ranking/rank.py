@@ -42,9 +42,9 @@ def ranked(
 
     Args:
         selection: the part of the ranking to return.
-        where: the passages to rank; None for all.
-        reranker: rescores the best 30 passages, or more if more are shown; at most `selection.per_document` of a
-            document. No model runs while the index is read.
+        where: filter for the passages to rank; None for all.
+        reranker: computes new scores for the best 30 passages, or for more if more are shown, with at most
+            `selection.per_document` of a document. No model runs while the index is read.
     """
     if reranker:
         return _reranked(store, query, ranking, selection, where, reranker)
@@ -175,7 +175,7 @@ class ScoreScale:
     """Null distribution of the scores of a ranking: a sample of random pairs of the index.
 
     Attributes:
-        scores: (n,) of the sample, lowest first; empty if there is no sample for this ranking.
+        scores: (n,) scores of the random pairs, lowest first; empty if there is no sample for this ranking.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class MaxSim:
     Attributes:
         value: the weighted mean.
         addends: (q,) addends of the query tokens, 0 for tokens that are left out; they sum to `value`.
-        best: (q,) positions of their best matches among the passage's tokens of text and context.
+        best: (q,) position, among the passage's tokens of text and context, of each query token's best match.
     """
 
     value: float
@@ -61,7 +61,7 @@ class LateInteraction:
     """Late interaction of one query with passages of an index.
 
     Args:
-        query: with vectors of the last layer.
+        query: the query's token vectors of the last layer.
     """
 
     def __init__(self, encoder: Encoder, query: TokenVectors) -> None:
@@ -117,7 +117,7 @@ class LateInteraction:
         return MaxSim(float(addends.sum()), addends, best)
 
     def _weights(self, snapshot: Snapshot) -> NDArray[np.float64]:
-        """Return the (kept tokens,) weights; they sum to 1."""
+        """Return the weights of the query tokens that are not left out; they sum to 1."""
         words = snapshot.words(self._query.text)
         total = snapshot.facts.passages
         counts = zip(words, snapshot.counts(words), strict=True)
@@ -167,10 +167,10 @@ def cross_encoder(name: str, offline: bool) -> Any:
     """Load a cross-encoder with one output, in PyTorch; the last three are cached.
 
     Args:
-        name: on the Hugging Face hub, NAME@REVISION to pin one, or a folder.
+        name: a name on the Hugging Face hub, NAME@REVISION to pin a revision, or a folder.
 
     Raises:
-        ModelError: it cannot be found or loaded, or is no cross-encoder with one output.
+        ModelError: the model cannot be found or loaded, or is not a cross-encoder with one output.
     """
     folder = Path(name).expanduser()
     folder = folder if folder.is_dir() else from_hub(name, offline)
@@ -194,7 +194,7 @@ def cross_encoder(name: str, offline: bool) -> Any:
 
 
 def _require_a_head(name: str, folder: Path) -> None:
-    """Raise ModelError for a model without a classification head, which would get a random one."""
+    """Raise ModelError for a model without weights for a classification head, which would be initialised at random."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     kinds = config.get("architectures") or ["unknown"]
     if not any(kind.endswith("ForSequenceClassification") for kind in kinds):

@@ -69,7 +69,7 @@ class Selection:
         return sorted(hits, key=_date_of, reverse=True) if self.sort == "date" else list(hits)
 
     def pools(self) -> tuple[Selection, ...]:
-        """Return the passages to rerank: at least the best 30; with `group`, also the documents to show."""
+        """Return selections of the passages to rerank: the best 30 or more, and with `group` the documents to show."""
         limit = 0 if self.group else self.per_document
         pool = Selection.of(max(RERANKED, self.last), per_document=limit, all_copies=self.all_copies)
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
@@ -97,7 +97,8 @@ def selected(
     """Select the first hits of a ranking, single or grouped by document.
 
     Args:
-        best: the beginning of the ranking; `whole` if it is the whole ranking.
+        best: the beginning of the ranking.
+        whole: True if `best` is the whole ranking.
         document_of: returns the documents of passages.
         copies: copied texts of the passages that are copies.
         near: passages that are folded into others.
@@ -136,10 +137,10 @@ def once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
 def completed(
     snapshot: Snapshot, groups: Sequence[Sequence[Scored]], ranking_of: Callable[[Ids], Sequence[Scored]]
 ) -> list[list[Scored]]:
-    """Complete groups with all other ranked passages of their documents.
+    """Add to each group all other ranked passages of its document.
 
     Args:
-        ranking_of: ranks the passages of some ids.
+        ranking_of: ranks the passages with the given IDs.
     """
     document_of = snapshot.siblings([group[0].passage for group in groups])
     complete: dict[int, list[Scored]] = {document_of[group[0].passage]: [] for group in groups}
@@ -158,7 +159,7 @@ def numbered(groups: Sequence[Sequence[Scored]], selection: Selection) -> list[t
 def _within(
     limit: int, best: Sequence[Scored], document_of: Mapping[int, object]
 ) -> tuple[list[Scored], list[Scored]]:
-    """Split into the first `limit` passages of each document (0: all) and the others, in the order of the ranking."""
+    """Split a ranking into the first `limit` passages of each document, and the others; 0 means no limit."""
     if not limit:
         return list(best), []
     seen: Counter[object] = Counter()

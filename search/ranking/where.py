@@ -15,8 +15,8 @@ The words of the language and names of fields may be in any case. Every conditio
 `lang != en` is `not lang = en`, so it is true where there is no `lang`. What values mean is in
 `search.store.conditions`; how passages are found, in `search.store.filters`.
 
-Written by hand, as a parser library would save some thirty lines and cost its import (pyparsing: 40 ms)
-in a query that takes milliseconds, and its error messages would need rewriting anyway.
+The parser is written by hand: importing a parser library takes longer (pyparsing: 40 ms) than a query, and its error
+messages would have to be rewritten.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def parse(text: str) -> Where:
     """Read a filter.
 
     Raises:
-        InputError: it cannot be read; the message shows where.
+        InputError: the filter is invalid; the message shows where.
 
     Example:
         >>> parse("page>=3").condition.operator

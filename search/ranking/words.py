@@ -57,9 +57,10 @@ class Bound:
     """Upper bounds for all passages outside a pool.
 
     Attributes:
-        cosine: -1 if there are none; 1 if the ranking does not use embeddings.
-        lexical: keyword score with all terms; 0 if none of the passages contains a term.
-        score: by the requested ranking; -1 if there are none, or 0 in a keyword ranking if none contains a term.
+        cosine: bound of the cosine; -1 if there are no such passages, 1 if the ranking does not use embeddings.
+        lexical: bound of the keyword score with all terms; 0 if none of the passages contains a term.
+        score: bound of the score in the requested ranking; -1 if there are no such passages. In a keyword ranking, 0 if
+            none of them contains a term.
     """
 
     cosine: float
@@ -72,7 +73,7 @@ class Candidates:
     """Passages that can become hits with another weight, or without some of the words.
 
     Attributes:
-        generation: of the index, as in `Index.generation`.
+        generation: generation of the index, as in `Index.generation`.
         mode, weight: the requested ranking, as in a `Hit`. In modes other than "hybrid" the weight is fixed.
         terms: the discriminative terms, including ignored ones, as typed in the query.
         without: the ignored terms.
@@ -80,7 +81,7 @@ class Candidates:
         pool: the best passages by meaning, by keywords and by score among those that pass the filter, in the order of
             IDs.
         bound: upper bounds for all other passages that pass it.
-        whole: there are no others.
+        whole: True if there are no other passages that pass the filter.
     """
 
     generation: int
@@ -100,8 +101,8 @@ def candidates(
     """See `Index.candidates`.
 
     Args:
-        query: with its embedding, unless the mode uses keywords only.
-        among: the passages that pass a filter; None for all.
+        query: the query with its embedding, which the mode "lexical" does not need.
+        among: IDs of the passages that pass a filter; None for all.
 
     Raises:
         InputError: n < 1, or a word to ignore is not a discriminative term.
@@ -173,7 +174,7 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
     """See `Index.highlights`.
 
     Args:
-        text: of the query.
+        text: text of the query.
     """
     if not any(hit.lexical for hit in hits):
         return [()] * len(hits)
@@ -207,7 +208,7 @@ def _highlights(
 def occurrences(
     snapshot: Snapshot, terms: Sequence[IndexTerm], passage: StoredPassage | Hit
 ) -> list[tuple[Occurrence, ...]]:
-    """Return the occurrences of each term in a passage, in its text first."""
+    """Return the occurrences of each term in a passage: those in its text, then those in its context."""
     places: list[list[Occurrence]] = [[] for _ in terms]
     parts: tuple[tuple[Literal["text", "context"], VisibleText], ...] = (
         ("text", VisibleText(passage.text, passage.hidden)),
@@ -221,7 +222,7 @@ def occurrences(
 
 
 def _runs(stems: tuple[str, ...], words: Sequence[IndexTerm]) -> list[tuple[int, int]]:
-    """Return the spans of consecutive words whose stems are the given ones."""
+    """Return the span of each run of consecutive words with the given stems."""
     spans = []
     for first in [at for at, word in enumerate(words) if not word.stems or word.stems[0] == stems[0]]:
         run: tuple[str, ...] = ()

@@ -228,7 +228,7 @@ def _merged(
 def _joined(parts: Sequence[MergeInput], new: int, largest: int) -> int:
     """Return the position of the first input to merge.
 
-    The last `new` inputs are merged, and before them each input that is no larger than all after it.
+    The last `new` inputs are merged, and each input before them that is no larger than all inputs after it.
 
     Args:
         largest: maximum number of passages of a merge.
