@@ -32,6 +32,7 @@ from search.corpus.sources import (
     Skipped,
     SourceFile,
     file_name,
+    generated_text,
     kind_of,
     readable,
     refusal,
@@ -107,8 +108,9 @@ def documents(
         PDF give no text, or markup is read as plain text, also a `Skipped` named `path`.
 
     Raises:
-        ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or "no such column"; for PDF, Office
-            files and EPUB, the errors of `Reader.parse`. Raised during iteration; "no text" after the last record.
+        ReadError: "binary", "secret", "generated", "empty", "undecodable", "damaged", "no text" or "no such column";
+            for PDF, Office files and EPUB, the errors of `Reader.parse`. Raised during iteration; "no text" after the
+            last record.
     """
     path, kind = file.path, kind_of(file.path)
     if kind == "mail" and contents.raw.strip():
@@ -122,6 +124,8 @@ def documents(
         items = own_reader().parse(kind, path, unpacked(path, contents.raw))
     else:
         text = decode(path, contents.raw)
+        if not file.is_named and (what := generated_text(kind, text)):
+            raise ReadError(path, Reason.GENERATED, what)
         if kind in ("csv", "jsonl"):
             yield from _some(path, table.documents(path, kind, text, text_field, title_field))
             return

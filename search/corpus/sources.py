@@ -25,6 +25,7 @@ class Reason:
     IGNORED = "ignored"
     HIDDEN = "hidden"
     SECRET = "secret"
+    GENERATED = "generated"  # by a program, for programs
     BINARY = "binary"
     DOCUMENT_FORMAT = "document format"
     NEEDS_EXTRA = "needs seewhy[documents]"  # search/render/terminal.py says how to install it
@@ -37,7 +38,7 @@ class Reason:
     TOO_LARGE = "too large"
     VANISHED = "vanished"
 
-    # Decided from what is in the file. SECRET, BINARY, PERMISSION_DENIED and VANISHED occur here as well.
+    # Decided from what is in the file. SECRET, GENERATED, BINARY, PERMISSION_DENIED and VANISHED occur here as well.
     UNREADABLE_FILE = "unreadable file"
     EMPTY = "empty"
     UNDECODABLE = "undecodable"
@@ -79,6 +80,7 @@ class SourceFile:
         size: bytes, during the walk.
         mtime_ns: time of the last change, in nanoseconds since 1970.
         inode: inode number; 0 if the file system has none.
+        is_named: a pattern of the caller includes the file by its name, so it is read even if it is generated.
     """
 
     path: str
@@ -86,6 +88,7 @@ class SourceFile:
     size: int
     mtime_ns: int
     inode: int
+    is_named: bool = False
 
     @property
     def absolute(self) -> Path:
@@ -233,6 +236,38 @@ _SECRETS = """
     secrets.ini client_secret*.json service-account*.json service_account*.json
 """
 _SECRET_NAME = re.compile("|".join(map(translate, _SECRETS.split())))
+
+
+# Files that programs make for programs, with what they are.
+_GENERATED = {
+    "search index": "searchindex.js searchindex.json search_index.js search_index.json lunr*.js",
+    "index of names": "genindex*.html py-modindex.html",
+    "minified": "*.min.js *.min.css *.min.mjs *.bundle.js *.js.map *.css.map",
+    "certificate": "*.csr *.crt *.cer *.crl *.der *.p7b *.p7c",
+    "lock file": """package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml poetry.lock pdm.lock uv.lock
+        pipfile.lock cargo.lock composer.lock gemfile.lock flake.lock go.sum""",
+}
+_GENERATED_NAME = re.compile(
+    "|".join(f"({'|'.join(map(translate, names.split()))})" for names in _GENERATED.values())
+)
+_LONGEST_MEAN = 1_000  # characters of a line of code
+_BASE64 = re.compile(r"^[A-Za-z0-9+/=]{60,76}$", re.MULTILINE)
+_BASE64_SHARE = 0.5
+
+
+def generated(name: str) -> str:
+    """Return what a file of this name is if a program made it for programs; else "". Case is ignored."""
+    match = _GENERATED_NAME.match(name.lower())
+    return [*_GENERATED][match.lastindex - 1] if match and match.lastindex else ""
+
+
+def generated_text(kind: str, text: str) -> str:
+    """Return "minified" for code in very long lines, "base64" for text that is mostly base64; else ""."""
+    if kind == "code" and len(text) > _LONGEST_MEAN * (text.count("\n") + 1):
+        return "minified"
+    if kind == "text" and sum(map(len, _BASE64.findall(text))) > _BASE64_SHARE * len(text):
+        return "base64"
+    return ""
 
 
 def kind_of(path: str) -> str:

@@ -14,6 +14,7 @@ from search.corpus.sources import (
     Reason,
     Skipped,
     SourceFile,
+    generated,
     is_secret,
     readable,
     refusal,
@@ -61,6 +62,10 @@ class _Filters:
         # A folder that no include pattern names may still hold files that one does.
         left_out = self.include and not path.endswith("/") and not self.include.cover(path)
         return bool(left_out or (self.exclude and self.exclude.verdict(path)))
+
+    def names(self, path: str) -> bool:
+        """Return True if an include pattern matches a file itself, not only a folder above it."""
+        return bool(self.include and self.include.verdict(path))
 
 
 def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
@@ -135,7 +140,8 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
     if status.st_size > filters.max_bytes:
         large = f"{status.st_size:,} bytes; the limit is {filters.max_bytes:,}"
         return Skipped(path, Reason.TOO_LARGE, large)
-    return SourceFile(path, entry.path, status.st_size, status.st_mtime_ns, status.st_ino)
+    state = status.st_size, status.st_mtime_ns, status.st_ino
+    return SourceFile(path, entry.path, *state, filters.names(path))
 
 
 def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[str, str] | None:
@@ -149,6 +155,8 @@ def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[st
         return Reason.HIDDEN, ""
     if filters.excludes(path):
         return Reason.EXCLUDED, ""
+    if is_file and not filters.names(path) and (what := generated(name)):
+        return Reason.GENERATED, what
     return unreadable(name, filters.readable) if is_file else None
 
 

@@ -238,7 +238,9 @@ class EncoderOptions(ModelOptions, VectorOptions, total=False):
 class FileOptions(TypedDict, total=False):
     """Files of a folder that are indexed, and their text and title fields."""
 
-    include: Annotated[Sequence[str] | None, Option(None, "Index only matching files.", "GLOB")]
+    include: Annotated[
+        Sequence[str] | None, Option(None, "Index only matching files; also generated ones.", "GLOB")
+    ]
     exclude: Annotated[Sequence[str] | None, Option(None, "Skip matching files.", "GLOB")]
     text_field: Annotated[str | None, Option(None, "Column or key that holds the text.", "NAME", "Files")]
     title_field: Annotated[

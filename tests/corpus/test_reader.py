@@ -49,6 +49,8 @@ def test_bytes_and_hash(tmp_path: Path) -> None:
         ("a.txt", b"", "empty"),
         ("a.md", b"a\0b", "binary"),
         ("a.py", b"-----BEGIN EC PRIVATE KEY-----\n", "secret"),
+        ("a.js", b"f(x);" * 300, "generated"),
+        ("a.txt", b"Subject: me\n" + b"QUJD" * 16 + b"\n", "generated"),
         ("a.html", b"<p></p>", "no text"),
         ("a.md", b"---\ntitle: Nothing else\n---\n\n", "no text"),
         ("a.rst", b"PEP: 1\nTitle: Nothing else\n\n.. rejected::\n", "no text"),

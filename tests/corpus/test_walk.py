@@ -101,6 +101,20 @@ def test_include_and_exclude(tree: Tree) -> None:
 
 
 @posix_only
+def test_generated_files_are_left_out_unless_their_names_are_included(tree: Tree) -> None:
+    names = ["searchindex.js", "genindex-all.html", "A.min.css", "ca.CRT", "poetry.lock", "go.sum"]
+    root = tree({f"docs/{name}": "" for name in [*names, "index.js", "minutes.html"]})
+    assert {name: verdicts(root)[f"docs/{name}"] for name in names} == dict.fromkeys(names, "generated")
+    details = [item.detail for item in walk(root) if isinstance(item, Skipped)]
+    assert sorted(set(details)) == [
+        "certificate", "index of names", "lock file", "minified", "search index"
+    ]  # fmt: skip
+    kept = [name for name in verdicts(root, include=["docs/"]).values() if name == "found"]
+    assert len(kept) == 2
+    assert verdicts(root, include=["*.lock", "*.html"])["docs/poetry.lock"] == "found"
+    assert verdicts(root, include=["*.lock", "*.html"])["docs/genindex-all.html"] == "found"
+
+
 def test_links_pipes_and_names_that_are_no_utf8(tree: Tree) -> None:
     root = tree({"real.txt": "x", "folder/a.txt": "x"})
     (root / "link.txt").symlink_to("real.txt")
