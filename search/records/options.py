@@ -192,7 +192,7 @@ class ExplainOptions(RankingOptions, LayerOptions, total=False):
 
 
 class MatrixOptions(LayerOptions, total=False):
-    """Whether hits come with explanations, and the layer at which explanations compare tokens."""
+    """Explanations with the hits (`explain`), and the layer at which they compare tokens."""
 
     explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
 
