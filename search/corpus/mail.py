@@ -153,10 +153,10 @@ def _leaves(part: Message) -> list[Message]:
 
 
 def _is_body(part: Message) -> bool:
-    """Return True if a part is text of the message itself; a multipart without parts counts as damaged text."""
-    is_text = part.get_content_type() in ("text/plain", "text/html")
-    is_shown = not part.get_filename() and part.get_content_disposition() != "attachment"
-    return is_shown and (is_text or part.get_content_maintype() == "multipart")
+    """Return True for text to be shown with the message; a multipart without parts is damaged text."""
+    is_text = part.get_content_maintype() in ("text", "multipart") and not part.get_filename()
+    is_shown = part.get_content_disposition() != "attachment"
+    return is_text and is_shown and part.get_content_subtype() != "calendar"
 
 
 def _content(part: Message) -> bytes:
