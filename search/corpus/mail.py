@@ -153,7 +153,7 @@ def _leaves(part: Message) -> list[Message]:
 
 
 def _is_body(part: Message) -> bool:
-    """Return True for text to be shown with the message; a multipart without parts is damaged text."""
+    """Return True if a part is text of the message itself; a multipart without parts counts as damaged text."""
     is_text = part.get_content_maintype() in ("text", "multipart") and not part.get_filename()
     is_shown = part.get_content_disposition() != "attachment"
     return is_text and is_shown and part.get_content_subtype() != "calendar"
