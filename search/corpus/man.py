@@ -152,8 +152,8 @@ class _ManPage:
             self._define(name, words, rest)
 
     def _define(self, name: str, words: list[str], rest: str) -> None:
-        if name in ("de", "de1", "am", "ig", "TS"):
-            self._until = "." if name == "TS" else "." + (words[1:] or ["."])[0]
+        if name in ("de", "de1", "am", "ig", "TS", "T&"):
+            self._until = "." if name[0] == "T" else "." + (words[1:] or ["."])[0]
         elif name == "ds" and words:
             value = rest.partition(" ")[2].lstrip().removeprefix('"')
             self._strings[words[0]] = _ESCAPE.sub(self._sign, value)
@@ -168,14 +168,14 @@ class _ManPage:
         """Follow a condition unless it holds for paper only; leave the other branch out."""
         if name == "el" or _FOR_PAPER.match(rest):
             self._until = r"\}" if r"\{" in rest and r"\}" not in rest else ""
-        elif body := _CONDITION.match(rest):
+        elif (body := _CONDITION.match(rest)) and ".ig" not in rest:
             self.read(body[1])
 
     def _mdoc(self, tokens: list[str]) -> None:
         """Add a line with macros of mdoc, which may follow each other."""
         line, closing, macro, space = "", "", "", ""
-        for token, after in zip(tokens, [*tokens[1:], ""], strict=True):
-            has_words = bool(after) and after not in _MDOC
+        for token, after in zip(tokens, [*tokens[1:], ""], strict=False):
+            has_words = after not in ("", *_MDOC, *_GLUED)
             if token in _MDOC:
                 macro, signs = token, _MDOC[token]
                 word = self._signed(macro, has_words, after, signs)

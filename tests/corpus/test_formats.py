@@ -62,6 +62,8 @@ MDOC = r""".Dd May 1, 2024
 See
 .Xr key 5 ,
 .Dq really .
+.It
+.Nm ,
 .El
 """
 
@@ -83,7 +85,7 @@ def test_manual_page(document: Read) -> None:
 def test_manual_page_in_mdoc(document: Read) -> None:
     found = document("lock.8", MDOC.encode())
     assert found.text == (
-        "NAME\n\nlock – turn a key\n\nSYNOPSIS\n\nlock [-a=door]\n\n-v, --version\nSee key(5), “really”."
+        "NAME\n\nlock – turn a key\n\nSYNOPSIS\n\nlock [-a=door]\n\n-v, --version\nSee key(5), “really”.\n\nlock,"
     )
 
 
