@@ -286,6 +286,15 @@ class Index:
                 server=server_for(place, {"store": streamed(place).get("address")}),
             )
 
+    def needs_small_update(self) -> bool:
+        """Return True if few files changed since the last run, so that `update` takes less than a second.
+
+        False for an index on a server, one outside the user's data folder, and one of more than 5,000 files.
+        """
+        from search.indexing.quick import needs_small_update
+
+        return is_trusted(self._store) and needs_small_update(self.path, self._store.facts)
+
     def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError | OSError]:
         """Watch the folder and update the index whenever files change.
 

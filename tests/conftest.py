@@ -168,6 +168,7 @@ def own_home(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SEEWHY_UPDATE", "0")  # what changed files look like is seen without an update
     yield home
     shutil.rmtree(home, ignore_errors=True)
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import search
 from tests.conftest import REPOSITORY
 from tests.size import lines_of_code
@@ -63,8 +65,9 @@ def test_writing_loads_no_pandas() -> None:
     assert loaded_after("import search.store.writer") & {"sqlite_utils", "pandas"} == {"sqlite_utils"}
 
 
-def test_options_are_read_without_pydantic() -> None:
-    """By which Typer converts numbers and choices; it takes a tenth of a query's time."""
+def test_options_are_read_without_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By which Typer converts numbers, choices and variables; it takes a tenth of a query's time."""
+    monkeypatch.delenv("SEEWHY_UPDATE")
     code = "import search.cli.app as a\ntry: a.main()\nexcept SystemExit: pass"
     arguments = "import sys; sys.argv = ['seewhy', 'query', 'a', '-i', 'none', '-q']"
     assert "pydantic" not in loaded_after(f"{arguments}\n{code}")

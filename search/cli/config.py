@@ -17,6 +17,7 @@ from search.records.options import MODES, ListOptions, declared
 _CHOICES = {"mode": MODES, "color": COLORS}
 _LEAST = {name: int(option.ge or 0) for name, (_, option) in declared(ListOptions).items()}
 _SWITCHES = ("update", "offline")
+_SWITCHED = {"true": True, "on": True, "false": False, "off": False}
 SETTINGS = (*_LEAST, "mode", "update", "color", "offline", "model")
 # Commands that take every setting but the model. In other commands k means something else.
 _ASKING = (
@@ -96,7 +97,7 @@ def _text(file: Path) -> str:
 def _read(key: str, typed: str) -> Any:
     if key in _LEAST and typed.isdecimal() and len(typed) < 10:
         return int(typed)
-    return {"true": True, "false": False}.get(typed.lower(), typed) if key in _SWITCHES else typed
+    return _SWITCHED.get(typed.lower(), typed) if key in _SWITCHES else typed
 
 
 def _require(key: str, value: Any, where: str, remedy: str) -> None:

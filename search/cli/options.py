@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints, is_typeddict
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.index import Index
     from search.indexes import Indexes
+    from search.records.reports import Report
     from search.records.tokens import Layer
 
     Searchable: TypeAlias = Index | Indexes | ServerAnswer
@@ -195,13 +197,13 @@ class AnyIndexOptions(EngineOptions):
         bool, hits_option("--all-indexes", help="Search all indexes in your data folder.")
     ] = False
     update: Annotated[
-        bool,
+        bool | None,
         hits_option(
             "--update/--no-update",
             envvar="SEEWHY_UPDATE",
-            help="Update the index before searching.",
+            help="Update the index before searching. Default: if that takes less than a second.",
         ),
-    ] = False
+    ] = None
 
     @property
     def may_be_served(self) -> bool:
@@ -221,23 +223,35 @@ class AnyIndexOptions(EngineOptions):
             opened = Indexes.open(None if self.all_indexes else named, **keywords)
         else:
             opened = Index.open(*named, **keywords)
-        for index in (opened.all if isinstance(opened, Indexes) else [opened]) if self.update else ():
-            _update(index, quiet)
+        for index in opened.all if isinstance(opened, Indexes) else [opened]:
+            if self.update:
+                _update(index, quiet)
+            elif self.update is None:
+                _catch_up(index, quiet)
         return opened
 
 
 def _update(opened: Index, quiet: bool) -> None:
     """Bring an index up to date and report the changes; if that fails, note the reason: it can still be searched."""
-    from search.render.reports import update_line
-
     try:
         with stopped_gently(quiet), progress_bar(quiet) as progress:
-            report = opened.update(progress=progress)
+            _note_changes(opened.update(progress=progress), quiet)
     except SearchError as error:
         note(f"note: the index could not be updated: {error}", quiet)
-    else:
-        if not report.nothing_changed:
-            note(update_line(report), quiet)
+
+
+def _catch_up(opened: Index, quiet: bool) -> None:
+    """Update an index if that is quick; not while another process writes to it, or if it cannot be written."""
+    with suppress(SearchError, OSError):
+        if opened.needs_small_update():
+            _note_changes(opened.update(), quiet)
+
+
+def _note_changes(report: Report, quiet: bool) -> None:
+    from search.render.reports import update_line
+
+    if not report.nothing_changed:
+        note(update_line(report), quiet)
 
 
 def layer_of(typed: str | None) -> Layer | None:

@@ -3,6 +3,7 @@
 update.py   settings, and a whole update from the lock to the report; watching for changes; moving an index
 run.py      one run, with the lock held
 plan.py     compares a walk with the stored files; reads and cuts files one batch ahead of the model
-    check.py    checks that the index is intact and up to date; repairs derived files
+    quick.py    is an update due that takes less than a second?
+check.py    checks that the index is intact and up to date; repairs derived files
     sampling.py null distribution of scores
 """

@@ -118,6 +118,11 @@ def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
     return {name_of(path): FileState(*facts) for path, *facts in rows}
 
 
+def has_more_files(connection: sqlite3.Connection, most: int) -> bool:
+    """Return True if the index has more than `most` files, without counting all."""
+    return connection.execute("SELECT 1 FROM files LIMIT 1 OFFSET ?", (most,)).fetchone() is not None
+
+
 def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str]:
     """Return record number -> SHA-256 of each stored document of a file."""
     rows = connection.execute(

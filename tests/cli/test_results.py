@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import search
+from search.store.files import writer_lock
 from tests.conftest import Run
 
 KEY = "find the key"
@@ -117,6 +118,34 @@ def test_the_words_that_count_are_told_and_shown(run: Run, indexed: Path) -> Non
     assert {tuple(hit["highlights"]) for hit in hits(run, "similar", "p1")} == {()}
     assert "\x1b[1;32mpeople\x1b[0m" in run("query", "the people", "--color", "always")[1]
     assert "\x1b" not in run("query", "the people")[1]
+
+
+def test_a_query_brings_a_small_index_up_to_date(
+    run: Run, indexed: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SEEWHY_UPDATE")
+    assert "encoded" not in run("query", KEY)[2]
+    new = indexed / "new.txt"
+    new.write_text("The key was found.\n", encoding="utf-8")
+    code, out, err = run("query", KEY, "--json")
+    assert (code, "1 file added; 1 passage encoded" in err) == (0, True)
+    assert "new.txt" in {Path(hit["path"]).name for hit in json.loads(out)}
+    assert "encoded" not in run("query", KEY)[2]
+    new.write_text("The key was lost.\n", encoding="utf-8")
+    code, out, err = run("query", KEY, "-q", "-k", "50")
+    assert ("key was lost" in out, "changed" in out, err) == (True, False, "")
+    (indexed / "big.txt").write_text("the key of the door " * 5_000, encoding="utf-8")
+    new.write_text("The key is here.\n", encoding="utf-8")
+    assert "1 of these files has changed" in run("query", KEY)[2]  # too much for a second
+    (indexed / "big.txt").unlink()
+    assert "1 of these files has changed" in run("query", KEY, "--no-update")[2]
+    with writer_lock(own_home / "indexes" / "notes"):
+        code, out, err = run("query", KEY)
+        assert (code, "1 of these files has changed" in err, "could not" in err) == (0, True, False)
+    run("config", "update", "off")
+    assert "1 of these files has changed" in run("query", KEY)[2]
+    run("config", "--unset", "update")
+    assert "1 file changed; 1 passage encoded" in run("query", KEY)[2]
 
 
 def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
