@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,11 @@ _METADATA = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created", "ModDate": "modified"}
 
 _NUMBER = re.compile(r"\A\s*(?:\d+|[A-Z])(?:\.\d+)*[.:)]?\s+(?=\S)")
+
+# A gap of this share of a character's height is a space, in writing that has spaces; pdfium misses some.
+_GAP = 0.15
+_MOST_WHOLE = 1_000  # words: a document without a gap in so many has none
+_LETTERS = re.compile("[^\\s\u2e80-\ufffd]{4,}")
 
 _PASSWORD = 4  # pdfium's number for: a password is needed
 
@@ -69,7 +75,8 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
         if error.err_code == _PASSWORD:
             raise ReadError(path, Reason.ENCRYPTED, "password-protected") from None
         raise ReadError(path, Reason.DAMAGED, "damaged or incomplete PDF") from None
-    read = [_page(document, index) for index in range(len(document))]
+    whole_words = set[str]()
+    read = [_page(document, index, whole_words) for index in range(len(document))]
     pages = [lines for lines, _ in read]
     pictures = [number for number, (_, is_picture) in enumerate(read, 1) if is_picture]
     if not any(pages):
@@ -96,7 +103,7 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     return [result, Skipped(path, Reason.NO_TEXT, f"damaged pages or images without OCR: {left_out}")]
 
 
-def _page(document: Any, index: int) -> tuple[list[Line], bool]:
+def _page(document: Any, index: int, whole_words: set[str]) -> tuple[list[Line], bool]:
     """Return the lines of a page; and True if it has none because it is an image or damaged."""
     from pypdfium2 import PdfiumError, raw
 
@@ -107,16 +114,19 @@ def _page(document: Any, index: int) -> tuple[list[Line], bool]:
     except PdfiumError:
         return [], True
     with closing(opened) as page, closing(page.get_textpage()) as text_page:
-        lines = list(_lines(text_page))
+        lines = list(_lines(text_page, whole_words))
         objects = (raw.FPDFPage_GetObject(page, i) for i in range(raw.FPDFPage_CountObjects(page)))
         kinds = map(raw.FPDFPageObj_GetType, objects)
         return lines, not lines and raw.FPDF_PAGEOBJ_IMAGE in kinds
 
 
-def _lines(text_page: Any) -> Iterator[Line]:
+def _lines(text_page: Any, whole_words: set[str]) -> Iterator[Line]:
     """Yield the lines found by pdfium, with the boxes of their first and last characters.
 
     pdfium joins two lines at a hyphenated word and writes U+FFFE in place of the hyphen.
+
+    Args:
+        whole_words: words of the document without a gap; each is looked at once. "" once a gap was found.
     """
     end = 0
     for row in text_page.get_text_range().split("\r\n"):
@@ -126,7 +136,41 @@ def _lines(text_page: Any) -> Iterator[Line]:
             last = start + len(row.rstrip()) - 1
             left, bottom, _, top = _box(text_page, first)
             _, last_bottom, right, last_top = _box(text_page, last)
-            yield Line(" ".join(row.split()), left, bottom, top, right, last_bottom, last_top)
+            words = _spaced(text_page, row, start, whole_words).split()
+            yield Line(" ".join(words), left, bottom, top, right, last_bottom, last_top)
+
+
+def _spaced(text_page: Any, row: str, start: int, whole_words: set[str]) -> str:
+    """Return a row with a space in each gap within a word. Letters that are all set wide are one word."""
+    pieces, done = list[str](), 0
+    if len(whole_words) >= _MOST_WHOLE and "" not in whole_words:
+        return row
+    for word in _LETTERS.finditer(row):
+        if word[0] in whole_words:
+            continue
+        gaps = list(_gaps(text_page, start, *word.span()))
+        if not gaps or 2 * len(gaps) >= len(word[0]) - 1:
+            whole_words.add(word[0])
+            continue
+        whole_words.add("")
+        pieces += [row[first:last] for first, last in pairwise([done, *gaps])]
+        done = gaps[-1]
+    return " ".join([*pieces, row[done:]])
+
+
+def _gaps(text_page: Any, start: int, first: int, last: int) -> Iterator[int]:
+    """Yield where in the word [first, last) of a row that starts at `start` there is a gap before a character."""
+    from pypdfium2 import raw
+
+    index = raw.FPDFText_GetCharIndexFromTextIndex(text_page, start + first) - first
+    box = raw.FS_RECTF()
+    right, pointer = math.inf, ctypes.byref(box)
+    for at in range(first, last):
+        if not raw.FPDFText_GetLooseCharBox(text_page, index + at, pointer):
+            return
+        if box.left - right > _GAP * (box.top - box.bottom) > 0:
+            yield at
+        right = box.right
 
 
 def _box(text_page: Any, at: int) -> tuple[float, float, float, float]:

@@ -135,3 +135,11 @@ def test_a_damaged_page_is_left_out_and_named(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_read(failure: Callable[[str, bytes], ReadError], raw: bytes, reason: str) -> None:
     assert failure("a.pdf", raw).reason == reason
+
+
+def test_a_gap_between_letters_is_a_space(document: Read) -> None:
+    """pdfium makes "Ifthe" of a gap that is narrower than its spaces."""
+    line = "If the key fits, turn it in the lock and then"
+    moved = b"(If) Tj 7.56 0 Td (the key fits, turn it.) Tj"
+    raw = pdf([[line]]).replace(f"({line}) Tj".encode(), moved.ljust(len(line) + 5))
+    assert document("a.pdf", raw).text == "If the key fits, turn it."
