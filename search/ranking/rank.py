@@ -91,7 +91,7 @@ def _head(
             head = selected(best, whole, selection, snapshot.documents, copies, near.into)
             if head is not None:
                 return best, head, near
-        depth = 4 * depth if near else min(5 * depth, LIMIT)
+        depth = 4 * depth if near else min(4 * depth, LIMIT)
 
 
 def _reranked(

@@ -95,7 +95,7 @@ def test_the_rest_of_a_list_is_the_rest_of_the_list(call: Call) -> None:
 def test_an_answer_is_as_long_as_may_be(notes: Path, run: Run, call: Call) -> None:
     for n in range(6):
         (notes / f"long{n}.md").write_text(
-            "\n\n".join(f"Turn the key of door {'abcdef'[n] * (i + 1)}" for i in range(40)),
+            "\n\n".join(f"Turn the key {'abcdef'[n]} of door {chr(0x430 + i)}" for i in range(40)),
             encoding="utf-8",
         )
     run("index", notes)
