@@ -133,9 +133,9 @@ class _Mail:
         name, line = _name(part), self._start(part)
         for item in self._read(name, _content(part)):
             if isinstance(item, Document):
-                known = {**metadata, **item.metadata, "attachment": name}
+                merged = {**metadata, **item.metadata, "attachment": name}
                 item = replace(item, title=f"{title}: {item.title}", lines=LineMap((0,), (line,)))
-                yield replace(item, metadata=known)
+                yield replace(item, metadata=merged)
             else:
                 yield replace(item, detail=f"attachment '{name}' {item.detail}".strip())
 

@@ -24,7 +24,6 @@ from search.explaining.explanation import encoded_parts, explain_pair, explain_p
 from search.indexing.plan import listed as walked
 from search.ranking.freshness import since_indexed, with_file_status
 from search.ranking.fusion import Fusion
-from search.ranking.near import standing_for
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
 from search.ranking.rank import hit_of, listed
 from search.ranking.rerank import LATE_SHARE
@@ -179,7 +178,7 @@ class Explainer:
                 hits = listed(snapshot, self.query, self._ranking, selection, snapshot.passing(where))
                 looked_at = [hits[-1], hit] if hits else [hit]
                 indexed = self._finder.look_up(snapshot, looked_at)
-                same = standing_for(snapshot, [other.passage_id for other in hits], hit.passage_id)
+                copies = snapshot.copies([hit.passage_id, *(other.passage_id for other in hits)])
         if hit is None:
             return WhyNot(*fields, "not indexed", *why_missing(facts, self._store.path, place))
         *last, hit = with_file_status(looked_at)
@@ -197,8 +196,10 @@ class Explainer:
         if since.changed:
             return replace(answer, cause=since.changed, detail=since.detail)
         above = (-hit.score, hit.passage_id) < (-last[0].score, last[0].passage_id)  # as hits are ordered
-        if above and same is not None:
-            return replace(answer, cause="copy", detail=hits[same].document)
+        mine = copies.get(hit.passage_id)
+        same = [other for other in hits if mine and copies.get(other.passage_id) == mine]
+        if above and same:
+            return replace(answer, cause="copy", detail=same[0].document)
         return replace(answer, cause="limit" if above else "lower")
 
     def hit(self, target: str | Path) -> int:

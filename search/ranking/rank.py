@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,8 +13,7 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.ranking.freshness import with_file_status
 from search.ranking.fusion import Fusion, Scored, in_order
-from search.ranking.near import LIMIT, NO_FOLDS, STEP, Folds, folds
-from search.ranking.selection import completed, numbered, once, selected
+from search.ranking.selection import completed, numbered, selected
 from search.ranking.verdict import FIRST_HITS, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from search.ranking.selection import Selection
     from search.records.options import Ranking
     from search.store.conditions import Where
+    from search.store.passages import Copied
     from search.store.sqlite import Ids, Snapshot, Store
     from search.store.status import Baseline
 
@@ -62,36 +61,28 @@ def listed(
         among: the passages to rank; None for all.
     """
     fusion = Fusion(snapshot, query, ranking, among)
-    best, groups, near = _head(snapshot, fusion, selection)
+    best, groups = _head(snapshot, fusion, selection)
     verdict = answerability(snapshot, query, ranking, fusion, best)
     if selection.group and not snapshot.approximate:  # of a server, the candidates alone
         groups = completed(snapshot, groups, partial(_passing, fusion, selection))
     chosen = numbered(groups, selection)
     stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
-    copies = near.counts(snapshot, list(stored))
-    scale = ScoreScale(snapshot.random_pairs(), ranking, copies, snapshot.approximate)
+    scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
     return [scale.hit(rank, stored[item.passage], item, verdict) for rank, item in chosen]
 
 
 def _head(
     snapshot: Snapshot, fusion: Fusion, selection: Selection
-) -> tuple[list[Scored], list[list[Scored]], Folds]:
-    """Return the beginning of a ranking, the groups selected from it, and its near-copies."""
-    some = selection.per_document or selection.group
+) -> tuple[list[Scored], list[list[Scored]]]:
+    """Return the beginning of a ranking, and the groups selected from it."""
+    some = selection.per_document or selection.group or not selection.all_copies
     depth = max(4 * selection.last if some else selection.last, FIRST_HITS)
-    if not selection.all_copies:
-        depth = math.ceil(depth / STEP) * STEP
     while True:
         best = fusion.top(depth)
-        whole, ids = len(best) < depth, [item.passage for item in best]
-        copies = {} if selection.all_copies else snapshot.copies(ids)
-        single = {item.passage for item in once(best, copies)}
-        near = NO_FOLDS if selection.all_copies else folds(snapshot, ids, single, whole)
-        if near is not None:
-            head = selected(best, whole, selection, snapshot.documents, copies, near.into)
-            if head is not None:
-                return best, head, near
-        depth = 4 * depth if near else min(4 * depth, LIMIT)
+        head = selected(best, len(best) < depth, selection, snapshot.documents, snapshot.copies)
+        if head is not None:
+            return best, head
+        depth *= 4
 
 
 def _reranked(
@@ -107,18 +98,17 @@ def _reranked(
         fusion = Fusion(snapshot, query, ranking, snapshot.passing(where))
         pool: dict[int, Scored] = {}
         for part in selection.pools():
-            _, groups, near = _head(snapshot, fusion, part)
             # A hit list shows no more of a document, which may have thousands of passages to rerank.
-            for group in groups:
+            for group in _head(snapshot, fusion, part)[1]:
                 pool |= {item.passage: item for item in group[: selection.per_document or None]}
         best = in_order(pool.values())
         stored = _stored(snapshot, best)
-        copies, counts = snapshot.copies(stored), near.counts(snapshot, list(stored))
+        copies = snapshot.copies(stored)
         prepared, approximate = reranker.prepare(snapshot, list(stored.values())), snapshot.approximate
     documents = {id_: passage.document for id_, passage in stored.items()}
     reranked = reranker.rerank(best, list(stored.values()), prepared)
-    groups = selected(reranked, True, selection, lambda _: documents, copies) or []
-    scale = ScoreScale(None, ranking, counts, approximate)
+    groups = selected(reranked, True, selection, lambda _: documents, lambda _: copies) or []
+    scale = ScoreScale(None, ranking, copies, approximate)
     return with_file_status(
         [scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, selection)]
     )
@@ -166,8 +156,7 @@ def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) ->
     Raises:
         IdMissing: the index has no passage with this ID.
     """
-    copies = NO_FOLDS.counts(snapshot, [item.passage])
-    scale = ScoreScale(snapshot.random_pairs(), ranking, copies)
+    scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies([item.passage]))
     return scale.hit(rank, snapshot.passage(item.passage), item)
 
 
@@ -182,7 +171,7 @@ class ScoreScale:
         self,
         baseline: Baseline | None,
         ranking: Ranking,
-        copies: Mapping[int, tuple[int, bool]] | None = None,
+        copies: Mapping[int, Copied] | None = None,
         approximate: bool = False,
     ) -> None:
         self.scores = np.empty(0)
@@ -193,7 +182,7 @@ class ScoreScale:
     def hit(self, rank: int, passage: StoredPassage, item: Scored, verdict: Verdict | None = None) -> Hit:
         """Return a stored passage as a hit with its score and percentile."""
         below, pairs = int(np.searchsorted(self.scores, item.score)), len(self.scores)
-        copies, at_least = self._copies.get(passage.passage_id, (0, False))
+        copied = self._copies.get(passage.passage_id)
         return Hit(
             **vars(passage),
             rank=rank,
@@ -205,8 +194,7 @@ class ScoreScale:
             rank_before=item.before,
             percentile=100 * below / pairs if pairs else None,
             random_pairs=pairs,
-            copies=copies,
-            copies_at_least=at_least,
+            copies=copied.documents - 1 if copied else 0,
             verdict=verdict,
             approximate=self._approximate,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -30,9 +30,8 @@ RERANKED = 30  # best passages that a reranker scores, at least
 class Selection:
     """The part of a ranking that is shown; create one with `Selection.of`.
 
-    In this order: scores below `min_score` are dropped; only the best passage of each copied text is kept, and
-    near-copies are folded into it (see near.py); documents are limited, or grouped; `offset` hits are skipped and k are
-    taken.
+    In this order: scores below `min_score` are dropped; only the best passage of each copied text is kept; documents
+    are limited, or grouped; `offset` hits are skipped and k are taken.
 
     Attributes:
         per_document: maximum number of hits of a document; 0 for no limit. Without `group`, hits beyond the limit
@@ -91,8 +90,7 @@ def selected(
     whole: bool,
     selection: Selection,
     document_of: Callable[[Sequence[int]], Mapping[int, object]],
-    copies: Mapping[int, Copied],
-    near: Collection[int] = (),
+    copies_of: Callable[[Sequence[int]], Mapping[int, Copied]],
 ) -> list[list[Scored]] | None:
     """Select the first hits of a ranking, single or grouped by document.
 
@@ -100,8 +98,7 @@ def selected(
         best: the beginning of the ranking.
         whole: True if `best` is the whole ranking.
         document_of: returns the documents of passages.
-        copies: copied texts of the passages that are copies.
-        near: passages that are folded into others.
+        copies_of: returns the copied texts of passages that are copies.
 
     Returns:
         At most `selection.last`; None if a longer beginning of the ranking is needed.
@@ -111,7 +108,8 @@ def selected(
         top = [item for item in best if item.score >= selection.min_score]
     whole = whole or len(top) < len(best)  # the rest scores even less
     if not selection.all_copies:
-        top = [item for item in once(top, copies) if item.passage not in near]
+        copies = copies_of(list(map(_PASSAGE, top)))
+        top = _once(top, copies) if copies else top
     documents = document_of(list(map(_PASSAGE, top))) if selection.group or selection.per_document else {}
     if selection.group:
         groups = _by_document(top, documents)
@@ -121,7 +119,7 @@ def selected(
     return groups[: selection.last] if whole or len(groups) >= selection.last else None
 
 
-def once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
+def _once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
     """Keep the first passage of each copied text."""
     seen: set[int] = set()
     kept = []

@@ -18,7 +18,6 @@ import numpy as np
 
 from search.errors import InputError
 from search.ranking.fusion import Fusion
-from search.ranking.near import pairs
 from search.ranking.question import EncodedQuery
 from search.records.contents import StoredPassage
 from search.records.explanations import STOP_WORDS, Highlight, Occurrence
@@ -39,7 +38,6 @@ class Candidate:
     Attributes:
         document: number of its document.
         copied: number shared by all passages of a text that occurs in many documents; None for other passages.
-        near: IDs of the candidates that are near-copies of it; see near.py.
         cosine: None if the ranking does not use embeddings.
         addends: addend of each term to its BM25.
     """
@@ -47,7 +45,6 @@ class Candidate:
     passage_id: int
     document: int
     copied: int | None
-    near: tuple[int, ...]
     cosine: float | None
     addends: tuple[float, ...]
 
@@ -163,9 +160,8 @@ def _pool(snapshot: Snapshot, query: EncodedQuery, matches: Matches, ids: Ids) -
     passages = ids.tolist()
     documents = snapshot.documents(passages)
     copied = {id_: copy.text for id_, copy in snapshot.copies(passages).items()}
-    near = pairs(snapshot, passages)
     return tuple(
-        Candidate(id_, documents.get(id_, -id_), copied.get(id_), near[id_], cosine, tuple(row))
+        Candidate(id_, documents.get(id_, -id_), copied.get(id_), cosine, tuple(row))
         for id_, cosine, row in zip(passages, cosines, matches.addends(ids).tolist(), strict=True)
     )
 

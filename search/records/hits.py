@@ -57,10 +57,8 @@ class Hit(StoredPassage, NotebookMixin):
         percentile: percentage, from 0 to 100, of random pairs of a query and a passage that have a lower score with the
             same mode and weight. None if the index has no sample of such pairs, or if words of the query are ignored.
         random_pairs: number of pairs that `percentile` is based on.
-        copies: number of other passages that this hit stands for: copies of its text in many documents, and
-            lower-ranked passages with nearly the same text (see `search.ranking.near`). They are listed if all copies
-            are requested.
-        copies_at_least: True if the ranking was not compared to its end, so there may be more such passages.
+        copies: number of other documents that contain this text, or nearly this text, if there are many; they are
+            left out of the ranking unless all copies are requested.
         verdict: answerability verdict for the query, over the passages that pass the filter. None if it was not
             computed: for other rankings and models than the default, and for fewer than ten passages.
         approximate: True if a server's approximate index retrieved the hit, so better passages may be missing; the
@@ -78,7 +76,6 @@ class Hit(StoredPassage, NotebookMixin):
     percentile: float | None = None
     random_pairs: int = 0
     copies: int = 0
-    copies_at_least: bool = False
     changed: Literal["", "moved", "changed", "gone"] = ""
     index: str = ""
     verdict: Verdict | None = None

@@ -235,6 +235,5 @@ def verdict_line(best: Hit) -> str:
 
 
 def copies_of(hit: Hit) -> str:
-    """Return the number of other passages that a hit stands for: "and at least 37 more like this"; "" for none."""
-    least = "at least " if hit.copies_at_least else ""
-    return f"and {least}{hit.copies:,} more like this" if hit.copies else ""
+    """Return the number of other documents with the same text: "and in 212 other documents"; "" for none."""
+    return f"also in {hit.copies:,} other documents" if hit.copies else ""

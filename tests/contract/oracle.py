@@ -234,23 +234,6 @@ class Oracle:
         """Its text is in five documents or more."""
         return len({other.document_id for other in self.rows if other.text == row.text}) >= 5
 
-    def near(self, row: Row, other: Row) -> bool:
-        """They say nearly the same: by embedding, and by words, where all numbers are alike."""
-        cosine = self.vectors[self.position[row.id]] @ self.vectors[self.position[other.id]]
-        words, others = alike(row.text), alike(other.text)
-        return bool(cosine >= 0.7) and len(words & others) >= 0.8 * len(words | others)
-
-    def folded(self, ranked: Wanted, kept: Wanted) -> Wanted:
-        """Those kept that no hit above says nearly; looks at 50 passages, and at more until there are 30 hits."""
-        hits: Wanted = []
-        ids, looks = {row.id for _, row in kept}, True
-        for at, (score, row) in enumerate(ranked):
-            if at % 50 == 0:
-                looks = at < 1000 and looks and (at == 0 or len(hits) < 30)
-            if row.id in ids and not (looks and any(self.near(row, hit) for _, hit in hits)):
-                hits.append((score, row))
-        return hits
-
     def selected(
         self,
         ranked: Wanted,
@@ -271,7 +254,7 @@ class Oracle:
                 if not (row.text in seen and self.copied(row)):
                     once.append((score, row))
                 seen.add(row.text)
-            ranked = self.folded(ranked, once)
+            ranked = once
         if group:
             documents = list(dict.fromkeys(row.document_id for _, row in ranked))[offset : offset + k]
             groups = [[item for item in complete if item[1].document_id == one] for one in documents]
@@ -284,12 +267,6 @@ class Oracle:
                 (within if number[item[1].document_id] <= per_document else behind).append(item)
             ranked = within + behind
         return ranked[offset : offset + k]
-
-
-def alike(text: str) -> set[str]:
-    """The words of a text; one that has a digit counts as 0."""
-    words = re.sub(r"[\W_]", " ", text.casefold()).split()
-    return {"0" if re.search(r"\d", word) else word for word in words}
 
 
 def in_order(ranked: Wanted) -> Wanted:

@@ -158,7 +158,7 @@ def test_a_text_in_many_documents_is_shown_once(index: search.Index) -> None:
         once = [hit.text for hit in index.query(COPIED, k=10_000, mode=mode)]
         every = [hit.text for hit in index.query(COPIED, k=10_000, mode=mode, all_copies=True)]
         assert (once.count(COPIED), every.count(COPIED)) == (1, 7)
-        assert once.count(TWICE) <= every.count(TWICE) in (0, 2)
+        assert once.count(TWICE) in (0, 2)  # what is in two documents is no boilerplate
     assert index.query(COPIED, k=1)[0].copies == 6
 
 

@@ -6,8 +6,6 @@ const whatIf = (() => {
   // Of the bound: scores are worked out in another way.
   const OF_SCORE = 1e-12;
   const ROUNDING = 1e-9;
-  // Of near-copies, as in search/ranking/near.py.
-  const [STEP, ENOUGH, LIMIT] = [50, 30, 1000];
 
   // The terms that are not left out, by number.
   const kept = ({ terms }, without) => terms.map((_, i) => i).filter((i) => !without.includes(terms[i]));
@@ -40,26 +38,13 @@ const whatIf = (() => {
     return Math.max(...corners.map((lexical) => weight * cosine(lexical) + (1 - weight) * lexical)) + ROUNDING;
   };
 
-  // A ranking without copies and near-copies.
-  const folded = (best, first) => {
-    const hits = new Set();
-    let looked = true;
-    return best.filter((item, i) => {
-      if (i % STEP === 0) looked = i < LIMIT && (i === 0 || (looked && hits.size < ENOUGH));
-      if (!first.has(item) || (looked && item.near.some((id) => hits.has(id)))) return false;
-      hits.add(item.passage_id);
-      return true;
-    });
-  };
-
   // As search/ranking/selection.py selects: null where more of the ranking has to be known.
   const selected = (best, whole, { k, perDocument, allCopies, minScore }) => {
     let worth = best.filter(({ score }) => minScore === null || score >= minScore);
     whole ||= worth.length < best.length; // what is behind scores even less
     if (!allCopies) {
       const texts = new Set();
-      const first = new Set(worth.filter(({ copied }) => copied === null || (!texts.has(copied) && texts.add(copied))));
-      worth = folded(worth, first);
+      worth = worth.filter(({ copied }) => copied === null || (!texts.has(copied) && texts.add(copied)));
     }
     if (perDocument > 0) {
       const seen = new Map();

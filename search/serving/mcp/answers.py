@@ -97,7 +97,6 @@ class HitAnswer(BaseModel):
     words: Annotated[float | None, Field(description="Contribution of keywords to the score.")] = None
     percentile: Annotated[float | None, Field(description="Percentile among random pairs.")] = None
     changed: Annotated[Changed | None, Field(description="Status of the file since indexing.")] = None
-    copies: Annotated[str | None, Field(description="Passages like this that are not listed.")] = None
 
 
 class SearchAnswer(BaseModel):

@@ -19,7 +19,6 @@ from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
 from search.records.documents import LINES_OF_THEIR_OWN
 from search.records.explanations import Explanation, Highlight, Share
-from search.render.format import copies_of
 from search.render.hits import cut
 from search.serving.app_state import AppState, GenerationGone, in_one_generation
 from search.serving.fields import LONGEST_QUERY, as_next, of_next
@@ -131,7 +130,6 @@ def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int
         **{name: round(value, 4) for name, value in hit.addends.items()},
         percentile=None if hit.percentile is None else round(hit.percentile, 1),
         changed=hit.changed or None,
-        copies=copies_of(hit) or None,
     )
 
 
