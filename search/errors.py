@@ -62,6 +62,9 @@ def is_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 
+NO_INDEX = "no index yet. Create one with: seewhy index FOLDER"
+
+
 class SearchError(Exception):
     """Base class of all errors that `search` raises on purpose."""
 

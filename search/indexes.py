@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from search.encoding import Encoder
 from search.errors import (
+    NO_INDEX,
     FieldMissing,
     FingerprintMismatch,
     IndexDamaged,
@@ -55,7 +56,7 @@ class Indexes:
         self._of_opening = tuple(notes)
         self._of_query: list[str] = []
         if not self.all:
-            raise IndexNotFound("no index yet. Create one with: seewhy index FOLDER")
+            raise IndexNotFound(NO_INDEX)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.all, self._of_opening, self.skip_damaged)

@@ -15,7 +15,7 @@ import typer
 
 from search.cli.options import EngineOptions, ServedIndexes, panel
 from search.cli.output import note
-from search.errors import IndexNotFound, InputError, OptionalDependency
+from search.errors import NO_INDEX, IndexNotFound, InputError, OptionalDependency
 
 if TYPE_CHECKING:
     from search.serving.app_state import AppState
@@ -75,7 +75,7 @@ def serve(
     settings = Settings(network.host, token, tuple(network.origin or ()))
     served = AppState.open(index or (), **vars(engine))
     if not served.indexes:
-        raise IndexNotFound("there is no index yet. Make one with: seewhy index FOLDER")
+        raise IndexNotFound(NO_INDEX)
     for text in served.notes:
         note(f"note: {text}", quiet)
     listening = _listening(network.host, network.port)

@@ -94,7 +94,7 @@ def rtf(path: str, raw: bytes) -> list[Document | Skipped]:
         raise ReadError(path, Reason.DAMAGED, "not an RTF file")
     source = raw.decode("latin-1")
     writing = Writing(path, "rtf")
-    writing.paragraph(rtf_to_text(source, errors="replace"))
+    writing.paragraph(rtf_to_text(source, errors="replace"))  # type: ignore[no-untyped-call, unused-ignore]
     metadata = dict(_RTF_INFO.findall(source[:_LONGEST_RTF_HEADER]))
     return [writing.done(metadata.pop("title", ""), metadata)]
 

@@ -124,8 +124,8 @@ def documents(
         items = own_reader().parse(kind, path, unpacked(path, contents.raw))
     else:
         text = decode(path, contents.raw)
-        if not file.is_named and (what := generated_text(kind, text)):
-            raise ReadError(path, Reason.GENERATED, what)
+        if not file.is_named and (detail := generated_text(kind, text)):
+            raise ReadError(path, Reason.GENERATED, detail)
         if kind in ("csv", "jsonl"):
             yield from _some(path, table.documents(path, kind, text, text_field, title_field))
             return

@@ -147,7 +147,7 @@ def status(canvas: Canvas, state: Status) -> None:
 def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
     """One line for each index."""
     if not indexes:
-        canvas.line("There is no index yet. Make one with: seewhy index FOLDER", whole=True)
+        canvas.line("There is no index yet. Create one with: seewhy index FOLDER", whole=True)
         return
     table = grid("name", "folder", "model", *map(number, ("documents", "passages", "size")))
     for item in indexes:

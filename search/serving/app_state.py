@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import IndexNotFound, SearchError, first_line
+from search.errors import NO_INDEX, IndexNotFound, SearchError, first_line
 from search.index import Index
 from search.indexes import Indexes, name_of
 from search.store.layout import all_indexes, is_own
@@ -134,7 +134,7 @@ class AppState:
             IndexNotFound: the server has no index of that name.
         """
         if not self.indexes:
-            raise IndexNotFound("there is no index yet. Make one with: seewhy index FOLDER")
+            raise IndexNotFound(NO_INDEX)
         index = self.indexes.get(name or self.first)
         if index is None:
             raise IndexNotFound(

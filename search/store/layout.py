@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from search.errors import IndexNotFound, InputError, SearchError, quoted
+from search.errors import NO_INDEX, IndexNotFound, InputError, SearchError, quoted
 from search.store.database import has_tables, one_meta, read_meta, reading
 from search.store.files import DATABASE as DATABASE
 from search.store.files import OWN_NAMES
@@ -230,9 +230,7 @@ def _implied() -> Path:
         return max(inside, key=lambda entry: entry[:2])[2]
     if len(indexes) == 1:
         return indexes[0]
-    raise IndexNotFound(
-        "which index? " + _choices() if indexes else "no index yet. Create one with: seewhy index FOLDER"
-    )
+    raise IndexNotFound("which index? " + _choices() if indexes else NO_INDEX)
 
 
 def _readable() -> Iterator[tuple[Path, Folders]]:

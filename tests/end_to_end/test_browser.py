@@ -42,7 +42,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
             encoding="utf-8",
         )
         index = search.Index.build(folder, model=str(tiny_model))
-        query = '<script>alert(4)</script> "a" key 🎉 שלום'
+        query = '<script>alert(4)</script> "turn" key 🎉 שלום'
         hit = index.query(query)[0]
         why = index.explain(query, hit)
     assert "lock" in why.passage
@@ -116,7 +116,7 @@ def test_hostile_text_is_shown_and_does_nothing(
         "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style>" in body
     )
     assert "\\x1b[31mred\\x07 \\u202eevil &lt;b&gt; -->" in body
-    assert '<script>alert(4)</script> "a" key 🎉 שלום' in body
+    assert "<script>alert(4)</script> turn key 🎉 שלום" in body
     for element in browser.find_elements(By.CSS_SELECTOR, ".panel .unit"):
         ActionChains(browser).move_to_element(element).perform()
     assert_inert(browser)

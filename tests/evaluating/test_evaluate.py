@@ -376,12 +376,12 @@ def test_sentences(tmp_path: Path, tiny: Encoder, model: str) -> None:
 
 
 def test_settings_as_people_write_them(beir: Path, model: str) -> None:
-    asked = ["dense", "hybrid, weight=0.5,rerank=late", "dense", "hybrid,without=key"]
+    asked = ["dense", "hybrid, weight=0.5,rerank=late", "dense", "lexical"]
     found = search.evaluate(beir, settings=asked, model=model, k=2)
     assert [one.setting.options for one in found.settings] == [
         {"mode": "dense"},
         {"mode": "hybrid", "weight": 0.5, "rerank": "late"},
-        {"mode": "hybrid", "without": "key"},
+        {"mode": "lexical"},
     ]
     for wrong, what in (
         ("dense,wieght=1", "invalid option 'wieght=1' in the setting 'dense,wieght=1'"),

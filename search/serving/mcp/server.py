@@ -14,7 +14,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 import search
-from search.errors import SearchError
+from search.errors import NO_INDEX, SearchError
 from search.records.options import FilterOptions, ModeOptions, SortOptions
 from search.serving.app_state import AppState
 from search.serving.fields import fields_of
@@ -76,7 +76,7 @@ def _instructions(served: AppState) -> str:
             "Search folders of text by meaning and keywords. search finds passages, fetch reads them. Answer from what "
             "fetch returns, and cite its `place`. explain and why_not tell why a passage was found or a document was "
             "not. All of these indexes are searched unless you name one:",
-            *(lines or ["There is no index yet. Make one with: seewhy index FOLDER"]),
+            *(lines or [f"There is {NO_INDEX}"]),
         )
     )
 
