@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher, ndiff
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -163,7 +164,7 @@ def remade(transcript: Transcript, run: Callable[[str], list[str]]) -> list[str]
     lines = []
     for prompt, shown in transcript.steps:
         printed = run(_PROMPT.sub("", prompt))
-        lines += [prompt, *(_shortened(printed, shown) or printed)]
+        lines += [prompt, *(_shortened(printed, shown) or _excerpts(printed, shown))]
     return lines
 
 
@@ -183,6 +184,23 @@ def _shortened(printed: list[str], shown: list[str]) -> list[str] | None:
         return None
     end = _shortened(printed[1:], shown[1:])
     return None if end is None else [printed[0], *end]
+
+
+def _excerpts(printed: list[str], shown: list[str]) -> list[str]:
+    """As many lines of each place as `shown` has between its "…", where they are most alike."""
+    lines: list[str] = []
+    segments = [list(group) for is_line, group in groupby(shown, lambda line: line != "…") if is_line]
+    if "…" not in shown or not segments:
+        return printed
+    start = 0
+    for segment in segments:
+        places = range(start, max(start, len(printed) - len(segment)) + 1)
+        at = max(
+            places, key=lambda n: _alike("\n".join(printed[n : n + len(segment)]), "\n".join(segment))
+        )
+        lines += ["…"] * (at > start) + printed[at : at + len(segment)]
+        start = at + len(segment)
+    return lines + ["…"] * (start < len(printed))
 
 
 def _alike(one: str, other: str) -> float:

@@ -64,7 +64,7 @@ def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
     "text",
     [
         "key\x1b]0;owned\x07",
-        'it\'s $(a) `key` "b \\x1b !',
+        "it's $(a) `key` \"b \\x1b !",
         "key\n\tnew",
     ],
 )
