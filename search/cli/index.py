@@ -230,7 +230,7 @@ def move(
     index: IndexArgument,
     folder: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER", help="New path of its folder; if it has several, all paths."),
+        typer.Argument(metavar="FOLDER", help="New path of its folder, or of each of its folders."),
     ],
     output: Output,
 ) -> None:

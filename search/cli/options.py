@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def flattened(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function for Typer, in which an option for each field replaces the groups of options."""
+    """Return the function for Typer, with each group of options replaced by one option for each field."""
     # get_type_hints of Python 3.10 hides the options that are None by default.
     hints = inspect.get_annotations(function, eval_str=True)
     groups = {

@@ -69,7 +69,7 @@ def _line(match: re.Match[str]) -> _FileLine:
 
 
 def _runs(lines: Sequence[_FileLine]) -> Iterator[tuple[int, int, int]]:
-    """Return the shortest runs with enough words that start, or end, at each line."""
+    """Yield, for each line, the shortest run of FEWEST_APART words or more that starts or ends there."""
     first = n = 0
     for last, line in enumerate(lines):
         n += line.n

@@ -58,7 +58,7 @@ def _sentence(text: str, floor: int, first: int, stop: int) -> int:
 
 
 def _is_term(text: str, first: int, stop: int, below: int) -> bool:
-    """Return True if the line [first, stop) is a term or heading of the line at `below`."""
+    """Return True if text[first:stop] is a term that the line at `below` defines, or its heading."""
     line, above = text[first:stop], text[text.rfind("\n", 0, max(first - 1, 0)) + 1 : first].rstrip()
     is_deeper = below - text.rfind("\n", 0, below) - 1 > _indent(line)
     if not above:

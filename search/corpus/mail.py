@@ -129,7 +129,7 @@ class _Mail:
     def _attached(
         self, part: Message, title: str, metadata: dict[str, Any]
     ) -> Iterator[Document | Skipped]:
-        """Yield the documents of an attachment. Its own metadata come before those of the message."""
+        """Yield the documents of an attachment. Its own metadata override those of the message."""
         name, line = _name(part), self._start(part)
         for item in self._read(name, _content(part)):
             if isinstance(item, Document):

@@ -43,7 +43,7 @@ _TOKENS_AT_ONCE = 2048
 
 
 class Attribution:
-    """Addends of a query's tokens in its cosines with passages, by integrated gradients.
+    """Contribution of each pair of tokens to the cosine of a query and a passage, by integrated gradients.
 
     Args:
         model: from `differentiable`.

@@ -237,7 +237,7 @@ class FileOptions(TypedDict, total=False):
     """Files of a folder that are indexed, and their text and title fields."""
 
     include: Annotated[
-        Sequence[str] | None, Option(None, "Index only matching files; also generated ones.", "GLOB")
+        Sequence[str] | None, Option(None, "Index only matching files, even generated ones.", "GLOB")
     ]
     exclude: Annotated[Sequence[str] | None, Option(None, "Skip matching files.", "GLOB")]
     text_field: Annotated[str | None, Option(None, "Column or key that holds the text.", "NAME", "Files")]

@@ -145,7 +145,7 @@ def _largest(added: Vector, count: int) -> list[int]:
 
 
 def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
-    """Return a unit for each word, then one for all words of each kind in `_GROUPS`; or a unit for each token."""
+    """Return a unit for each token; or for each word, with one for all words of each kind in `_GROUPS`, at the end."""
     groups = () if by == "token" else _GROUPS
     units = [Unit(one_line(w.text), w.kind, (i,)) for i, w in enumerate(words) if w.kind not in groups]
     for kind in groups:

@@ -110,7 +110,7 @@ def answer(standing: WhyNot) -> str:
         "copy": f"Its text is listed once, from {escape(standing.detail)}: {ranks}. To list it, add: --all-copies",
         "changed": f"Its file has changed since indexing{detail}: {ranks}. Update with: seewhy index FOLDER",
         "gone": f"Its file was deleted, but its text is still in the index: {ranks}.",
-        "filtered": f"A filter, or a word in quotes or behind a minus sign, excludes it: {ranks}.",
+        "filtered": f"A filter, a quoted word or a word after a minus sign excludes it: {ranks}.",
     }[standing.cause]
 
 
@@ -138,7 +138,7 @@ class _WordLine:
 
 
 def _lines(why: Explanation) -> list[_WordLine]:
-    """Return a line for each share of an explanation, with each keyword merged into its word."""
+    """Return a line for each word or other share; a keyword's contribution is added to its word's line."""
     lines: list[_WordLine] = []
     for share in why.shares():
         same = [line for line in lines if line.share.start <= share.start < line.share.end]

@@ -131,7 +131,7 @@ def as_page(
 
 
 def _way_on(request: Request, problem: Problem) -> str:
-    """Return a link to the same page of the current index, without outdated IDs; "" if the problem is another one."""
+    """Return a link to the same page of the current index, without outdated IDs; "" for other problems."""
     if problem.code != "generation-gone":
         return ""
     query = request.url.remove_query_params(["generation", "document"]).query

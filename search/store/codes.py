@@ -133,8 +133,8 @@ def size_of(count: int, dimension: int) -> int:
 
 
 def checksum(content: bytes | mmap.mmap) -> int:
-    """Return a fast checksum of a file: the CRC-32 of sums of every 509th 8-byte number, modulo 2**64, and of the last
-    bytes.
+    """Return a fast checksum of a file: its 8-byte numbers are added up in 509 interleaved columns, modulo 2**64; the
+    CRC-32 is of these sums and of the remaining bytes.
 
     Four times as fast as the CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes it, and so do swapped
     disk pages, because 509 is a prime.

@@ -25,8 +25,8 @@ def opened(name: str | Path | None = None) -> Store:
         return store
     if not is_own(store.path):  # the token is never sent to a server that somebody else chose
         raise InputError(
-            f"the index in '{store.path}' may be somebody else's, and its passages are on "
-            f"{server['address']}. If you trust that server, give its address instead."
+            f"the index in '{store.path}' may come from somebody else; its passages are on "
+            f"{server['address']}. If you trust that server, open that address."
         )
     return _on_server(server["address"], store.path)
 

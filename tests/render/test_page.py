@@ -422,7 +422,7 @@ def test_hits_are_marked_and_linked_to_each_other() -> None:
     ]  # fmt: skip
     assert shown.body.count("<mark") == 1
     assert 'turn <mark class="l9">the</mark> key' in shown.body
-    assert "2 of the 30 best passages for <q><bdi>the key</bdi></q> in this document" in shown.body
+    assert "This document has 2 of the 30 best passages for <q><bdi>the key</bdi></q>" in shown.body
     assert "line 3, rank 1" in shown.body
     assert "/explain?index=notes&amp;q=the+key&amp;generation=7&amp;passage=3" in shown.body
     assert 'data-passage="3"' in shown.body

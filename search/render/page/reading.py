@@ -141,7 +141,7 @@ def _steps(read: _Reading, best: int) -> str:
     if not read.request.q:
         return ""
     ranked = sum(item.hit.rank > 0 for item in read.hits.values())
-    summary = f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.request.q)}</q> in this document"
+    summary = f"This document has {ranked or 'none'} of the {best} best passages for <q>{isolated(read.request.q)}</q>"
     back = f'<a class="back" href="{read.request.link("/")}">All hits</a>'
     links = " ".join(
         f'<a href="{read.to(id_)}">{_place(read.document, item)}</a>' for id_, item in read.hits.items()
