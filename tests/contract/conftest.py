@@ -103,7 +103,7 @@ def agent(index: search.Index) -> Iterator[Api]:
         command=sys.executable, args=["-m", "search", "mcp", "-i", "contract"], env=dict(os.environ)
     )
     with start_blocking_portal() as portal:
-        client = Client(stdio_client(program))
+        client = Client(stdio_client(program, errlog=sys.__stderr__))
         with portal.wrap_async_context_manager(client) as connected:
 
             def call(tool: str, **arguments: Any) -> Any:
