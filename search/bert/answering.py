@@ -82,7 +82,7 @@ def answer_from(
 
     Args:
         answers: maximum number of answers.
-        place: returns the lines and the page of a span in the document of a hit; in a text, if the hit is None.
+        place: returns the lines and page of a span: in the hit's document, or in the text itself if the hit is None.
 
     Raises:
         InputError: the question is empty or too long, or `answers` is below 1.

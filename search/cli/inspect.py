@@ -42,7 +42,7 @@ def inspect(
     ] = None,
     word: Annotated[
         list[str] | None,
-        _texts(metavar="WORD", help="Compare this word in both texts; a second one is of TEXT2."),
+        _texts(metavar="WORD", help="Compare this word in both texts; give a second word for TEXT2."),
     ] = None,
     against: Annotated[
         list[str] | None,

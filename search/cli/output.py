@@ -141,7 +141,7 @@ def note(text: str, quiet: bool = False) -> None:
 
 
 def make_streams_usable() -> None:
-    """Open standard streams that were closed, so that no file takes their numbers; let them print any character."""
+    """Reopen closed standard streams, so that no file gets their descriptors; escape what they cannot encode."""
     for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, flags)

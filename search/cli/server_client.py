@@ -1,7 +1,7 @@
 """Client of a running server of the same user, which has already loaded index and model.
 
-The answer is drawn here as if the index had been searched, to the same bytes, without loading the library or the
-model. Queries that a server does not answer at once, or would answer otherwise, are searched in the usual way.
+The answer is rendered here, byte for byte as if this process had searched the index, but without loading the library
+or the model. A query that the server cannot answer at once, or not in the same way, is searched without it.
 """
 
 from __future__ import annotations

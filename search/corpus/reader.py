@@ -104,8 +104,7 @@ def documents(
 
     Yields:
         Documents, and a `Skipped` named `path#record` for each record without one ("empty" or "damaged"). If some pages
-        of a
-        PDF give no text, or markup is read as plain text, also a `Skipped` named `path`.
+        of a PDF give no text, or markup is read as plain text, also a `Skipped` named `path`.
 
     Raises:
         ReadError: "binary", "secret", "generated", "empty", "undecodable", "damaged", "no text" or "no such column";

@@ -197,9 +197,8 @@ _CODE_NAMES = """
     procfile justfile cmakelists.txt sconstruct sconscript build.bazel workspace meson.build
 """.split()
 
-_MAN_SECTION = re.compile(
-    r"\.[1-9][a-z]*|\.[ln]"
-)  # "ls.1", "open.3posix"; its content must look like roff, too
+# "ls.1", "open.3posix"; the content must look like roff, too.
+_MAN_SECTION = re.compile(r"\.[1-9][a-z]*|\.[ln]")
 
 # Kinds that are read in a child process, and the packages of the extra `documents` that some of them need.
 DOCUMENT_KINDS = frozenset("pdf docx pptx xlsx epub notebook odt ods odp rtf".split())

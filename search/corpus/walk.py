@@ -155,7 +155,7 @@ def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[st
         return Reason.HIDDEN, ""
     if filters.excludes(path):
         return Reason.EXCLUDED, ""
-    if is_file and not filters.names(path) and (detail := generated(name)):
+    if is_file and (detail := generated(name)) and not filters.names(path):
         return Reason.GENERATED, detail
     return unreadable(name, filters.readable) if is_file else None
 

@@ -73,7 +73,7 @@ class Writing:
         return True
 
     def row_of_table(self, is_header: bool) -> None:
-        """Declare the last piece the header of a table, or a row below it."""
+        """Mark the last piece as the header of a table, or as a row below it."""
         if is_header:
             self._tables += (self._start, self._length, self._length)
         else:

@@ -59,7 +59,7 @@ class RunPlan:
         gone: path to delete -> SHA-256 of its content, if that is completely stored. A new file with the same content
             is a renamed file.
         unchanged: number of unchanged files with documents.
-        away: those of several indexed folders that are gone or contain no text; their stored files stay in the index.
+        away: of several indexed folders, the ones that are gone or contain no text; their files stay in the index.
     """
 
     changed: list[tuple[SourceFile, str | None]]

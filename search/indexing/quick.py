@@ -65,7 +65,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
 
 
 def _is_small(index: Path, facts: Facts, stored: Mapping[str, FileState], end: float) -> bool:
-    """Walk the folder; return True if there is something to do, and little."""
+    """Walk the folder; return True if there are changes, but few and small ones."""
     from search.indexing.plan import compare, listed
 
     try:

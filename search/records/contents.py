@@ -80,7 +80,7 @@ class StoredPassage(Location):
 
 @dataclass(frozen=True)
 class Gap:
-    """Text between two passages of a document, or before the first, which the index does not store.
+    """Text that the index does not store, between two passages of a document or before the first.
 
     Passages leave out only white space, marks (a code fence, the ruler of a table) and metadata (front matter), so a
     gap contains nothing that a query could match.

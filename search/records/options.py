@@ -192,7 +192,9 @@ class ExplainOptions(RankingOptions, LayerOptions, total=False):
 class MatrixOptions(LayerOptions, total=False):
     """Explanations with the hits (`explain`), and the layer at which they compare tokens."""
 
-    explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
+    explain: Annotated[
+        bool, Option(False, "Explain each hit: tokens, similarity and contribution matrix.")
+    ]
 
 
 class QueryOptions(RerankOptions, SimilarOptions, MatrixOptions, total=False):

@@ -230,7 +230,7 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
         "cosine " if whole else "score ",
         (f"{why.score:.6f}", "bold green"),
         f" = {drawn.total:.6f} (all {why.contributions.size:,} pairs of tokens) ",
-        "" if whole else f"+ {why.addends - drawn.total:.6f} (words and others) ",
+        "" if whole else f"+ {why.addends - drawn.total:.6f} (keywords and others) ",
         f"{signed(why.residual)} (residual)",
     )
     canvas.dim(f"({how_made(why)})")

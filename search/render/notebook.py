@@ -47,7 +47,7 @@ def _(why: Explanation) -> str:
     limit = 1000 * largest_addend(visible)
     added = _matrix(rows, columns, 1000 * visible.contributions, limit, (_BLUE, _BROWN), 1)
     rest = why.addends - drawn.total
-    others = f" + {rest:.6f} (words and others)" if abs(rest) > 1e-12 else ""
+    others = f" + {rest:.6f} (keywords and others)" if abs(rest) > 1e-12 else ""
     pairs = f"= {drawn.total:.6f} ({why.contributions.size:,} pairs of tokens)"
     total = f"{pairs}{others} {signed(why.residual)} (residual)"
     parts = (

@@ -160,7 +160,7 @@ def similarity(served: AppState, params: parameters.Similarity) -> Any:
     from search.texts import compare
 
     if len([*params.text, *params.against]) < 2:
-        raise InputError("give at least two texts: text twice, or text and against.")
+        raise InputError("give at least two texts: `text` twice, or `text` and `against`.")
     return compare(params.text, params.against or None, model=served.index(params.index).encoder)
 
 

@@ -457,7 +457,7 @@ def test_nothing_from_a_file_reaches_a_comparison_raw(colour: bool) -> None:
     ("cause", "said"),
     [
         ("found", "among the first 10 hits: p12 ranks 1 of 99"),
-        ("filtered", "A filter, or a word in quotes or behind a minus sign, excludes it"),
+        ("filtered", "A filter, a quoted word or a word after a minus sign excludes it"),
     ],
 )
 def test_every_cause_has_its_sentence(cause: str, said: str) -> None:

@@ -271,7 +271,7 @@ def test_an_index_with_other_scores_is_left_out_with_a_note(
     with TestClient(create_app(), base_url=ADDRESS) as client:
         found = caller(client)("search", query=QUERY)
     assert found["index"] == "a"
-    assert "'b' has other embeddings and was not searched" in found["notes"][0]
+    assert "'b' was not searched: its embeddings differ" in found["notes"][0]
 
 
 def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:

@@ -48,7 +48,9 @@ def search(
     query: Query,
     index: IndexName = None,
     k: Annotated[int, Field(ge=1, le=20, description="Number of hits.")] = 5,
-    next: Annotated[Text | None, Field(description="`next` of an answer to the same query.")] = None,
+    next: Annotated[
+        Text | None, Field(description="`next` of the previous answer to this query.")
+    ] = None,
     max_tokens: Tokens = 1_500,
     **options: Any,
 ) -> answers.SearchAnswer:
@@ -106,7 +108,7 @@ def _comparable(served: AppState, name: str | None) -> Indexes:
         if not fingerprint.differences(replace(first, passages=fingerprint.passages)):
             alike.append(index)
         else:
-            notes.append(f"'{name}' has other embeddings and was not searched. Name it as `index`.")
+            notes.append(f"'{name}' was not searched: its embeddings differ. Give it as `index`.")
     if not alike:
         raise InputError(" ".join(notes))
     return Indexes(alike, notes, skip_damaged=True)

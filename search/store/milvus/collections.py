@@ -129,7 +129,7 @@ def create(client: Client, server: Server, dimension: int) -> None:
 
 
 def answer(client: Client, collection: str) -> None:
-    """Point the alias to a collection, and drop the collections of all other stamps."""
+    """Point the alias to a collection, and drop the collections of the index's other builds."""
     name = client.address.name
     client.call("alter_alias" if client.target(name) else "create_alias", collection, name)
     drop_others(client, collection)
