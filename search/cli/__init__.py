@@ -2,8 +2,8 @@
 
     app.py          the table of commands, translation of errors, exit codes
     options.py      how a function becomes a command; options that several commands share
-    output.py       options of what is printed and drawn; files that are written and read; the progress bar
-    hits_output.py  how hits are printed and opened        server_client.py  queries to a running server
+    output.py       output options, reading and writing files, the progress bar
+    hits_output.py  printing hits, opening the editor      server_client.py  queries to a running server
 
     query.py        query, similar, duplicates, search     interactive.py the screens of search
     explain.py      explain, contrast, why-not, similarity index.py       index, status, list, check, move, remove
@@ -12,5 +12,5 @@
     predict.py      lab fill, next, ask                    label.py       lab tag, label
     train.py        lab train
 
-Only here is anything printed: results to stdout, everything else to stderr.
+Only this package prints: results to stdout, everything else to stderr.
 """

@@ -21,7 +21,7 @@ from search.cli.output import flushed, make_streams_usable, note
 from search.errors import SearchError, is_of_memory
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-_LONGEST_NAME = 300  # of a path in a message
+_LONGEST_NAME = 300  # characters of a path in a message
 
 _GROUPS = {
     "lab": "Look inside BERT, use task heads, and train models.",
@@ -85,9 +85,9 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 
 
 class _Value:
-    """Conversion of values that leaves texts and defaults unchanged.
+    """Converter of option values: texts and defaults stay unchanged, Typer converts the rest.
 
-    Typer converts other values with Pydantic, whose import would take a tenth of the time of a query.
+    Typer's own converter imports Pydantic, which takes a tenth of the time of a query.
     """
 
     @staticmethod
@@ -120,7 +120,7 @@ class LazyCommand(_Quick, TyperCommand):
         self._path, self._function = path, function
 
     def load(self) -> None:
-        """Import the function; its parameters and docstring become those of the command."""
+        """Import the function, and take over its parameters and docstring."""
         from search.cli.options import flattened
 
         module, name = self._function.split(":")
@@ -129,7 +129,7 @@ class LazyCommand(_Quick, TyperCommand):
         app.command()(flattened(function))
         loaded: Any = typer.main.get_command(app)
         self.params, self.callback = loaded.params, loaded.callback
-        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", loaded.help)  # else Typer keeps lines
+        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", loaded.help)  # join lines: Typer keeps breaks
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         self.load()
@@ -146,7 +146,7 @@ class Commands(_Quick, TyperGroup):
 
 @cache
 def commands() -> TyperGroup:
-    """The whole command line; a command's parameters are loaded when it is called."""
+    """Return the whole command line; the parameters of a command are loaded when it is called."""
     app = typer.Typer(cls=Commands, no_args_is_help=True, context_settings=_SETTINGS)
     app.callback(help="Search folders of text by meaning; every score is explained.")(_root)
     groups = {"": cast("TyperGroup", typer.main.get_command(app))}
@@ -194,7 +194,7 @@ def main() -> None:
     try:
         code = commands()(prog_name="seewhy", standalone_mode=False) or 0
     except typer.TyperException as error:  # wrong usage
-        if wrong := " ".join(error.format_message().split()):  # "" where help was shown
+        if wrong := " ".join(error.format_message().split()):  # "" if help was shown
             context: Any = getattr(error, "ctx", None)
             help_ = f" Help: {context.command_path} --help" if context else ""
             _complain(f"{wrong}{'' if wrong.endswith(('.', '?')) else '.'}{help_}")
@@ -211,7 +211,7 @@ def main() -> None:
 
 
 def _of_the_system(error: Exception) -> str | None:
-    """Message for an error of the operating system; None for any other error, which is a bug."""
+    """Return the message for an error of the operating system; None for any other error, which is a bug."""
     if is_of_memory(error):
         return "not enough memory. Close other programs, or raise the limit (ulimit -v)."
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""The configuration file, which holds the defaults of options; seewhy config"""
+"""seewhy config, and the configuration file, which holds default options"""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SWITCHES = ("update", "offline")
 _SWITCHED = {"true": True, "on": True, "false": False, "off": False}
 SETTINGS = (*_LEAST, "mode", "update", "color", "offline", "model")
 # Commands that take every setting but the model. In other commands k means something else.
-_ASKING = (
+_SEARCH_COMMANDS = (
     "query", "search", "similar", "duplicates", "explain", "contrast", "why-not", "status", "check",
 )  # fmt: skip
 _EVERYWHERE = ("color", "offline")
 
 
 def place() -> Path:
-    """Path of the file: `$SEEWHY_CONFIG`, or the platform's default."""
+    """Return the path of the configuration file: `$SEEWHY_CONFIG`, or the platform's default."""
     if chosen := os.environ.get("SEEWHY_CONFIG"):
         return Path(chosen).expanduser()
     from platformdirs import user_config_path
@@ -55,14 +55,14 @@ def model_for_new_indexes() -> str | None:
 def defaults(command: str) -> dict[str, Any]:
     """Return the configured defaults of a command's options, in the form that Typer takes."""
     values = settings()
-    if command not in _ASKING:
+    if command not in _SEARCH_COMMANDS:
         return {name: values[name] for name in _EVERYWHERE if name in values}
     return values
 
 
 def config(
     key: Annotated[str | None, typer.Argument(help="Setting: " + ", ".join(SETTINGS) + ".")] = None,
-    value: Annotated[str | None, typer.Argument(help="Its new value.")] = None,
+    value: Annotated[str | None, typer.Argument(help="New value.")] = None,
     unset: Annotated[str | None, typer.Option(metavar="KEY", help="Remove this setting.")] = None,
 ) -> None:
     """Show or set default options.
@@ -79,7 +79,7 @@ def config(
     elif key is not None or unset:
         raise typer.BadParameter("give KEY and VALUE, or --unset KEY.")
     else:
-        note(f"{file}{'' if file.is_file() else '  (not there yet)'}")
+        note(f"{file}{'' if file.is_file() else '  (does not exist yet)'}")
         echo("\n".join(f"{name} = {json.dumps(setting)}" for name, setting in settings().items()))
 
 

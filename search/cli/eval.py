@@ -25,18 +25,18 @@ class DataOptions(EncoderChoice):
     index: Annotated[
         str | None,
         index_option(
-            "Index that a file of queries refers to, or where to keep the index of a collection.",
+            "With a file of queries: the index to search. With a collection: where to keep its index.",
             rich_help_panel="--task retrieval",
         ),
     ] = None
     split: Annotated[
-        str, _retrieval(metavar="NAME", help="Judgements of a BEIR folder: qrels/NAME.tsv.")
+        str, _retrieval(metavar="NAME", help="Judgements of a BEIR folder, in qrels/NAME.tsv.")
     ] = "test"
     whole_documents: Annotated[
         bool,
         _retrieval(
             "--whole-documents",
-            help="Encode each document as one text, truncated, as published results do.",
+            help="Encode each document as one text, cut off at the model's limit, as in published results.",
         ),
     ] = False
 
@@ -53,14 +53,14 @@ def evaluate(
     output: Output,
     task: Annotated[
         Literal["retrieval", "answers", "entities"],
-        typer.Option(help="What to measure: rankings, or the answers or entities of --model."),
+        typer.Option(help="Measure rankings, or the answers or entities that --model predicts."),
     ] = "retrieval",
     mode: Annotated[
         list[str] | None,
         _retrieval(
             "--mode",
             metavar="MODE[,KEY=VALUE]",
-            help="Ranking to measure; may be repeated, to compare others with the first.",
+            help="Ranking to measure; repeat it to compare others with the first.",
         ),
     ] = None,
     per_query: Annotated[

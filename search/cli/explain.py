@@ -77,12 +77,12 @@ def explain(
     output: DrawnOutput,
     typed: Annotated[str, typer.Argument(metavar="HIT", help=_HIT_HELP)] = "1",
     matrix: Annotated[
-        bool, typer.Option("--matrix", help="Print both matrices, by token, or with --words by word.")
+        bool, typer.Option("--matrix", help="Print the similarity and contribution matrix, by token.")
     ] = False,
 ) -> None:
     """Explain the score of a passage for TEXT, word by word.
 
-    --png and --html write the explanation to a file, by word, or by token with --matrix. Nothing is printed then,
+    --png and --html write the explanation to a file: by word, or with --matrix by token. Nothing is printed then,
     unless you add --json.
     """
     from search.render import json, why
@@ -140,7 +140,7 @@ def why_not(
 ) -> None:
     """Explain why a document is not among the hits for TEXT.
 
-    Shows its rank, the reason, and the difference to the last hit for each query word.
+    Shows its rank, the reason, and how much each query word adds to the gap to the last hit.
     """
     from search.render import why
 
@@ -151,7 +151,7 @@ def why_not(
 
 
 def _hit_at(opened: Index, text: str, typed: str, chosen: options.HitOptions) -> Hit | int | str:
-    """Return the hit at a typed rank of a query; or the typed passage ID or path unchanged.
+    """Convert the argument HIT: "3" to the hit of rank 3, "p812" to 812; a path stays.
 
     Raises:
         InputError: no hit has this rank.

@@ -1,4 +1,4 @@
-"""Output of hits: formats, the lines around them, the editor."""
+"""Output options of hits, and opening a hit in the editor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HitsOutput(Output):
 
     form: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="paths: each file once; line: path:line, score, sentence."),
+        typer.Option("--format", "-f", help="paths: one per file; line: path:line, score, sentence."),
     ] = None
     lines: Annotated[
         int,
@@ -61,14 +61,14 @@ class HitsOutput(Output):
         return self.form != "paths"
 
     def around(self, opened: Searchable, hits: Sequence[Hit]) -> list[Surroundings] | None:
-        """The lines around each hit; None if they are neither shown nor needed."""
+        """Return the lines around each hit; None if they are not needed."""
         lines = self.lines_needed
         return None if lines is None else [opened.surroundings(hit, lines=lines) for hit in hits]
 
     def marks(
         self, opened: Searchable, question: Query, hits: Sequence[Hit]
     ) -> list[tuple[Highlight, ...]] | None:
-        """The highlights of each hit; None if the format does not show them."""
+        """Return the highlights of each hit; None if the format does not show them."""
         return opened.highlights(question, hits) if self.marked else None
 
     def print(
@@ -80,7 +80,7 @@ class HitsOutput(Output):
         no_hits: str,
         grouped: bool,
     ) -> None:
-        """Print hits in any format; `no_hits` is the text if the list is empty."""
+        """Print hits in the requested format; as text, print `no_hits` if there are none."""
         marks = marks or [()] * len(hits)
         from search.render import hits as draw
         from search.render import json
@@ -128,7 +128,7 @@ _EXAMPLE = "set EDITOR=code" if os.name == "nt" else "export EDITOR=vim"
 
 
 def editor() -> list[str]:
-    """The program and arguments of $VISUAL, else $EDITOR, split as a shell would; no shell runs them.
+    """Return the words of $VISUAL, else $EDITOR: the program and its arguments. No shell runs them.
 
     Raises:
         InputError: neither is set, or a quote is not closed.
@@ -144,12 +144,12 @@ def editor() -> list[str]:
 
 
 def open_at(path: str, line: int) -> None:
-    """Open a file in the editor at a line, from 1, and wait; an unknown editor gets the file without the line.
+    """Open a file in the editor at a line (from 1), and wait until it exits; an unknown editor gets no line.
 
     Raises:
         InputError: the editor cannot be started, or none is set.
     """
-    words, path = editor(), os.path.abspath(path)  # noqa: PTH100 (no option of an editor begins so)
+    words, path = editor(), os.path.abspath(path)  # noqa: PTH100 (never taken for an option)
     name = Path(words[0]).name.lower().removesuffix(".exe").removesuffix(".cmd").removesuffix("64")
     arguments = _ARGUMENTS_OF.get(name, "{path}").split()
     filled = [argument.format(path=path, line=line) for argument in arguments]
@@ -162,7 +162,7 @@ def open_at(path: str, line: int) -> None:
 
 
 def about_age(hits: Sequence[Hit]) -> list[str]:
-    """Return a note about the files that have changed since they were indexed, with the remedy; [] for none."""
+    """Return a note if files have changed since they were indexed, with the remedy; else []."""
     stale = {hit.path for hit in hits if hit.changed}
     files = "1 of these files has" if len(stale) == 1 else f"{len(stale)} of these files have"
     hint = f"{files} changed or been deleted since indexing. Update with: seewhy index FOLDER"

@@ -112,7 +112,7 @@ def index(
 
 
 def folders_of_index(named: str | None) -> Folders:
-    """The folders of an index in the user's own data folder.
+    """Return the folders that an index in the user's data folder was built from.
 
     Raises:
         typer.BadParameter: no index is named.
@@ -128,7 +128,7 @@ def folders_of_index(named: str | None) -> Folders:
 
 
 def watch_on(built: Index, output: Output) -> None:
-    """Keep an index up to date until Ctrl-C; print a line for every update."""
+    """Update an index when files change, until Ctrl-C; print a line for each update."""
     from search.render import json, reports
 
     output.note("Watching for changes. Stop with Ctrl-C.")
@@ -207,8 +207,8 @@ def models(
 ) -> None:
     """List or remove converted models.
 
-    Models are converted on first use, so that they load faster. A removed model is converted again when it is next
-    used; a failed conversion is listed with its reason, and removing it allows another try.
+    Models are converted on first use, so that they load faster. A removed model is converted again on its next use. A
+    failed conversion is listed with its reason; remove it to try again.
     """
     from search.encoding import cache
     from search.render import format, reports
@@ -230,13 +230,13 @@ def move(
     index: IndexArgument,
     folder: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER", help="New path of its folder, or of each of its folders."),
+        typer.Argument(metavar="FOLDER", help="New path of the folder, or of each of the folders."),
     ],
     output: Output,
 ) -> None:
     """Tell an index the new path of its folder.
 
-    At least half of its files must be there. Nothing is encoded; to index new and changed files, run seewhy index.
+    At least half of the indexed files must be there. To index new and changed files, then run: seewhy index FOLDER
     """
     from search.index import Index
     from search.indexing.update import move as moved
@@ -253,7 +253,7 @@ def remove(
 ) -> None:
     """Delete an index; your files are not touched.
 
-    For an index on a server (milvus://...), its data on the server is deleted.
+    The data of an index on a server (milvus://...) is deleted there.
     """
     from search.store.files import remove_index
     from search.store.layout import existing_place, is_address, streamed
@@ -267,7 +267,7 @@ def remove(
     place = existing_place(index)
     target = f"the index in '{place}'"
     server = {}
-    with suppress(SearchError):  # an index is deleted also where it is damaged
+    with suppress(SearchError):  # a damaged index can be deleted, too
         server = streamed(place)
     target += f" and {server['address']}" if server else ""
     _confirm(target, index, yes)

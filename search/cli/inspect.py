@@ -19,20 +19,20 @@ _MODEL_ALONE = ("--parameters", "--modules")
 
 def inspect(
     output: DrawnOutput,
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="A text.")] = None,
     text2: Annotated[
-        str | None, typer.Argument(metavar="TEXT2", help="The second text of a pair, or to compare with.")
+        str | None, typer.Argument(metavar="TEXT2", help="A second text: of a pair, or to compare.")
     ] = None,
     model: Annotated[
         str | None, checkpoint("The model, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
     attention: Annotated[
-        bool, _attention("--attention", help="Show attention; --html and --json have every head.")
+        bool, _attention("--attention", help="Show attention; --html and --json include every head.")
     ] = False,
     layer: Annotated[
-        int | None, _attention(min=1, help="Attention of this layer, the mean of its heads.")
+        int | None, _attention(min=1, help="Show the mean attention of this layer's heads.")
     ] = None,
-    head: Annotated[int | None, _attention(min=1, help="Attention of this head of --layer.")] = None,
+    head: Annotated[int | None, _attention(min=1, help="Show this head of --layer.")] = None,
     token: Annotated[
         str | None,
         _attention(
@@ -49,16 +49,16 @@ def inspect(
         _texts(metavar="WORD", help="With --word: also compare with this word or text; may be repeated."),
     ] = None,
     equal_rows: Annotated[
-        bool, _texts("--equal-rows", help="Show which vectors at the same position are equal.")
+        bool, _texts("--equal-rows", help="Show at which positions both texts have equal vectors.")
     ] = False,
     parameters: Annotated[
-        bool, _itself("--parameters", help="List its tensors, with shape and size.")
+        bool, _itself("--parameters", help="List the model's tensors, with shape and size.")
     ] = False,
-    modules: Annotated[bool, _itself("--modules", help="Show its modules as a tree.")] = False,
+    modules: Annotated[bool, _itself("--modules", help="Show the model's modules as a tree.")] = False,
     values: Annotated[
         int, output_option(metavar="N", min=0, help="Also show the first N numbers of each vector.")
     ] = 0,
-    vectors: Annotated[bool, output_option("--vectors", help="With --json: all vectors.")] = False,
+    vectors: Annotated[bool, output_option("--vectors", help="With --json: print all vectors.")] = False,
     offline: OfflineOption = False,
 ) -> None:
     """Show tokens, vectors and attention for a text or a pair.
@@ -82,7 +82,7 @@ def inspect(
     if mode == "--equal-rows" and text2 is None:
         raise typer.BadParameter("--equal-rows compares two texts: add a second one")
     if (head or token) and not layer:
-        raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
+        raise typer.BadParameter("--head and --token also need --layer")
     if output.files and mode != "--attention":
         raise typer.BadParameter("--png and --html draw attention: add --attention or --layer")
     import search.bert as bert
@@ -167,14 +167,14 @@ def _attended(
 def vocabulary(
     output: Output,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="Tokenize this text, and decode it again.")
+        str | None, typer.Argument(metavar="TEXT", help="Tokenize this text, and decode the tokens.")
     ] = None,
     ids: Annotated[
         str | None,
         typer.Option(metavar="ID,ID", help="Decode these IDs."),
     ] = None,
     token: Annotated[
-        list[str] | None, typer.Option(help="Look up this entry: key, ##ing, [MASK]; may be repeated.")
+        list[str] | None, typer.Option(help="Look up this entry (key, ##ing, [MASK]); may be repeated.")
     ] = None,
     model: Annotated[
         str | None, checkpoint("The model, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
@@ -203,11 +203,12 @@ def vocabulary(
 
 
 def _numbers(typed: str) -> list[int]:
-    """
+    """Convert "101, 102" to [101, 102].
+
     Raises:
         typer.BadParameter: one of them is not an integer.
     """
     try:
         return [int(number) for number in typed.replace(",", " ").split()]
     except ValueError:
-        raise typer.BadParameter(f"'{typed}': give integers", param_hint="'--ids'") from None
+        raise typer.BadParameter(f"'{typed}' is not a list of integers", param_hint="'--ids'") from None

@@ -1,4 +1,4 @@
-"""Interactive search in the terminal: type and see hits, the document around one of them, and its explanation."""
+"""Interactive search in the terminal: hits as you type, the document of the selected hit, its explanation."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from search.records.explanations import Highlight
 
 PAUSE = 0.05  # seconds without a key before the search by meaning
-_AROUND = 40  # lines of the file before and behind the passage
+_AROUND = 40  # lines of the file before and after the passage
 _ABOVE = 3  # visible rows of the document above the passage
-_LONGEST = 1000  # characters of a line around a passage: one of megabytes took seconds
+_LONGEST = 1000  # characters of a line around a passage: drawing a line of megabytes took seconds
 _NARROWEST = 20
 _BY = {"hybrid": "meaning and keywords", "dense": "meaning", "lexical": "keywords"}
 
@@ -46,7 +46,7 @@ class LiveQuery:
     """One search of the typed text.
 
     Attributes:
-        turn: number of the input's state that the search belongs to; an answer to an earlier state is not shown.
+        turn: number of changes of the input so far; an answer to an earlier turn is not shown.
         last: True if no better answer to the same input will follow.
     """
 
@@ -65,7 +65,7 @@ class Done(Message):
 
 
 class SearchScreen(Screen[None]):
-    """The input, the hits, the document around one of them, the verdict, and the status line."""
+    """The input, the hits, the document of the selected hit, the verdict, and the status line."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[Any]] = [
@@ -84,8 +84,8 @@ class SearchScreen(Screen[None]):
         self._index, self._first, self._mode, self._options = index, text, mode, options
         self.hits: Sequence[Hit] = ()
         self._marks: Sequence[Sequence[Highlight]] = ()
-        self._query = LiveQuery(0, "", mode)  # the last one
-        self._answered = self._query  # what the hits answer
+        self._query = LiveQuery(0, "", mode)  # the latest
+        self._answered = self._query  # the query of the listed hits
         self._pause: Timer | None = None
         self._notes = {"model": "keywords only until the model is loaded", "search": ""}
 
@@ -110,7 +110,7 @@ class SearchScreen(Screen[None]):
         message.then()
 
     def _in_thread(self, group: str, work: Callable[[], Callable[[], None]]) -> None:
-        """Do work in a thread, then call the function that it returns in the app."""
+        """Do work in another thread; then call the function that it returns in the app's thread."""
         self.run_worker(lambda: self.post_message(Done(work())), thread=True, group=group)
 
     # Queries and answers.
@@ -123,14 +123,14 @@ class SearchScreen(Screen[None]):
         return self._loaded
 
     def _loaded(self, error: str = "") -> None:
-        """Search by meaning; without a model, only by words."""
+        """Search in the chosen mode from now on; after an error, only by keywords."""
         self._notes["model"] = f"keywords only: {error}" if error else ""
         self._say()
         self._set_mode("lexical" if error else self._mode)
 
     @on(Input.Changed)
     def _ask(self) -> None:
-        """Search by keywords immediately; then, if the mode and the loaded model allow it, after a pause by meaning."""
+        """Search by keywords at once; after a pause, if the mode and the loaded model allow it, also by meaning."""
         if self._pause:
             self._pause.stop()
         text = self.query_one(Input).value.strip()
@@ -187,7 +187,7 @@ class SearchScreen(Screen[None]):
 
     @property
     def chosen(self) -> Hit | None:
-        """The selected hit, on which keys act."""
+        """The selected hit; keys act on it."""
         at = self.query_one(OptionList).highlighted
         return self.hits[at] if at is not None and at < len(self.hits) else None
 
@@ -207,7 +207,7 @@ class SearchScreen(Screen[None]):
 
     @on(OptionList.OptionHighlighted)
     def _read(self) -> None:
-        """Read the document around the chosen hit."""
+        """Read the document of the selected hit."""
         if (hit := self.chosen) is not None:
             marks = self._marks[self.hits.index(hit)]
             self._in_thread("document", partial(self._around, hit, marks))
@@ -284,10 +284,10 @@ class SearchScreen(Screen[None]):
 
 
 class ExplanationScreen(ModalScreen[None]):
-    """An explanation above everything else.
+    """Explanation of a hit, over the search screen.
 
     Args:
-        draw: draws it at a width in characters.
+        draw: draws the explanation at a width in characters.
     """
 
     BINDINGS: ClassVar[list[Any]] = [
@@ -347,9 +347,9 @@ class SearchApp(App[None]):
 def document(
     hit: Hit, marks: Sequence[Highlight], around: Surroundings, width: int
 ) -> tuple[list[str], int]:
-    """A passage among the lines of its document, and the number of rows before it.
+    """Draw a passage among the lines of its document; return the rows, and the number of rows before the passage.
 
-    Without these lines the passage alone, and the reason.
+    If the document cannot be read, the rows are the passage and the reason.
     """
     before, after = (
         tuple((number, text[:_LONGEST]) for number, text in lines)

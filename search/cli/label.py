@@ -28,7 +28,7 @@ class TaggerOptions:
     )
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Replace tags of this name that another model made."),
+        typer.Option("--replace", help="Replace the tags of this task that another model made."),
     ] = False
 
 
@@ -66,7 +66,7 @@ def tag(
     output.show(report, draw.tag_report)
 
 
-head_option = typer.Option("--head", metavar="FOLDER", help="A head from `seewhy lab label train --out`.")
+head_option = typer.Option("--head", metavar="FOLDER", help="A head saved by `seewhy lab label train`.")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class FitOptions:
 
     name: Annotated[str, typer.Option(help="Name of the labels, for filters: NAME=VALUE.")] = "label"
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-validation.")] = 5
 
 
 def label_train(
@@ -147,7 +147,7 @@ def label_apply(
     ] = None,
     index: IndexOption = None,
     name: Annotated[
-        str | None, typer.Option(help="Name for filters. Default: the head's name, else label.")
+        str | None, typer.Option(help="Name of the labels, for filters. Default: the head's, else label.")
     ] = None,
     replace: Annotated[
         bool,
@@ -198,7 +198,7 @@ def label_explain(
 
 
 def label_remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Their name, such as label, ner or pos.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="ner, pos, or the name of the labels.")],
     output: Output,
     index: IndexOption = None,
 ) -> None:
@@ -210,7 +210,7 @@ def label_remove(
 
 
 def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | None:
-    """Index that the examples refer to: the named one; else the default one, if they name passages."""
+    """Return the named index, if any; else the default index, if it is needed: for examples that name a file."""
     if index or encoder or not needed:
         return index
     from search.store.layout import find_index

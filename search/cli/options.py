@@ -1,7 +1,7 @@
-"""Conversion of functions to commands, and options that several commands share, each declared once.
+"""Options that several commands share, each declared once, and the conversion of functions to commands.
 
-An option is a parameter of its own, or part of a group: a kind of `search.records.options`, or a frozen dataclass.
- `flattened` makes an option of each of its fields.
+A parameter of a function is an option or a group of options: a kind of `search.records.options`, or a frozen
+dataclass. `flattened` makes an option of each field of a group.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def flattened(function: Callable[..., None]) -> Callable[..., None]:
     """Return the function for Typer, with each group of options replaced by one option for each field."""
-    # get_type_hints of Python 3.10 hides the options that are None by default.
+    # In Python 3.10, get_type_hints wraps the hint of a parameter that is None by default, which hides its option.
     hints = inspect.get_annotations(function, eval_str=True)
     groups = {
         name: (hint, _options_of(hint))
@@ -74,7 +74,7 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
 
 
 def declared_option(kind: type, name: str) -> Any:
-    """An option of `search.records.options` as Typer takes it."""
+    """Return the Typer option for an option of `search.records.options`."""
     type_, option = options.declared(kind)[name]
     return typer.Option(
         *(option.flags or (f"--{name.replace('_', '-')}",)),
@@ -87,14 +87,14 @@ def declared_option(kind: type, name: str) -> Any:
 
 
 def _typed(type_: Any) -> Any:
-    """Type of an option on the command line: a list for a sequence, a text for a number or a text."""
+    """Return the type of an option on the command line: a list for a sequence, a text for `int | str`."""
     if type_ == Sequence[str] | None:
         return list[str] | None
     return str | None if type_ == int | str | None else type_
 
 
 def panel(name: str) -> Callable[..., Any]:
-    """Return a function that declares options, which the help lists under this heading."""
+    """Return a function that declares options under this heading of the help."""
     return partial(typer.Option, rich_help_panel=name)
 
 
@@ -110,13 +110,13 @@ QueryArgument = Annotated[
     str,
     typer.Argument(metavar="TEXT", help="The query."),
 ]
-# For a command without other arguments, so that no quotes are needed; the words are joined.
+# The only argument of a command. Its words are joined, so that TEXT needs no quotes.
 WordsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="TEXT",
-        help="What to look for, in your own words. '\"two words\" -word path:mail/**': with these words in a row, "
-        "without that word, in that folder.",
+        help="The query, in your own words. '\"two words\" -word path:mail/**' restricts it to passages with this "
+        "phrase, without this word, in this folder.",
     ),
 ]
 
@@ -151,7 +151,7 @@ LayerOption = Annotated[str | None, declared_option(options.MatrixOptions, "laye
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Engine of an encoder, and access to the hub."""
+    """Engine of an encoder, and access to the Hugging Face Hub."""
 
     offline: OfflineOption = False
     engine: Annotated[str, model_option(help="Inference engine: auto, openvino or torch.")] = "auto"
@@ -207,7 +207,7 @@ class AnyIndexOptions(EngineOptions):
 
     @property
     def may_be_served(self) -> bool:
-        """True for one index without an update and with the default engine."""
+        """True if a running server may answer: for one index, the default engine, and no update."""
         several = self.all_indexes or len(self.index or ()) > 1
         return not several and not self.update and self.engine == "auto"
 
@@ -232,7 +232,7 @@ class AnyIndexOptions(EngineOptions):
 
 
 def _update(opened: Index, quiet: bool) -> None:
-    """Bring an index up to date and report the changes; if that fails, note the reason: it can still be searched."""
+    """Update an index and report the changes; a failure is only noted, as the index can still be searched."""
     try:
         with stopped_gently(quiet), progress_bar(quiet) as progress:
             _note_changes(opened.update(progress=progress), quiet)
@@ -241,7 +241,7 @@ def _update(opened: Index, quiet: bool) -> None:
 
 
 def _catch_up(opened: Index, quiet: bool) -> None:
-    """Update an index if that is quick; not while another process writes to it, or if it cannot be written."""
+    """Update an index if that is quick. Do nothing if another process writes to it, or if it cannot be written."""
     with suppress(SearchError, OSError):
         if opened.needs_small_update():
             _note_changes(opened.update(), quiet)
@@ -266,6 +266,6 @@ def passage_id(typed: str) -> int | None:
 
 
 def passage_or_path(typed: str) -> str | int:
-    """A passage as it is listed (p812), or a path."""
+    """812 for "p812"; a path stays."""
     id_ = passage_id(typed)
     return typed if id_ is None else id_

@@ -1,6 +1,6 @@
 """Input and output of commands: text, JSON, pictures, files, progress.
 
-Results go to stdout, everything else to stderr, where progress is a bar on a terminal.
+Results go to stdout; notes, errors and the progress bar go to stderr.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Output:
 
     @property
     def style(self) -> dict[str, Any]:
-        """Keywords of drawing functions: width in characters, from the terminal within limits, and colour."""
+        """Keywords for drawing functions: the terminal's width in characters, from 40 to 100, and colour."""
         width = shutil.get_terminal_size((80, 24)).columns
         return {"width": max(NARROWEST, min(WIDEST, width)), "colour": self.in_colour}
 
@@ -128,11 +128,11 @@ class DrawnOutput(Output):
 def echo(text: str) -> None:
     """Print a result to stdout."""
     if text:
-        typer.echo(text, color=True)  # whether there are colours was decided when it was rendered
+        typer.echo(text, color=True)  # keep the colours, if it was rendered with any
 
 
 def note(text: str, quiet: bool = False) -> None:
-    """Print a message that is not a result to stderr, escaped; it is dropped if stderr is closed."""
+    """Print a message that is not a result to stderr, escaped; drop it if stderr is closed."""
     if not quiet:
         from search.render.format import escape
 
@@ -152,7 +152,7 @@ def make_streams_usable() -> None:
 
 
 def flushed() -> bool:
-    """True if all output was written; the rest is dropped, so that Python exits quietly."""
+    """Flush all output; False if some cannot be written. It is dropped, so that Python exits quietly."""
     whole = True
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
@@ -165,7 +165,7 @@ def flushed() -> bool:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a whole file, replacing one of that name; on failure the old one stays.
+    """Write a file, replacing an existing one; on failure the old file stays.
 
     Raises:
         InputError: it cannot be written.
@@ -217,12 +217,12 @@ def lines_of(name: str) -> list[str]:
     return lines
 
 
-_SECONDS_OF_SPEED = 300.0  # by which the time that is left is estimated, as batches differ
+_SECONDS_OF_SPEED = 300.0  # period whose speed estimates the remaining time; long, as batches differ
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """A progress callback for the library, whose bar begins with the first report; None if quiet."""
+    """Yield a progress callback, which shows a bar from its first report on; None if quiet or without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

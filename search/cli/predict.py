@@ -95,7 +95,7 @@ def ask(
 ) -> None:
     """Answer QUESTION with a quotation from the best passages.
 
-    The index finds the passages, and --model reads them. It may also find no answer.
+    The index finds the passages, and --model reads them. The model may find no answer.
     """
     from search.bert.answering import READERS
     from search.render import predictions as draw

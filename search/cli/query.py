@@ -65,7 +65,7 @@ def query(
 
 
 def _why_none(text: str, selection: options.HitsOptions, filters: options.FilterOptions) -> str:
-    """Message for a query without hits; "" if nothing narrows it."""
+    """Name the options that left a query without hits; "" if there are none."""
     from search.ranking.question import restricts
 
     narrowed = ["the query's quotes, minus signs or filters"] if restricts(text) else []
@@ -113,7 +113,7 @@ def similar(
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:
-    """The hit of a rank, or a passage ID.
+    """Return the hit of a typed rank ("3"), or a passage ID (812 for "p812").
 
     Raises:
         InputError: the text is neither.
@@ -164,7 +164,7 @@ def search(
 
     One key explains the score of a hit, another opens it in your editor; the last line lists the keys.
     """
-    streams = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on the last
+    streams = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on stderr
     if not all(stream.isatty() for stream in streams) or os.environ.get("TERM") == "dumb":
         raise InputError(
             "seewhy search needs a terminal for input and output. In a script use: seewhy query TEXT"

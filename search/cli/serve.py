@@ -30,7 +30,7 @@ class NetworkOptions:
     """Address of the server, and who has access."""
 
     host: Annotated[
-        str, network_option(metavar="ADDRESS", help="Address to listen on; others need --token.")
+        str, network_option(metavar="ADDRESS", help="Address to listen on; if not local, give --token.")
     ] = "127.0.0.1"
     port: Annotated[
         int, network_option("--port", "-p", metavar="N", min=0, max=65535, help="0 chooses a free one.")
@@ -60,7 +60,7 @@ def serve(
 ) -> None:
     """Serve a search page and an HTTP API.
 
-    Only this machine has access. For others, give --host and --token. The server is read-only.
+    Only this machine has access. To give others access, add --host and --token. The server is read-only.
     """
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
@@ -86,7 +86,7 @@ def serve(
     beside: list[Beside] = [partial(served.warm, say=partial(note, quiet=quiet))]
     if open_:
         beside.append(lambda ends: _open_when_ready(address, served, ends))
-    # Hits of another engine are the same to rounding only, so the command would not find them by itself.
+    # `seewhy query` prints a server's hits as its own, but another engine's scores differ by rounding.
     is_usual = engine.engine == "auto"
     nearby = found_here() if is_usual else None
     live(configured(application(served, settings)), listening, beside, nearby)
@@ -102,7 +102,7 @@ def _open_when_ready(address: str, served: AppState, ends: threading.Event) -> N
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens.
+    """Return a listening socket.
 
     Raises:
         InputError: the port is taken, or the address does not exist.
@@ -111,7 +111,7 @@ def _listening(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         listening = socket.create_server((host, port), family=family, dualstack_ipv6=both)
-        # asyncio sends at once only by what says that it is TCP; else the second half of an answer waits 40 ms.
+        # asyncio sets TCP_NODELAY only if the protocol is TCP; else the second half of an answer waits 40 ms.
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, listening.detach())
     except OSError as error:
         raise InputError(
@@ -125,7 +125,7 @@ def mcp(
 ) -> None:
     """Serve agents over the Model Context Protocol (MCP).
 
-    The agent's program starts this command, and talks to it over standard input and output. Access is read-only.
+    The agent's program starts this command and talks to it over standard input and output. Access is read-only.
     """
     if find_spec("mcp") is None:
         raise OptionalDependency("mcp", "mcp", "answering agents")
@@ -134,7 +134,7 @@ def mcp(
 
     if sys.stdin.isatty():
         note("Waiting for an agent on standard input (Model Context Protocol). Ctrl-D stops it.")
-    # Without a name only the user's own: any other may have come with somebody's files.
+    # Without --index, serve only the indexes in the data folder: others may have come with somebody's files.
     served, ends = AppState.open(index or (), own=True, **vars(engine)), threading.Event()
     for text in served.notes:
         note(f"note: {text}")

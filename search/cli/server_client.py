@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SECONDS = 2.0  # a query without a server does not take much longer
+_SECONDS = 2.0  # to wait for an answer; searching without the server takes little longer
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ServerAnswer:
     Attributes:
         name: path or address of the index.
         hits: with their highlights and the lines around them, if requested.
-        notes: none, as a server with notes does not answer.
+        notes: empty, as a server that has notes does not answer.
     """
 
     name: str
@@ -65,7 +65,7 @@ def ask(
         named: the index as typed, if any.
         options: of `Index.query`.
         marks: whether highlights are needed.
-        lines: of the files to show around the hits; None for none.
+        lines: number of lines around each hit to read from its file, or None.
     """
     from search.serving.nearby import place
 
@@ -95,7 +95,7 @@ def ask(
 
 
 def _reply(server: Path, content: bytes) -> Any:
-    """The content of an answer; OSError or ValueError if none comes in time."""
+    """Send a request, and return the answer; OSError or ValueError if none comes in time."""
     about = f"Host: localhost\r\nConnection: close\r\nContent-Length: {len(content)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_SECONDS)
@@ -118,6 +118,6 @@ def _hit(values: dict[str, Any]) -> Hit:
 
 
 def _record(kind: type[T], values: dict[str, Any]) -> T:
-    """A record from its JSON values; lists among them hold pairs."""
+    """Return a record from its JSON values; a list of pairs becomes a tuple of tuples."""
     lists = {name: tuple(map(tuple, value)) for name, value in values.items() if isinstance(value, list)}
     return kind(**values | lists)

@@ -59,7 +59,7 @@ def train(
         Literal["encoder", "classify", "tag", "read"],
         typer.Argument(
             metavar="WHAT",
-            help="encoder, or a head on it: classify (texts), tag (entities), read (answers).",
+            help="encoder; or a head: classify (texts), tag (entities), read (answers).",
         ),
     ],
     data: Annotated[
@@ -78,8 +78,8 @@ def train(
 ) -> None:
     """Train an encoder or a head on examples, and measure the gain.
 
-    The model is evaluated on held-out data before and after. Use its folder with `seewhy index --model`; a head with
-    `seewhy lab label apply`, `lab tag`, `lab ask` or `seewhy eval`.
+    The model is evaluated on held-out data before and after. Use an encoder with `seewhy index --model FOLDER`, a head
+    with `seewhy lab label apply`, `lab tag`, `lab ask` or `seewhy eval`.
     """
     import search.bert as bert
     from search.render import evaluation as draw

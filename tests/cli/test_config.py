@@ -20,7 +20,7 @@ def file(own_home: Path) -> Path:
 def test_keys_are_set_shown_and_forgotten(run: Run, file: Path) -> None:
     code, out, err = run("config")
     assert (code, out) == (0, "")
-    assert f"{file}  (not there yet)" in err
+    assert f"{file}  (does not exist yet)" in err
     assert not file.exists()
     for key, value in (("k", "3"), ("mode", "dense"), ("update", "true"), ("model", "a/b")):
         assert run("config", key, value) == (0, "", "")
