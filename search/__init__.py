@@ -15,10 +15,10 @@ The pipeline has one folder per stage; each stage imports only earlier ones:
     training/    examples -> a fine-tuned encoder; public as search.bert.train
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     texts.py     the public `similarity`, `compare` and `explain`, for texts without an index
-    index.py     the public `Index`, built on all these; indexes.py: `Indexes`, searched together
+    index.py     the public `Index`; indexes.py: `Indexes`, several indexes searched together
     serving/     the page and the HTTP API of `seewhy serve`
     cli/         the command `seewhy`
-    integrations/  the index and the encoder as components of other frameworks, each imported only when used
+    integrations/  adapters for other frameworks, each imported only when used
 
     import search
 
@@ -27,7 +27,7 @@ The pipeline has one folder per stage; each stage imports only earlier ones:
     why = index.explain("how do I rotate the keys?", hits[0])
     why.score, why.residual, why.contributions.sum()
 
-Importing this package loads none of its heavy dependencies; names are loaded on first use.
+Importing this package loads no heavy dependency (torch, faiss): public names are loaded on first use.
 """
 
 from functools import partial
@@ -94,7 +94,7 @@ __all__ = [*_HOME]
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use (PEP 562)."""
-    if name == "bert":  # a stage that is public as a whole: search.bert.inspect(text)
+    if name == "bert":  # the whole package is public: search.bert.inspect(text)
         return import_module("search.bert")
     if name not in _HOME:
         raise AttributeError(f"module 'search' has no attribute '{name}'")

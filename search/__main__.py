@@ -4,9 +4,10 @@ import gc
 
 
 def main() -> None:
-    """Run the command line with rare garbage collections, and none at exit.
+    """Run the command line with few garbage collections, and none at exit.
 
-    Nearly all loaded objects stay alive; collecting as often as by default took a quarter of a cold query.
+    Nearly all loaded objects stay alive, so a collection frees little. At the default rate, collections took a quarter
+    of a cold query's time.
     """
     gc.set_threshold(500_000, 20, 20)
     from search.cli.app import main as run
@@ -21,6 +22,6 @@ if __name__ == "__main__":
     try:
         main()
     finally:
-        # CPython notes a KeyboardInterrupt that leaves exec(), as it does where Ctrl-C meets a dataclass being
-        # made, and under -m it then dies by the signal in place of our exit code. The next exec() clears the note.
+        # If Ctrl-C interrupts an exec(), which dataclasses use, CPython sets a flag: under -m the process then dies by
+        # the signal, and our exit code is lost. The next exec() clears the flag.
         exec("")

@@ -6,7 +6,7 @@
     │   ├── FieldMissing      a filter names a field that no document of the index has
     │   ├── WordMissing       a word to ignore is not among the query's keywords
     │   └── TextTooLong       a text does not fit the model, and truncation is not allowed
-    ├── ReadError             a file cannot be read as text; has a short `reason` for statistics
+    ├── ReadError             a file cannot be read as text; `reason` is a short phrase to count by
     ├── ModelError            a model is missing, damaged, or not an encoder
     ├── IndexNotFound         no such index, or several to choose from
     ├── IndexDamaged          an index exists, but its files are damaged
@@ -14,8 +14,8 @@
     ├── IndexLocked           another process is writing to this index
     ├── AccessDenied          file permissions do not let this user read or write an index
     ├── StoreUnavailable      the server of an index does not respond
-    ├── ChangedMeanwhile      the state of an index was deleted while it was being read
-    ├── FingerprintMismatch   two embeddings that cannot be compared
+    ├── ChangedMeanwhile      the state of an index on a server was deleted during a query
+    ├── FingerprintMismatch   embeddings of different models or settings cannot be compared
     └── OptionalDependency    an extra is not installed; the message has the command that installs it
 
 Each message names the thing, says what is wrong with it, and what to do next. Errors of other
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 def quoted(argument: object) -> str:
     """Quote an argument for the shell, in a command that a message suggests.
 
-    Characters that would control a terminal are escaped as in Python, so such an argument cannot be pasted into a
-    shell.
+    Control characters are escaped as in Python; such an argument cannot be pasted into a shell.
     """
     import shlex
 
@@ -50,7 +49,7 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-# Messages of libraries when memory runs out, whatever class of error they raise.
+# Parts of libraries' messages when memory runs out; their errors have various classes.
 _NO_MEMORY = (
     "bad_alloc", "llocate memory", "failed to map segment", "start new thread", "Thread creation failed",
     "Resource temporarily unavailable",
@@ -109,7 +108,7 @@ class TextTooLong(InputError):
 
 
 class ReadError(SearchError):
-    """A file cannot be read as text. `reason` is a short phrase by which skipped files are counted."""
+    """A file cannot be read as text. Skipped files are counted by `reason`, a short phrase such as "empty"."""
 
     def __init__(self, path: str, reason: str, detail: str = "") -> None:
         super().__init__(f"{path}: {reason}" + (f" ({detail})" if detail else ""))
@@ -151,7 +150,7 @@ class StoreUnavailable(SearchError):
 
 
 class ChangedMeanwhile(SearchError):
-    """The state of an index on a server was deleted while it was being read."""
+    """The state of an index on a server was deleted during a query."""
 
 
 class FingerprintMismatch(SearchError):

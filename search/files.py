@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from search.errors import InputError
 
-# Permissions of folders and files with text of the user; a umask restricts them further.
+# Permissions of folders and files that contain the user's text; the umask restricts them further.
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 
 
@@ -177,7 +177,7 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-_MOST_DOTS = 100  # in a line of TOML: a key of many parts would take the square of their number in memory
+_MOST_DOTS = 100  # in a line of TOML: memory grows with the square of the parts of a dotted key
 
 
 def toml(text: str, where: str) -> dict[str, Any]:

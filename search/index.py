@@ -271,7 +271,7 @@ class Index:
         from search.encoding.workers import start_workers
         from search.indexing.update import server_for, source_of, update
 
-        place = self._kept
+        place = self._local_folder
         meta = read_meta(place / DATABASE)
         folders = Folders.of(Folders.from_meta(meta))
         with start_workers(workers, self.encoder, self._engine) as pool:
@@ -307,7 +307,7 @@ class Index:
         """
         from search.indexing.update import changes
 
-        for _ in changes(self.folders, self._kept, stop):
+        for _ in changes(self.folders, self._local_folder, stop):
             try:
                 report = self.update()
             except (SearchError, OSError) as error:
@@ -322,8 +322,8 @@ class Index:
         return self._store.facts.folders
 
     @property
-    def _kept(self) -> Path:
-        """Folder of the index's files on this machine, which an update needs.
+    def _local_folder(self) -> Path:
+        """Folder of the index's files on this machine; an update needs it.
 
         Raises:
             InputError: another machine has these files.
@@ -333,8 +333,8 @@ class Index:
         return self.path
 
     @property
-    def _place(self) -> Path:
-        """Folder of an index whose passages are on this machine.
+    def _passages_folder(self) -> Path:
+        """The same folder, if the passages are on this machine, too.
 
         Raises:
             InputError: the passages are on a server.
@@ -370,17 +370,17 @@ class Index:
             return self._encoder
 
     def find_encoders_by(self, find: Callable[..., Encoder]) -> None:
-        """Load encoders with a function other than `Encoder.of`; it takes the same arguments."""
+        """Load encoders with `find` instead of `Encoder.of`; it takes the same arguments."""
         self._encoder_of = find
 
     def share(self, encoder: Encoder) -> None:
-        """Use the encoder of another index with the same fingerprint, unless one is loaded already."""
+        """Use the encoder of another index with the same fingerprint, unless this index has loaded its own."""
         with self._lock:
             self._encoder = self._encoder or encoder
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings about the index, which can be queried nevertheless; empty if there are no problems."""
+        """Warnings about problems that do not prevent queries."""
         problems = (f"{problem} --index {quoted(self.name)}" for problem in self._store.problems)
         return (*problems, *(self._encoder.remarks if self._encoder else ()))
 
@@ -395,16 +395,15 @@ class Index:
 
         Args:
             text: a question or description in natural language, at most the model's `max_tokens` long. Or several
-                texts with weights, [("keys", 1), ("rotation", 0.5)]; or a `Question`, which also has passages that hits
-                should be like or unlike. See `search.ranking.question`. In one text, double quotes, minus signs and
-                fields have a meaning (`search.ranking.question`); `Question.of(text)` takes it literally.
-            k: maximum number of hits, at least 1. There are fewer only if fewer passages pass the filters, or, in the
-                mode "lexical", contain a word of the query.
+                texts with weights, [("keys", 1), ("rotation", 0.5)]; or a `Question`, which can also name passages that
+                hits should resemble or not. In a single text, double quotes, minus signs and fields have a meaning;
+                `Question.of(text)` takes it literally. See `search.ranking.question`.
+            k: maximum number of hits, at least 1. You get fewer only if fewer passages pass the filters or, with mode
+                "lexical", contain a word of the query.
 
-        Options select and rank hits; they do not change the score of a passage in a given ranking. `without` ignores
-        all forms of a word; hits then have no percentile and no verdict, as both are calibrated with all words. Of a
-        text that occurs in many documents the best copy is listed. See also `search.ranking.selection`,
-        `search.ranking.where` and `search.ranking.rerank`.
+        `without` ignores all forms of a word; hits then have no percentile and no verdict, as both are calibrated with
+        all words. If many documents contain the same text, only its best copy is listed. See also
+        `search.ranking.selection`, `search.ranking.where` and `search.ranking.rerank`.
 
         Returns:
             `Hits`, a list of `Hit`. With `explain=True` each hit has its `explanation`.
@@ -433,13 +432,13 @@ class Index:
 
     @documented(CandidateOptions)
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
-        """Return passages that can rank first with another weight or without some words, with their score parts.
+        """Return passages that a web page can re-rank for another weight or without some words, with their score parts.
 
-        A web page can re-rank them without a server; see `search.ranking.words`.
+        The page needs no server for this; see `search.ranking.words`.
 
         Args:
             text: as for `query`.
-            n: number of passages to take by each part of the score; the more, the more changes can be ranked exactly.
+            n: number of passages taken by each part of the score. With a larger n, more changes can be ranked exactly.
 
         Raises:
             InputError: as for `query`; or n < 1.
@@ -449,7 +448,7 @@ class Index:
         ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
         question, where = self._parsed(text, **filter_options)
         ranking = Ranking.of(**ranking_options)
-        # Also with weight 0: the embeddings count with another weight.
+        # Even at weight 0: the page may choose a weight at which embeddings count.
         compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
         query = self._encoded(question, compared)
         with self._store.reading() as snapshot:
@@ -459,7 +458,7 @@ class Index:
     def counted_words(
         self, text: Query, **options: Unpack[RankingOptions]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the keywords of a query that discriminate between passages, and those of them that `without` names.
+        """Return the discriminative keywords of a query, and the ones that `without` ignores.
 
         Args:
             text: as for `query`. The words do not depend on the weight.
@@ -472,7 +471,7 @@ class Index:
         return counted(self._store, self._words_of(text), Ranking.of(**options))
 
     def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
-        """Return a passage as a hit of a query, wherever it ranks; its rank is 0.
+        """Score any passage for a query. The returned hit has rank 0, wherever the passage ranks.
 
         Args:
             query: as for `query`.
@@ -508,7 +507,7 @@ class Index:
             hit: a hit, whose score is explained exactly; or a passage ID.
             layer: layer of the token vectors in the matrix `similarity`: 0 is the embedding layer, "last" the last
                 hidden state, "middle" the default.
-            mode, weight, without: as for `query`, for a passage ID; a hit has its own.
+            mode, weight, without: as for `query`, if `hit` is a passage ID; a `Hit` stores its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
         that have a Dense module with an activation they are integrated gradients, which take seconds and
@@ -528,7 +527,7 @@ class Index:
         return self._explainer(question, Ranking.of(**ranking_options), **layer).explain(hits)
 
     def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
-        """Compare the scores of two passages for a query, word by word of the query.
+        """Compare the scores of two passages for a query, query word by query word.
 
         Args:
             a, b: hits, passage IDs, or paths as for `why_not`, whose best passages are taken.
@@ -604,14 +603,14 @@ class Index:
             among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
             hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
         hits = with_file_status(selection.ordered(hits))
-        # The random pairs are of a query and a passage, so they say nothing of two passages.
+        # Percentiles are calibrated with pairs of query and passage; they do not apply to two passages.
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
     def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
         """Explain the similarity of a passage to another passage or document, by pairs of tokens.
 
-        Of a document with several passages the one with the largest contribution is explained by tokens; each other
-        passage is one addend.
+        If `example` is a document with several passages, the passage with the largest contribution is explained token
+        by token; each other passage is one addend.
 
         Args:
             example: as for `similar`.
@@ -645,7 +644,7 @@ class Index:
         return near_copies(self._store, threshold, self._filter(where=where))
 
     def facets(self, where: str | None = None) -> tuple[Facet, ...]:
-        """Return the fields that can narrow a search, with their most frequent values and the filters for these.
+        """Return the fields that can narrow a search, with their most frequent values and a filter for each value.
 
         Fields are kind, folder, language, years of dates, annotations, and other metadata with values that many
         documents share. All documents are read, and the result is cached until the index changes: 200,000 documents
@@ -661,7 +660,7 @@ class Index:
             return snapshot.facets(self._filter(where=where))
 
     def document(self, id_: int) -> DocumentText:
-        """Return the text of a document with its passages, as far as the index stores it, without reading its file.
+        """Return the stored text of a document with its passages; the file is not read.
 
         Args:
             id_: the `document_id` of a hit, of the same `generation`.
@@ -674,7 +673,7 @@ class Index:
         return document_text(self._store, id_)
 
     def file_text(self, document: int) -> str | None:
-        """Read the text of a document's file, with parts that are in no passage (front matter, white space, marks).
+        """Read a document's text from its file, with parts that are in no passage (front matter, white space, marks).
 
         Returns:
             The text; None if the file has changed or is gone, or if its format is converted (HTML, CSV, PDF).
@@ -703,7 +702,7 @@ class Index:
             lines: number of lines before the hit and after it, at least 0.
 
         Returns:
-            The lines; none, with a note, if the file has changed, or if its lines are not those of the text.
+            The lines; or none and a note with the reason, if the file has changed or its format has no lines (PDF).
 
         Raises:
             InputError: `lines` is below 0.
@@ -725,7 +724,7 @@ class Index:
         """Answer a question with spans of the k best passages, best first; see `search.bert.answering`.
 
         Args:
-            question: a question that leaves room for a passage in the reader's input.
+            question: the question; it must leave room for a passage in the reader's input.
             model: the reader, a checkpoint with a head for answer spans, for instance deepset/roberta-base-squad2.
             k: number of passages to read, at least 1.
             answers: maximum number of answers, at least 1.
@@ -765,7 +764,7 @@ class Index:
         """
         from search.annotating.passages import tag_index
 
-        return tag_index(self._place, model, offline=self._offline, **options)
+        return tag_index(self._passages_folder, model, offline=self._offline, **options)
 
     def label(
         self,
@@ -790,7 +789,7 @@ class Index:
         from search.annotating.passages import label_index
 
         return label_index(
-            self._place, model=model, head=head, name=name, offline=self._offline, **options
+            self._passages_folder, model=model, head=head, name=name, offline=self._offline, **options
         )
 
     def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
@@ -813,7 +812,7 @@ class Index:
         """
         from search.store.annotating import remove_annotator
 
-        return remove_annotator(self._place, name)
+        return remove_annotator(self._passages_folder, name)
 
     def check(
         self,
@@ -833,7 +832,7 @@ class Index:
         """
         from search.indexing.check import check
 
-        report = check(self._place, repair=repair, progress=progress)
+        report = check(self._passages_folder, repair=repair, progress=progress)
         if repair:
             self._store = Store(self.path)  # opens the new files
         return report
@@ -847,7 +846,7 @@ class Index:
         """
         from search.indexing.update import move
 
-        self._store, self.report = opened(move(self._kept, folder)), None
+        self._store, self.report = opened(move(self._local_folder, folder)), None
 
     def remove(self) -> None:
         """Delete the index, also on its server; the indexed folder stays unchanged.
@@ -868,14 +867,14 @@ class Index:
     def _parsed(
         self, query: Query, **filters: Unpack[FilterOptions]
     ) -> tuple[str | Question, Where | None]:
-        """Return the question and the filter of a query; see `search.ranking.question`."""
+        """Split a query into its question and its filter; see `search.ranking.question`."""
         question = as_question(query)
         if isinstance(query, str):
             question, filters["where"] = parse_query(query, filters.get("where"), self.passes)
         return question, self._filter(**filters)
 
     def _words_of(self, query: Query) -> str:
-        """Return the texts of a query that have keywords."""
+        """Return the text of a query from which keywords are taken."""
         question, _ = self._parsed(query)
         return question if isinstance(question, str) else question.words_of
 

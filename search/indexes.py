@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 class Indexes:
-    """Several indexes that are searched together; their hits are merged to one ranking by score.
+    """Several indexes that are searched together; their hits are merged into one ranking by score.
 
     All indexes must have the same fingerprint, because otherwise their scores cannot be compared. Keywords are weighted
     by their rarity in each index. `Hit.index` names the index of a hit.
@@ -112,11 +112,11 @@ class Indexes:
     def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> Hits:
         """Return the k best passages of all indexes; for the options see `Index.query`.
 
-        Each index is searched with the same options, and all hits are ranked by score. An index without the fields
-        of a filter is left out, with a note, unless all lack them. The verdict is the most probable one of all
-        indexes, or None if the index with the best hit has none; `rank_before`, which is a rank within one index, is
-        None. A word of `without` is ignored in each index where it is a keyword, at least in one; `Hit.ranking` says
-        which words were ignored.
+        Each index is searched with the same options, and all hits are ranked by score. An index that lacks a field of
+        the filter is skipped with a note; if all lack it, FieldMissing is raised. The verdict is the one with the
+        highest probability, or None if the index of the best hit has none. `rank_before` is None, because it is a rank
+        within one index. Each index ignores the words of `without` that are keywords in it, see `Hit.ranking`;
+        WordMissing is raised for a word that is a keyword in no index.
 
         Raises:
             FingerprintMismatch: two of the indexes have different models or settings.
@@ -171,7 +171,7 @@ class Indexes:
     def _of_each(
         self, hits: Sequence[Hit], call: Callable[[Index, list[Hit]], Sequence[Result]]
     ) -> list[Result]:
-        """Call a function for each index with its own hits; return the results in the order of all hits."""
+        """Call a function once per index, with the hits of that index; return the results in the order of `hits`."""
         of = [self.of(hit) for hit in hits]
         results = {
             index: iter(call(index, [hit for hit, its in zip(hits, of, strict=True) if its is index]))
@@ -187,11 +187,11 @@ class Indexes:
         """Yield the hits of each index that has the fields of the filter."""
         notes: list[str] = []
         lacking: SearchError | None = None
-        uncounted: list[WordMissing] = []
+        missing_words: list[WordMissing] = []
         for index in self.all:
             name = name_of(index)
             try:
-                hits = _where_they_count(index, text, k, options, uncounted)
+                hits = _query_index(index, text, k, options, missing_words)
             except (FieldMissing, IndexDamaged) as error:
                 if isinstance(error, IndexDamaged) and not self.skip_damaged:
                     raise
@@ -202,7 +202,7 @@ class Indexes:
         if lacking and len(notes) == len(self.all):
             raise lacking
         for word in options.get("without") or ():
-            nowhere = [error for error in uncounted if error.word == word]
+            nowhere = [error for error in missing_words if error.word == word]
             if len(nowhere) == len(self.all) - len(notes):
                 raise nowhere[0]
         self._of_query = notes  # in one assignment, as threads may query at the same time
@@ -223,16 +223,16 @@ class Indexes:
                 raise FingerprintMismatch(different, first, name, problem, remedy)
 
 
-def _where_they_count(
-    index: Index, text: Query, k: int, options: QueryOptions, uncounted: list[WordMissing]
+def _query_index(
+    index: Index, text: Query, k: int, options: QueryOptions, missing_words: list[WordMissing]
 ) -> Hits:
-    """Return the hits of an index; words of `without` that are no keywords in it are added to `uncounted`."""
+    """Query an index; words of `without` that are not keywords in it are dropped and added to `missing_words`."""
     try:
         return index.query(text, k, **options)
     except WordMissing as missing:
-        uncounted.append(missing)
+        missing_words.append(missing)
         rest = [word for word in options["without"] or () if word != missing.word]
-        return _where_they_count(index, text, k, {**options, "without": rest}, uncounted)
+        return _query_index(index, text, k, {**options, "without": rest}, missing_words)
 
 
 def name_of(index: Index) -> str:
@@ -249,7 +249,7 @@ def _by_score(groups: list[list[Hit]]) -> list[list[Hit]]:
 
 
 def _merged(lists: Sequence[Sequence[Hit]], per_document: int) -> list[list[Hit]]:
-    """Merge lists of hits by score, each hit in a list of its own; surplus hits of a document come last."""
+    """Merge lists of hits by score, each hit as a group of its own; hits beyond `per_document` come last."""
     within: list[list[Hit]] = []
     beyond: list[list[Hit]] = []
     seen: Counter[tuple[str, str]] = Counter()

@@ -51,7 +51,7 @@ def estimated(
     if all(np.ptp(column) == 0 for column in columns):
         return Estimate(value, value, value)
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
-        warnings.simplefilter("ignore")  # that BCa is not defined
+        warnings.simplefilter("ignore")  # "BCa is not defined"; see below
         result = bootstrap(
             columns,
             figure,
@@ -63,7 +63,9 @@ def estimated(
             rng=np.random.default_rng(seed),
         )
     low, high = result.confidence_interval
-    if not np.isfinite([low, high]).all():  # resamples of one value only have no correlation
+    if not np.isfinite(
+        [low, high]
+    ).all():  # no BCa, or a resample that repeats one value and so has no correlation
         low, high = np.nanquantile(result.bootstrap_distribution, [0.025, 0.975])
     return Estimate(value, float(low), float(high))
 
@@ -81,7 +83,7 @@ def compared(
 
     The p-value is that of Fisher's randomization test with paired samples, which Smucker, Allan and Carterette 2007 ("A
     Comparison of Statistical Significance Tests for Information Retrieval Evaluation") recommend: under the null
-    hypothesis, each query's values can be exchanged. It is exact for few queries.
+    hypothesis, the two values of each query can be swapped. For few queries the p-value is exact.
 
     Args:
         names: names of the baseline and of the other setting.

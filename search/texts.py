@@ -55,7 +55,7 @@ def compare(
     pooling: str | None = None,
     truncate: bool = False,
 ) -> Similarities:
-    """Return the cosine similarities of sentences as a record that a notebook shows, plots and tabulates.
+    """Return the cosine similarities of sentences as a record, with a heat map and a table for notebooks.
 
     Arguments and errors are those of `similarity`; the matrix is `cosines`.
     """
@@ -103,7 +103,7 @@ def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
         return _loaded_encoder(str(model), pooling)
     if pooling and pooling != model.pooling:
         raise InputError(
-            f"the encoder uses pooling '{model.pooling}', not '{pooling}'. Pass one or the other."
+            f"the encoder uses pooling '{model.pooling}', not '{pooling}'. Omit `pooling`, or load another encoder."
         )
     return model
 

@@ -279,11 +279,13 @@ def as_read(document: Document) -> tuple[Document, VisibleText]:
     if not source.text.strip():  # nothing but marks: better found by these than never
         source = VisibleText(document.text, ())
     sections = tuple(
-        replace(section, start=source.offset(section.start), end=source.offset(section.end))
+        replace(
+            section, start=source.visible_offset(section.start), end=source.visible_offset(section.end)
+        )
         for section in document.sections
     )
     places = (document.pages, document.apart, document.tables)
-    pages, apart, tables = (tuple(map(source.offset, offsets)) for offsets in places)
+    pages, apart, tables = (tuple(map(source.visible_offset, offsets)) for offsets in places)
     read = replace(document, text=source.text, sections=sections, pages=pages, apart=apart, tables=tables)
     return read, source
 

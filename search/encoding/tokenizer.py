@@ -113,7 +113,7 @@ def tokens(
             part, shift = "text", len(before_text)
         start, end = max(start - shift, 0), end - shift
         if part == "text":
-            start, end = text.span(start, end) if start < end else (text.place(start),) * 2
+            start, end = text.span(start, end) if start < end else (text.source_offset(start),) * 2
         result.append(Token(piece, id_, start, end, False, word, part))
     return tuple(result)
 

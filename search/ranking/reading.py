@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from search.errors import InputError, ReadError
 from search.ranking.freshness import since_indexed
 from search.records.contents import DocumentText, Gap, StoredPassage
-from search.records.documents import LINES_OF_THEIR_OWN, PLAIN_KINDS
+from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS
 from search.records.hits import Hit, Surroundings
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
         end: the document's newline sequence.
     """
     length = passage.start - at
-    has_lines = passage.kind not in LINES_OF_THEIR_OWN
+    has_lines = passage.kind not in CONVERTED_KINDS
     breaks = min(max(0, passage.line_start - line) if has_lines else 2, length // len(end))
     filling = (end * breaks).ljust(length)
     blank = has_lines and (passage.kind in _WITHOUT_MARKS or len(end) * breaks == length)
@@ -113,7 +113,7 @@ def surroundings(hit: Hit, lines: int) -> Surroundings:
 
 def _file_lines(hit: Hit) -> tuple[list[str], str]:
     """Return the lines of a hit's file; or none, and the reason."""
-    if hit.kind not in (*PLAIN_KINDS, *LINES_OF_THEIR_OWN):
+    if hit.kind not in (*PLAIN_KINDS, *CONVERTED_KINDS):
         return [], f"{hit.document} is not a text file, so it has no lines to show"
     try:
         text, sha256 = _read(hit.document, hit.path)

@@ -1,4 +1,4 @@
-"""Passages compared with each other and with the ranking, and sentences with sentences."""
+"""Comparisons: two hits, a missing document with the hits, sentences with sentences."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Contrast:
 
     Attributes:
         a, b: the two hits; a passage named by ID or path has its rank among all passages.
-        words: the gap of the scores, split by the words of the query; see `Explanation.shares`.
+        words: the gap of the scores, split by query words; see `Explanation.shares`.
     """
 
     query: str
@@ -65,7 +65,7 @@ class Contrast:
 
     @property
     def residual(self) -> float:
-        """The gap minus the sum of the words' gaps, which is a rounding error."""
+        """The gap minus the sum of the words' gaps: a rounding error."""
         return self.gap - sum(word.gap for word in self.words)
 
 
@@ -77,17 +77,17 @@ class WhyNot:
         document: name within the indexed folder, with forward slashes; a path for a file outside of it.
         k: maximum number of hits.
         per_document: maximum number of hits of one document; 0 for no limit.
-        passages: number of passages in the index, among which `hit.rank` counts.
+        passages: number of passages in the index; `hit.rank` is the rank among all of them.
         cause: "found": it is a hit.
             "lower": at least k other passages have higher scores.
             "limit": its score suffices, but its document already has `per_document` hits.
-            "copy": its score suffices, but its text occurs in many documents and is listed only once, for the document
-            `detail`. "changed", "gone": it is indexed, but its file has changed or was deleted since. "not indexed":
-            see `reason`. "filtered": it does not pass the filter.
+            "copy": its score suffices, but only one copy of its text is listed, the one in the document `detail`.
+            "changed", "gone": it is indexed, but its file has changed or was deleted since. "not indexed": see
+            `reason`. "filtered": it does not pass the filter.
         reason: for "not indexed": "not there", "outside the folder", "new", or one of
             `Reason` of search/corpus/sources.py, such as "ignored", "binary", "empty"; `detail` may say more.
-        hit: the document's best passage, or the requested passage, with its rank among all passages; None if nothing of
-            it is indexed.
+        hit: the requested passage, or the document's best passage, with its rank among all passages; None if the
+            document is not indexed.
         last: the last of the k hits.
         contrast: why `last` ranks above `hit`; None if it is a hit or is not indexed.
     """

@@ -1,4 +1,4 @@
-"""Documents as the index stores them, assembled from their passages; and facets."""
+"""Stored passages, documents assembled from them, and facets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from search.records.visible_text import Spans, visible
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A source file as it was when it was indexed, and the kind of its document."""
+    """State of a source file when it was indexed, and the kind of its document."""
 
     kind: str = "text"
     size: int = 0
@@ -54,7 +54,7 @@ class StoredPassage(Location):
         context: text that is encoded before the passage: title and headings, one per line.
         hidden: markup spans of `text`, which are neither encoded nor counted as words.
         annotations: field -> value or values, added by models (`seewhy lab tag`, `label`).
-        file: the source file when it was indexed.
+        file: state of the source file when it was indexed.
     """
 
     passage_id: int

@@ -10,7 +10,7 @@ from typing import Any
 from search.errors import quoted
 from search.records.visible_text import Spans, visible
 
-# Maximum nesting of metadata: nobody's is that deep, and deeper metadata cannot be printed.
+# Maximum nesting of metadata; deeper values could not be printed.
 DEEPEST = 50
 
 
@@ -20,9 +20,9 @@ class LineMap:
 
     Attributes:
         offsets: increasing offsets into the text; the first is 0.
-        lines: for each offset, the 1-based line of the source file that the text from there on comes from.
-        whole: True if the document is one record of a file, such as a CSV row. Then the lines of every span are those
-            of the whole record, `lines[0]` to `lines[-1]`.
+        lines: for each offset, the 1-based source line of the text that begins there.
+        whole: True if the document is one record of a file, such as a CSV row. Every span then has the lines of the
+            whole record, `lines[0]` to `lines[-1]`.
     """
 
     offsets: Sequence[int]
@@ -61,7 +61,7 @@ class Document:
             file system's encoding are kept as surrogates (PEP 383).
         record: 1-based number of the record, message or attachment in its file; 0 when the document is the whole file.
         kind: one of `search.ranking.where.KINDS`: "markdown", "pdf", "text" and so on.
-        text: the text that passages are spans of. For text formats, the decoded file itself.
+        text: the extracted text; passages are spans of it. For text formats, the whole decoded file.
         title: title in the metadata; else the first heading; else the file's name.
         metadata: JSON-compatible values: front matter, field list, other columns or keys.
         sections: in order, without overlap; text outside of them (front matter) is metadata and in no passage.
@@ -103,8 +103,8 @@ class Passage:
     """A span of a document: `document.text[start:end] == text`.
 
     Attributes:
-        heading: the headings above the passage, outermost first, joined with " > "; in a passage of several
-            sections the last part names each of them, joined with " · ".
+        heading: the headings above the passage, outermost first: "Keys > Rotation". A passage that covers two sections
+            names both: "Keys > Rotation · Backup".
         context: text that is encoded before the passage (title, headings, a table's header row); "" for none.
         line_start, line_end: 1-based lines of the source file, both included.
         n_tokens: tokens of context and text together, special tokens included.
@@ -134,9 +134,9 @@ class Passage:
         return f"{self.context}\n{self.visible_text}" if self.context else self.visible_text
 
 
-PLAIN_KINDS = tuple("markdown rst org asciidoc tex code text".split())  # the text is the text of the file
-LINES_OF_THEIR_OWN = ("html", "csv", "jsonl", "mail", "man", "subtitles", "ics", "vcf")
-"""Kinds whose lines are those of the file, but not of the document's text."""
+PLAIN_KINDS = tuple("markdown rst org asciidoc tex code text".split())  # their text is the decoded file
+CONVERTED_KINDS = ("html", "csv", "jsonl", "mail", "man", "subtitles", "ics", "vcf")
+"""Kinds that are converted to text, with line numbers of the file."""
 BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "mtime", "text")
 """Filter names of a document's or passage's own fields; no annotation can use them."""
 
@@ -218,11 +218,11 @@ class Annotator:
 
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
-_SPECIAL = frozenset('"$`\\!')  # within double quotes, to one shell or another
+_SPECIAL = frozenset('"$`\\!')  # special within double quotes in some shell
 
 
 def in_filter(name: str, value: str) -> str:
-    """Return the filter condition that a field has a value.
+    """Return a filter for one value of a field.
 
     Example:
         >>> in_filter("person", "Ada Lovelace"), in_filter("not", "don't")

@@ -42,8 +42,8 @@ class JudgedQuery:
     Attributes:
         values: metric -> value. A pair of sentences has "cosine" and "score", which is its gold score; a tagged
             sentence has the numbers of correct, predicted and gold entities.
-        results: documents, best first. A question has its answer, or () without one; a tagged sentence has the
-            predicted label of each word.
+        results: documents, best first; for a question its answer, or (); for a tagged sentence the predicted label of
+            each word.
     """
 
     id: str

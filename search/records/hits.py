@@ -25,8 +25,8 @@ class Verdict:
         probability: probability in [0, 1] that the index contains an answer, if half of all queries have one;
             see `search.ranking.verdict`.
         score: score of the best hit.
-        coverage: largest share of the query's words, weighted by their idf, in one of the first three hits, in
-            [0, 1].
+        coverage: share of the query's words, weighted by their idf, that a passage contains, in [0, 1]; the highest of
+            the first three hits.
     """
 
     says: Literal["answers likely", "perhaps", "nothing"]
@@ -51,14 +51,14 @@ class Hit(StoredPassage, NotebookMixin):
             before reranking; with a cross-encoder, `score` is `reranked`.
         rank_before: rank before reranking.
         index: name or path of the index, if several are searched together, and over HTTP; else "".
-        changed: status of the file since it was indexed: "" if unchanged; "gone" if deleted; "moved" if the file has
-            changed and still contains the text, whose current lines are given; "changed" if it no longer contains the
-            text or has no plain lines, so that the lines are those at indexing time.
+        changed: status of the file since it was indexed. "": unchanged. "gone": deleted. "moved": changed, but it still
+            contains the text, and the lines are the current ones. "changed": it no longer contains the text, or its
+            format has no plain lines; the lines are those at indexing time.
         percentile: percentage, from 0 to 100, of random pairs of a query and a passage that have a lower score with the
             same mode and weight. None if the index has no sample of such pairs, or if words of the query are ignored.
         random_pairs: number of pairs that `percentile` is based on.
-        copies: number of other documents that contain this text, or nearly this text, if there are many; they are
-            left out of the ranking unless all copies are requested.
+        copies: number of other documents with this text, or nearly this text, if there are many. They are ranked only
+            if all copies are requested.
         verdict: answerability verdict for the query, over the passages that pass the filter. None if it was not
             computed: for other rankings and models than the default, and for fewer than ten passages.
         approximate: True if a server's approximate index retrieved the hit, so better passages may be missing; the
@@ -98,7 +98,7 @@ class Hit(StoredPassage, NotebookMixin):
 
     @property
     def addends(self) -> dict[str, float]:
-        """Parts that sum to the score: those of "meaning", "words" and "rerank" that the ranking uses."""
+        """Parts that sum to the score, by name: "meaning", "words" and "rerank", if the ranking uses them."""
         rerank = self.ranking.rerank
         if rerank and rerank != "late":
             return {"rerank": self.score}
@@ -148,7 +148,7 @@ class Cluster:
 
     Attributes:
         exact: True if all passages have exactly the same text.
-        lowest: the lowest cosine of a passage with its nearest other passage in the cluster.
+        lowest: the lowest `cosine` of these passages.
     """
 
     passages: tuple[Copy, ...]

@@ -239,9 +239,9 @@ class ContextualCosines:
         texts: c contexts, one for each word.
         spans: character span of each word in its context.
         pieces: tokens of each word; the word's vector is the mean of their vectors.
-        against: a further texts, each encoded on its own; a text's vector is the mean of its token vectors, without
-            special tokens.
-        between: (layers + 1, c, c) cosines of the words of two contexts.
+        against: further texts, `a` in number, each encoded on its own; a text's vector is the mean of its token
+            vectors, without special tokens.
+        between: (layers + 1, c, c) cosines of each word with each other word.
         others: (layers + 1, c, a) cosines of each word with each text of `against`.
         model: name of the model.
     """
@@ -258,7 +258,7 @@ class ContextualCosines:
 
 @dataclass(frozen=True, eq=False)
 class EqualRows:
-    """Cosines of two texts at equal positions, from the embedding tables to the last layer.
+    """Cosines of the tokens of two texts at equal positions, from the embedding tables to the last layer.
 
     Attributes:
         tokens: tokens of both texts, special tokens included; the first m positions exist in both.

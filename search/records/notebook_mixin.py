@@ -17,7 +17,7 @@ class NotebookMixin:
     """Rich display of a record in a notebook.
 
     Attributes:
-        drawer: loads the module that draws records. The package sets it, as records do not depend on drawing.
+        drawer: function that loads `search.render.notebook`. The package sets it, because records may not import it.
     """
 
     drawer: ClassVar[Callable[[], Any]]
@@ -26,18 +26,12 @@ class NotebookMixin:
         return NotebookMixin.drawer().html(self)
 
     def _plotted(self, ax: Axes | None, **how: Any) -> Axes:
-        """
-        Raises:
-            OptionalDependency: matplotlib is not installed.
-        """
+        """Plot the record, or raise OptionalDependency if matplotlib is not installed."""
         _require("matplotlib", "pictures", "drawing a matrix")
         return NotebookMixin.drawer().plot(self, ax, **how)
 
     def _tabulated(self, **how: Any) -> DataFrame:
-        """
-        Raises:
-            OptionalDependency: pandas is not installed.
-        """
+        """Return the record as a table, or raise OptionalDependency if pandas is not installed."""
         _require("pandas", "notebooks", "a table")
         return NotebookMixin.drawer().frame(self, **how)
 

@@ -1,9 +1,11 @@
 """Options that several public functions share, each declared once: name, type, default, help, range, flags.
 
+A method takes them as keyword arguments, which mypy checks:
+
     def query(self, text, k=10, **options: Unpack[QueryOptions])
 
-is checked by mypy. The command's options, the parameters of the HTTP API, the schemas of the MCP tools and the
-docstrings are generated from the same declarations.
+The options of the command, the parameters of the HTTP API, the schemas of the MCP tools and the docstrings are
+generated from the same declarations.
 """
 
 import math
@@ -108,16 +110,23 @@ class FilterOptions(TypedDict, total=False):
     ]
     since: Annotated[
         str | None,
-        Option(None, "Only documents dated (else changed) since: 2024-05-01, 7d.", "TIME", "Which hits"),
+        Option(
+            None,
+            "Only documents since: 2024-05-01, 7d (their date, else the file's).",
+            "TIME",
+            "Which hits",
+        ),
     ]
     until: Annotated[
         str | None,
-        Option(None, "Only documents dated (else changed) until this time.", "TIME", "Which hits"),
+        Option(
+            None, "Only documents until: 2024-06-30 (their date, else the file's).", "TIME", "Which hits"
+        ),
     ]
 
 
 class CandidateOptions(RankingOptions, FilterOptions, total=False):
-    """Options that define scores, and filters."""
+    """Options that define scores without reranking, and filters."""
 
 
 class CountOptions(TypedDict, total=False):
@@ -156,7 +165,7 @@ class SortOptions(TypedDict, total=False):
 
 
 class SelectionOptions(LimitOptions, SortOptions, total=False):
-    """Selection of the hits that are listed from a ranking."""
+    """Which hits of a ranking are listed."""
 
     group: Annotated[
         bool, Option(False, "List k documents, each with its best passages.", panel="Which hits")
@@ -167,11 +176,11 @@ class SelectionOptions(LimitOptions, SortOptions, total=False):
 
 
 class HitsOptions(CountOptions, SelectionOptions, total=False):
-    """Selection of the hits that are listed, and their number."""
+    """Number of hits, and which ones are listed."""
 
 
 class SimilarOptions(SelectionOptions, FilterOptions, total=False):
-    """Selection of the hits that are listed, and filters."""
+    """Which hits are listed, and filters."""
 
 
 class LayerOptions(TypedDict, total=False):
@@ -190,7 +199,7 @@ class ExplainOptions(RankingOptions, LayerOptions, total=False):
 
 
 class MatrixOptions(LayerOptions, total=False):
-    """Explanations with the hits (`explain`), and the layer at which they compare tokens."""
+    """Options to explain each hit."""
 
     explain: Annotated[
         bool, Option(False, "Explain each hit: tokens, similarity and contribution matrix.")
@@ -305,12 +314,11 @@ class TrainOptions(TypedDict, total=False):
 
     model: the checkpoint to train; None for the default encoder. If it already has a head for exactly these classes,
         training continues with that head.
-    dev: a held-out file to evaluate on; examples in both files are not trained on. None holds out a tenth of the data.
-        Another tenth is held out for early stopping and to choose the best checkpoint.
-    freeze: freeze the embeddings and this many of the first layers; "all" freezes the encoder.
-    precision: arithmetic of the training steps, "fp32" or "bf16"; weights and metrics are in fp32.
-    lr: peak learning rate; it rises over the first tenth of the steps, then falls to 0.
-    resume: continue from the last checkpoint of an interrupted run, if there is one.
+    dev: a held-out file to evaluate on; its examples are never trained on. None holds out a tenth of the data. Another
+        tenth is held out for early stopping and to choose the best checkpoint. freeze: freeze the embeddings and this
+        many of the first layers; "all" freezes the encoder. precision: arithmetic of the training steps, "fp32" or
+        "bf16"; weights and metrics are in fp32. lr: peak learning rate; it rises over the first tenth of the steps,
+        then falls to 0. resume: continue from the last checkpoint of an interrupted run, if there is one.
     """
 
     model: str | None
@@ -362,7 +370,7 @@ def documented(kind: type) -> Callable[[Function], Function]:
 
 
 def part_of(options: Mapping[str, Any], kind: type[T]) -> T:
-    """Return those of the options that belong to the option class `kind`."""
+    """Return the options that belong to the option class `kind`."""
     names = list(filter(kind.__annotations__.__contains__, options))
     return dict(zip(names, map(options.__getitem__, names), strict=True))  # type: ignore[return-value]
 
@@ -416,8 +424,8 @@ class Ranking:
         weight: weight of the cosine, in [0, 1].
         rerank: "late" to rerank the best passages by late interaction, the name of a cross-encoder to rerank them with
             it (ranking/rerank.py), "" for neither.
-        without: query words to ignore in keyword matching: they add nothing to the keyword score, whose scale stays.
-            The embedding is still that of the whole query.
+        without: query words to ignore in keyword matching. They add nothing to the keyword score, and its scale stays;
+            the query's embedding still includes them.
     """
 
     mode: Mode
@@ -436,10 +444,10 @@ class Ranking:
         own = complete(options, RerankOptions)
         mode, weight, without = own["mode"], own["weight"], own["without"]
         if weight is not None and mode != "hybrid":
-            raise InputError(f"weight applies only to mode 'hybrid', not to '{mode}'.")
+            raise InputError(f"weight applies only to mode 'hybrid', not to '{mode}'. Omit one of them.")
         if without and mode == "dense":
             raise InputError(
-                "mode 'dense' uses no keywords, so there is none to ignore. Choose another mode."
+                "mode 'dense' uses no keywords, so none can be ignored. Choose another mode."
             )
         fixed = {"dense": 1.0, "lexical": 0.0}
         own["weight"] = fixed.get(mode, WEIGHT if weight is None else float(weight))

@@ -70,7 +70,7 @@ class MaskPredictions:
     """A text with masks, and the predictions of a masked-language model.
 
     Attributes:
-        masks: masks in the order of the text; each is predicted independently of the words at the others.
+        masks: masks in the order of the text, each predicted while the others stay masked.
         vocabulary: number of entries of the vocabulary.
         model: name of the model.
     """
@@ -84,7 +84,7 @@ class MaskPredictions:
     def loss(self) -> float | None:
         """Mean loss of the labels, -ln of their probabilities; None without labels.
 
-        This is the loss of BERT's pre-training, and what transformers computes for the same labels.
+        It is the loss of BERT's pre-training; transformers computes the same value for the same labels.
         """
         losses = [mask.label.loss for mask in self.masks if mask.label]
         return sum(losses) / len(losses) if losses else None
@@ -258,7 +258,7 @@ class LabelExplanation:
 
     @property
     def residual(self) -> NDArray[np.float64]:
-        """(c,) logits minus the sums of their addends, which are rounding errors."""
+        """(c,) logits minus the sums of their addends: rounding errors."""
         return self.logits - self.contributions.sum(axis=0) - self.intercepts
 
     @property

@@ -150,7 +150,7 @@ class Finding:
             have changed since they were written, and queries may fail or give wrong results.
         count: number of problems; 0 for "ok".
         message: one sentence.
-        examples: names of the first few.
+        examples: names of the first few affected files or passages.
         command: command that fixes the problem; "" if nothing needs to be done.
     """
 

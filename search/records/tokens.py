@@ -1,4 +1,4 @@
-"""Tokens and their vectors, and whole words, merged from them."""
+"""Tokens, their vectors, and the whole words that they form."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TokenVectors:
 
 @dataclass(frozen=True)
 class ConvertedModel:
-    """A model that was converted for quick starts on this machine; `problem` is the reason if the conversion failed."""
+    """A model converted on this machine to load faster; `problem` is the reason if the conversion failed."""
 
     name: str
     weights: str
@@ -120,7 +120,7 @@ class WordMatrices:
 
 
 def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans = ()) -> tuple[Word, ...]:
-    """Merge tokens to whole words. Words of a part without a source string, such as the prompt, get their tokens' text.
+    """Merge tokens into whole words. Words of a part without a source, such as the prompt, get their tokens' text.
 
     Args:
         sources: the source string of each part.
@@ -144,7 +144,7 @@ def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans 
 
 
 def all_of_kind(kind: str, words: Iterable[Word]) -> str:
-    """Return the label for all words of a kind together; special tokens are listed by name."""
+    """Return the label for the sum over all words of a kind: "punctuation", "[CLS] and [SEP]"."""
     if kind == "special":
         return " and ".join(dict.fromkeys(word.text for word in words if word.kind == "special"))
     return {"prompt": "the model's prompt", "context": "title and headings"}.get(kind, kind)

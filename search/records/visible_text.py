@@ -1,4 +1,4 @@
-"""Visible text: a source text without its markup, with a mapping from its offsets to those of the source.
+"""Visible text: a source text without its markup, with a mapping from its offsets to the source's.
 
 Markup is *hidden*: spans of the source that are neither encoded nor counted as words. The visible text is the source
 with these spans deleted, so an offset in it is smaller than in the source by the length of the hidden spans before it.
@@ -24,8 +24,8 @@ class VisibleText:
     def __init__(self, source: str, hidden: Sequence[tuple[int, int]]) -> None:
         self._hidden = hidden
         pieces: list[str] = []
-        self._gaps: list[int] = []  # offsets in `text` at which something is hidden
-        self._lengths: list[int] = []  # of all that is hidden up to each gap
+        self._gaps: list[int] = []  # offsets in `text` where a hidden span was deleted
+        self._lengths: list[int] = []  # total length of the hidden spans up to each gap
         at = length = 0
         for start, end in hidden:
             pieces.append(source[at:start])
@@ -35,18 +35,18 @@ class VisibleText:
             at = end
         self.text = "".join(pieces) + source[at:] if hidden else source
 
-    def place(self, offset: int) -> int:
-        """Return the offset in the source of the character at an offset of `text`."""
+    def source_offset(self, offset: int) -> int:
+        """Convert an offset in `text` to one in the source."""
         gap = bisect_right(self._gaps, offset)
         return offset + self._lengths[gap - 1] if gap else offset
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span in the source from the first to the last character of a span of `text`."""
-        first = self.place(start)
-        return first, max(first, self.place(end - 1) + 1)
+        """Convert a span of `text` to the smallest span of the source that contains its characters."""
+        first = self.source_offset(start)
+        return first, max(first, self.source_offset(end - 1) + 1)
 
-    def offset(self, place: int) -> int:
-        """Convert an offset in the source to one in `text`; for a hidden character, that of the next visible one."""
+    def visible_offset(self, place: int) -> int:
+        """Convert an offset in the source to one in `text`; a hidden character has that of the next visible one."""
         gap = bisect_left(self._hidden, (place, place))
         before = self._lengths[gap - 1] if gap else 0
         if gap and self._hidden[gap - 1][1] > place:
@@ -55,7 +55,7 @@ class VisibleText:
 
     def between(self, start: int, end: int) -> str:
         """Return the visible text of a span of the source."""
-        return self.text[self.offset(start) : self.offset(end)]
+        return self.text[self.visible_offset(start) : self.visible_offset(end)]
 
     def with_marks(self, source: str, start: int, end: int, after: int) -> tuple[int, int]:
         """Extend a span of the source by adjacent hidden spans on the same lines.

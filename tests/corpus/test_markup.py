@@ -136,7 +136,7 @@ def test_all_that_markdown_renders_is_shown(
     source = found.text[found.sections[0].start :]
     html = document("a.html", MarkdownIt("commonmark").enable("table").render(source).encode())
     read = VisibleText(found.text, markup(found))
-    body = read.text[read.offset(found.sections[0].start) :]
+    body = read.text[read.visible_offset(found.sections[0].start) :]
     words = iter(re.findall(r"[^\W_]+", body))
     assert [word for word in re.findall(r"[^\W_]+", html.text) if word not in words] == []
     assert not re.search(r"\]\([\w./]+\)|\|--|^#{2}", body, re.MULTILINE)

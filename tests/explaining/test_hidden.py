@@ -52,9 +52,9 @@ def test_the_way_to_the_source_and_back(source: tuple[str, Spans], data: st.Data
     text, hidden = source
     read, places = VisibleText(text, hidden), kept(text, hidden)
     assert read.text == "".join(text[place] for place in places)
-    assert [read.place(offset) for offset in range(len(places))] == places
+    assert [read.source_offset(offset) for offset in range(len(places))] == places
     for place in range(len(text) + 1):
-        assert read.offset(place) == sum(one < place for one in places)
+        assert read.visible_offset(place) == sum(one < place for one in places)
     start, end = sorted((data.draw(st.integers(0, len(text))), data.draw(st.integers(0, len(text)))))
     inside = [place for place in places if start <= place < end]
     assert read.between(start, end) == "".join(text[place] for place in inside)

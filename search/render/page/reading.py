@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from search.records.contents import DocumentText, StoredPassage
-from search.records.documents import LINES_OF_THEIR_OWN, PLAIN_KINDS
+from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS
 from search.render.format import escaped_name, fixed
 from search.render.page.document import Page, about, isolated, text
 from search.render.page.hit_list import (
@@ -26,7 +26,7 @@ from search.render.page.hit_list import (
 )
 
 BEFORE, AFTER = 20_000, 40_000  # characters that are shown before and after the passage
-_LINES = (*PLAIN_KINDS, *LINES_OF_THEIR_OWN)  # kinds whose lines a reader finds in the file
+_LINES = (*PLAIN_KINDS, *CONVERTED_KINDS)  # kinds whose lines a reader finds in the file
 _PAGES = {"pptx": "Slide", "xlsx": "Sheet", "odp": "Slide", "ods": "Sheet", "notebook": "Cell"}
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _CHANGED = {

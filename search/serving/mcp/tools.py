@@ -17,7 +17,7 @@ from search.ranking.question import restricts
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
-from search.records.documents import LINES_OF_THEIR_OWN
+from search.records.documents import CONVERTED_KINDS
 from search.records.explanations import Explanation, Highlight, Share
 from search.render.hits import cut
 from search.serving.app_state import AppState, GenerationGone, in_one_generation
@@ -358,7 +358,7 @@ def _span(
     first, last = max(1, passage.line_start - around), passage.line_end + around
     if lines:
         first, last = map(int, lines.split("-"))
-    if document.kind in LINES_OF_THEIR_OWN:
+    if document.kind in CONVERTED_KINDS:
         parts = [part for part in document.passages if part.line_start <= last and part.line_end >= first]
         if parts:
             return parts[0].start, parts[-1].end
@@ -377,7 +377,7 @@ def _line_starts(document: DocumentText) -> list[int]:
 
 def _lines(document: DocumentText, passage: StoredPassage, start: int, stop: int) -> tuple[int, int]:
     """Return the numbers of the first and the last line of a span in the source file."""
-    if document.kind in LINES_OF_THEIR_OWN:
+    if document.kind in CONVERTED_KINDS:
         parts = [part for part in document.passages if part.start < stop and start < part.end]
         parts = parts or [passage]
         return parts[0].line_start, parts[-1].line_end
