@@ -31,8 +31,7 @@ class Addends:
 
     Attributes:
         embedding: embedding of the passage, from the index.
-        recomputed: the score, recomputed from the index; None if a cross-encoder computed it, because that is not run
-            again.
+        recomputed: the score, recomputed from the index; None for a cross-encoder's score, as it is not run again.
         late: (q, p) addends of late interaction, by tokens of query and passage.
     """
 
@@ -66,7 +65,7 @@ class AddendFinder:
         return [self._look_up(snapshot, hit, fusions) for hit in hits]
 
     def of(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
-        """Return the addends of a hit, whose passage was encoded as `encoded`."""
+        """Return the addends of a hit; `encoded` has the token vectors of its passage."""
         if hit.ranking.rerank not in ("", "late"):  # a cross-encoder does not run again
             name = f"{hit.ranking.rerank}, reading both texts at once"
             return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))

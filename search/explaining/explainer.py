@@ -45,7 +45,7 @@ MISSING, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
 def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
-    """Return the reason why the index has no passage of a place.
+    """Return the reason why the index has no passage of a path.
 
     Walks the folder as indexing does, and reads the file, so the reason is current even if the file has changed since
     it was indexed.
@@ -53,7 +53,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
     Args:
         facts: facts about the index.
         index: folder of the index.
-        place: the place that has no passage.
+        place: the path, resolved.
 
     Raises:
         InputError: the indexed folder is gone.
@@ -106,7 +106,7 @@ class Explainer:
 
     Args:
         query: a text that is not empty, or a query of several parts.
-        ranking: definition of the score of passages that are named by ID or path; a hit has its own definition.
+        ranking: options that score passages named by ID or path; a hit has its own.
         offline: never connect to the hub if the model is needed in PyTorch (see gradients.py).
         layer: see `search.explain`.
 
@@ -184,7 +184,7 @@ class Explainer:
         *last, hit = with_file_status(looked_at)
         *last_why, why = self._explained([*last, hit], indexed)
         passes = hit.passage_id in passing
-        if not last:  # none passes the filter, or only words count and no passage has one
+        if not last:  # no hits: no passage passes the filter, or none has a word of a keyword query
             return WhyNot(*fields, "lower" if passes else "filtered", hit=hit)
         answer = WhyNot(*fields, "found", hit=hit, last=last[0])
         if hit.passage_id in [other.passage_id for other in hits]:
@@ -195,7 +195,7 @@ class Explainer:
         since = since_indexed(hit.path, hit.file)
         if since.changed:
             return replace(answer, cause=since.changed, detail=since.detail)
-        above = (-hit.score, hit.passage_id) < (-last[0].score, last[0].passage_id)  # as hits are ordered
+        above = (-hit.score, hit.passage_id) < (-last[0].score, last[0].passage_id)  # the order of hits
         mine = copies.get(hit.passage_id)
         same = [other for other in hits if mine and copies.get(other.passage_id) == mine]
         if above and same:
@@ -203,7 +203,7 @@ class Explainer:
         return replace(answer, cause="limit" if above else "lower")
 
     def hit(self, target: str | Path) -> int:
-        """Return the id of the best passage of a path."""
+        """Return the ID of the best passage of a path."""
         with self._store.reading() as snapshot:
             return self._named(snapshot, target).passage_id
 

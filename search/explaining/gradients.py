@@ -167,9 +167,9 @@ class Differentiable:
         for some in _pieces(list(_points(steps)), len(path.start)):
             points = _between(path, [t for t, _ in some]).requires_grad_()
             with torch.enable_grad():
-                shadows = self._embed(path, points) @ towards.T
+                projections = self._embed(path, points) @ towards.T
                 weights = self._tensor(np.array([weight for _, weight in some]))
-                for row, total in zip(rows, (shadows * weights[:, None]).sum(dim=0), strict=True):
+                for row, total in zip(rows, (projections * weights[:, None]).sum(dim=0), strict=True):
                     (slopes,) = torch.autograd.grad(total, points, retain_graph=True)
                     products[row] += (slopes * path.way).sum(dim=(0, 2)).double().cpu().numpy()
         products[:, _first_special(path)] += directions @ self._at(path, np.zeros(1))[0]

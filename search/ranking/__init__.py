@@ -3,12 +3,12 @@
 selection.py  selection of the hits to show: offset, limits, groups, copies
 question.py   queries of several parts and examples; hits similar to a passage or document
 where.py      filters as text -> a tree of conditions, which `search.store.filters` evaluates
-fusion.py     combines meaning and keywords to one exact ranking
+fusion.py     combines meaning and keywords into one exact ranking
     rerank.py     new scores for the best passages, by late interaction or a cross-encoder
-words.py      occurrences of the query's words; hits without some of them
+words.py      occurrences of the query's words; candidates for hits without some of them
 verdict.py    answerability: the probability that the index answers the query
-rank.py       all of these -> hits, each with the percentile of its score among random pairs
+rank.py       runs all of these; gives each hit the percentile of its score among random pairs
 duplicates.py near-duplicate passages
 freshness.py  file status of hits
-reading.py    a whole document, joined from its passages; the lines around a hit
+reading.py    the text of a document, joined from its passages; the lines around a hit
 """

@@ -1,7 +1,7 @@
-"""Near-duplicate passages: all pairs with a cosine above a threshold, joined to clusters.
+"""Near-duplicate passages: all pairs with a cosine of at least a threshold, joined into clusters.
 
-The result is exact, because every pair is compared. Passages with equal embeddings are merged first, so a text that is
-in every file is one row. The memory holds the embeddings twice, and blocks of pairs of a fixed size.
+The result is exact, because every pair is compared. Passages with equal embeddings are merged first, so a text that
+occurs in every file is compared once. Memory holds two copies of the embeddings, and pairs in blocks of a fixed size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from search.store.conditions import Where
 from search.store.sqlite import Store
 from search.store.vectors import pairs_near
 
-_AT_ONCE = 1024  # pairs whose cosines are summed, rows that are compared
+_AT_ONCE = 1024  # pairs, or rows, in a block
 
 
 def near_copies(store: Store, threshold: float, where: Where | None) -> list[Cluster]:
@@ -38,9 +38,9 @@ def near_copies(store: Store, threshold: float, where: Where | None) -> list[Clu
 
 
 def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.int64]]:
-    """Group rows that are linked by pairs with a cosine of at least `threshold`, two rows or more in each cluster.
+    """Group rows that are linked by pairs with a cosine of at least `threshold`; rows without such a pair are left out.
 
-    Two rows of a cluster may be less alike than the threshold if a chain of other rows links them.
+    The cosine of two rows of a cluster may be lower if a chain of other rows links them.
 
     Args:
         vectors: (n, d) float32, unit length.
@@ -49,7 +49,7 @@ def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.
     Returns:
         The rows of each cluster, increasing; clusters are ordered by their first row.
     """
-    number_of: dict[bytes, int] = {}  # of each different embedding
+    number_of: dict[bytes, int] = {}  # embedding -> its row in `different`
     numbers = np.array(
         [number_of.setdefault(row.tobytes(), len(number_of)) for row in vectors], dtype=np.int64
     )
@@ -90,7 +90,7 @@ def _joined(
 
 
 def _groups(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the rows of each label that several rows have."""
+    """Return the rows of each label that occurs more than once."""
     order = np.argsort(labels, kind="stable")
     cuts = np.flatnonzero(np.diff(labels[order])) + 1
     groups = [rows for rows in np.split(order, cuts) if len(rows) > 1]
@@ -109,7 +109,7 @@ def _cluster(ids: list[int], vectors: NDArray[np.float32], stored: dict[int, Sto
 
 
 def _nearest(vectors: NDArray[np.float32]) -> list[float]:
-    """Return (n,) cosines of each row with its nearest row."""
+    """Return the cosine of each row with the nearest other row."""
     nearest: list[float] = []
     for start in range(0, len(vectors), _AT_ONCE):
         cosines = vectors[start : start + _AT_ONCE] @ vectors.T

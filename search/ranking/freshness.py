@@ -1,6 +1,7 @@
-"""File status of hits: unchanged, changed or deleted since indexing; in a changed text file, also the current lines.
+"""File status of hits: unchanged, changed or deleted since indexing.
 
-Compares size, time stamp and inode of each file, as indexing does; only a file that differs is read.
+Compares size, time stamp and inode of each file, as indexing does; only a file that differs is read. In a changed text
+file, a hit gets the current line numbers of its text.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from search.records.contents import StoredFile
     from search.records.hits import Hit
 
-_LARGEST = 8 << 20  # bytes of a changed file that is searched for a text
+_LARGEST = 8 << 20  # bytes; a larger file is not searched for the current lines of a hit
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class FileStatus:
 
 
 def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with the status of their files; if a text moved within a changed file, with its current lines."""
+    """Return hits with the status of their files, and with current line numbers if a text moved in a changed file."""
     seen: dict[str, FileStatus] = {}
     now = []
     for hit in hits:

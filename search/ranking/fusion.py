@@ -1,9 +1,9 @@
-"""Combine meaning and keywords to one exact ranking of passages.
+"""Combine meaning and keywords into one exact ranking of passages.
 
-The hybrid score is a weighted sum of cosine and keyword score, each with its own ranked list. The n best sums are found
-with the bound of the threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the first passages by meaning get
-both scores, and so do all others whose keywords could lift them into the n best. So no hit is missed because it is in
-one list only, and no score is estimated.
+The hybrid score is a weighted sum of cosine and keyword score. The n best sums are found with the bound of the
+threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the best passages by meaning get both scores, and so does
+every other passage whose keywords could lift it into the n best. No hit is missed because it ranks high in only one of
+the two, and no score is estimated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from search.store.sqlite import Ids, Snapshot
     from search.store.terms import IndexTerm
 
-_MORE = 100  # extra passages by meaning: the more, the fewer others can still be among the best
+_MORE = 100  # extra passages by meaning; with more of them, fewer others can reach the n best
 _ROUNDING = 1e-9
 
 
@@ -87,7 +87,7 @@ class Fusion:
         """Return the n best passages, best first; equal scores in the order of ids. Fewer if there are no more.
 
         Args:
-            among: IDs of the passages to rank; None for those of the ranking.
+            among: IDs of the passages to rank; None for all that the ranking includes.
         """
         among = self._among if among is None else among
         if not self._ranking.weight:
@@ -103,9 +103,8 @@ class Fusion:
         if not more:
             return self._best(n, ids, cosine, None)
         lexical = self.matches.parts(ids)
-        if len(nearest) == n + _MORE:  # else these are all
-            # All others have at most the last cosine. So without a word they are behind the first n of these, and
-            # with words they can only be before them where the sum is high enough.
+        if len(nearest) == n + _MORE:  # else there are no others
+            # All others have at most the last cosine, so only a high keyword score can lift them into the n best.
             weight = self._ranking.weight
             least = np.partition(weight * cosine + (1 - weight) * lexical, -n)[-n] - _ROUNDING
             others, words = self.matches.at_least(
@@ -177,5 +176,5 @@ class Fusion:
 
 
 def in_order(scored: Iterable[Scored]) -> list[Scored]:
-    """Sort passages, best first; equal scores in the order of ids."""
+    """Sort passages, best first; equal scores in the order of IDs."""
     return sorted(scored, key=lambda item: (-item.score, item.passage))

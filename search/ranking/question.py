@@ -1,20 +1,20 @@
-"""Queries: the syntax of a text; and queries of several parts, texts with weights and examples to be like or unlike.
+"""Queries: the syntax of a query text; and queries of several parts: weighted texts, and examples of wanted hits.
 
 In a query of one text, quotes, minus signs and fields have a meaning:
 
     "two words"             passages must have these words in a row, in any of their forms; they rank as one term
     -word  -"two words"     passages must not have it
     path:mail/** lang=de    a condition of the filter language (`search.ranking.where`), without spaces outside quotes;
-    -kind=pdf               "-" negates it. The field is one of all documents, or a field of this index
+    -kind=pdf               "-" negates it. The field is built in, or some document of the index has it
 
 All else is text: hyphens in words, "--", a lone "-", "-" before a digit or a single letter, an unbalanced quote, and a
-colon after a name that is not a field, as in URLs and times. A query that is only digits and punctuation (09-01-28)
-counts as quoted if a passage has it.
+colon after a name that is not a field, as in URLs and times. A query of only digits and punctuation (09-01-28) counts
+as quoted if a passage contains it.
 
-The embedding of a query of several parts is the weighted sum of its parts' embeddings, scaled to length 1. So a
-passage's cosine is a sum, too: of its cosines with the parts, each times the part's weight divided by the length of the
-unscaled sum. A document counts as the mean of its passages' embeddings, scaled to length 1. The keywords are the words
-of the texts with a positive weight, all with equal weight.
+The embedding of a query of several parts is the weighted sum of its parts' embeddings, scaled to length 1. So the
+cosine of a passage is a sum, too: each part adds its own cosine with the passage, times its weight, divided by the
+length of the unscaled sum. The embedding of an example document is the mean of its passages' embeddings, scaled to
+length 1. The keywords are the words of the texts with a positive weight; all keywords have the same weight.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Question:
             require_characters(text, "one text of the query")
         if not np.isfinite([weight for _, weight in (*weighted, *examples)]).all():
             raise InputError("a weight of the query is not a finite number. Use a number such as 0.5.")
-        # Offsets of words count in the texts with a positive weight, one a line: these come first.
+        # Word offsets refer to `words_of`, so the texts with a positive weight come first.
         return cls(tuple(sorted(weighted, key=lambda part: part[1] <= 0)), tuple(examples))
 
     @property
@@ -182,10 +182,10 @@ def as_question(query: Query) -> str | Question:
 
 
 def parse_query(text: str, where: str | None, passes: Callable[[str], bool]) -> tuple[str, str | None]:
-    """Split a query into its text, with the quotes of phrases, and a filter.
+    """Split a query into its text, which keeps the quotes of phrases, and a filter.
 
     Args:
-        where: a filter besides the query.
+        where: a filter to combine with the conditions in the query.
         passes: returns True if some passage passes a filter.
 
     Raises:
@@ -219,13 +219,13 @@ def parse_query(text: str, where: str | None, passes: Callable[[str], bool]) -> 
     if where is not None and conditions:
         from search.ranking.where import parse
 
-        parse(where)  # alone, so that an error shows its own text
+        parse(where)  # alone, so that an error quotes only this filter
         conditions.insert(0, f"({where})")
     return rest, " and ".join(conditions) or where
 
 
 def restricts(text: str) -> bool:
-    """Return True if a query has quotes, exclusions or filters, so that passages may not pass it."""
+    """Return True if a query has quotes, exclusions or filters."""
     return parse_query(text, None, lambda _: True)[1] is not None
 
 
@@ -256,7 +256,7 @@ def encoded_question(
     """Encode a query of several parts; see `encoded`.
 
     Args:
-        explained: encode for any ranking, as an explanation needs embeddings.
+        explained: also encode for a ranking without embeddings, because an explanation needs them.
     """
     if ranking.rerank:
         raise InputError(
@@ -283,7 +283,7 @@ def encoded_question(
 
 
 def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tuple[int, ...]]:
-    """Return a query made of a passage, or of all passages of a document with equal weights; and their IDs."""
+    """Return a query made of a passage, or of all passages of a document with equal weights; and the passage IDs."""
     ids = _passages_of(snapshot, example)
     stored = snapshot.stored(ids)
     parts = [
@@ -301,7 +301,7 @@ def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tupl
 
 
 def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> EncodedQuery:
-    """Return the query with the text of one part: the part that adds most to the cosine with a passage."""
+    """Return the query with only one text: that of the part that adds most to the cosine with a passage."""
     snapshot.passage(passage)
     (vector,) = snapshot.embeddings([passage])
     best = int(np.argmax([part.factor * float(part.embedding @ vector) for part in query.parts]))
@@ -310,7 +310,7 @@ def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> 
 
 
 def _summed(text: str, parts: Sequence[QuestionPart]) -> EncodedQuery:
-    """Return the query that is the weighted sum of some parts, whose factors are still weights.
+    """Return the query that is the weighted sum of parts; the factor of each part is still its weight.
 
     Raises:
         InputError: they cancel each other out.

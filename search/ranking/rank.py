@@ -63,7 +63,7 @@ def listed(
     fusion = Fusion(snapshot, query, ranking, among)
     best, groups = _head(snapshot, fusion, selection)
     verdict = answerability(snapshot, query, ranking, fusion, best)
-    if selection.group and not snapshot.approximate:  # of a server, the candidates alone
+    if selection.group and not snapshot.approximate:  # a server ranks only its candidates
         groups = completed(snapshot, groups, partial(_passing, fusion, selection))
     chosen = numbered(groups, selection)
     stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
@@ -74,7 +74,7 @@ def listed(
 def _head(
     snapshot: Snapshot, fusion: Fusion, selection: Selection
 ) -> tuple[list[Scored], list[list[Scored]]]:
-    """Return the beginning of a ranking, and the groups selected from it."""
+    """Return the first passages of a ranking, and the groups of hits selected from them."""
     some = selection.per_document or selection.group or not selection.all_copies
     depth = max(4 * selection.last if some else selection.last, FIRST_HITS)
     while True:
@@ -98,7 +98,7 @@ def _reranked(
         fusion = Fusion(snapshot, query, ranking, snapshot.passing(where))
         pool: dict[int, Scored] = {}
         for part in selection.pools():
-            # A hit list shows no more of a document, which may have thousands of passages to rerank.
+            # Passages beyond the limit of a document are not shown, so they are not reranked: there may be thousands.
             for group in _head(snapshot, fusion, part)[1]:
                 pool |= {item.passage: item for item in group[: selection.per_document or None]}
         best = in_order(pool.values())
@@ -161,7 +161,7 @@ def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) ->
 
 
 class ScoreScale:
-    """Null distribution of the scores of a ranking: a sample of random pairs of the index.
+    """Null distribution of the scores of a ranking: the scores of random pairs of texts in the index.
 
     Attributes:
         scores: (n,) scores of the random pairs, lowest first; empty if there is no sample for this ranking.
@@ -176,7 +176,7 @@ class ScoreScale:
     ) -> None:
         self.scores = np.empty(0)
         self._ranking, self._copies, self._approximate = ranking, copies or {}, approximate
-        if baseline and not ranking.without:  # the pairs were measured with all their words
+        if baseline and not ranking.without:  # no word was ignored in the random pairs
             self.scores = baseline.scores(ranking.weight)
 
     def hit(self, rank: int, passage: StoredPassage, item: Scored, verdict: Verdict | None = None) -> Hit:

@@ -1,7 +1,7 @@
-"""Documents and passages to read: joined from stored passages, or read from an unchanged file.
+"""Text of documents: joined from stored passages, or read from an unchanged file.
 
-A passage is a span of its document's text, and only whitespace and markup separate two passages. The spans give the
-length of a gap; the line numbers give its line breaks, if they count lines of the text.
+A passage is a span of its document's text, and only whitespace and markup separate two passages. The length of such a
+gap follows from the spans, and its number of line breaks from the line numbers, if these count lines of the text.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _file_lines(hit: Hit) -> tuple[list[str], str]:
 
 
 def _read(name: str, path: str) -> tuple[str, str]:
-    """Read a file: its current text and its hash."""
+    """Return the current text of a file, and its SHA-256."""
     from search.corpus.sources import regular_bytes
     from search.corpus.text import decode
 
@@ -136,7 +136,10 @@ def _read(name: str, path: str) -> tuple[str, str]:
 
 
 def span_lines(hit: Hit, start: int, end: int) -> tuple[int, int, int | None]:
-    """Return first and last line, and page, of a span of a hit's document; for a converted file, those of the hit."""
+    """Return first line, last line and page of a span of a hit's document.
+
+    In a converted file, such as a PDF, these are the lines and the page of the whole hit.
+    """
     from search.corpus.text import line_map
 
     if hit.kind not in PLAIN_KINDS:

@@ -34,8 +34,8 @@ from search.store.bm25 import weight
 from search.store.sqlite import Snapshot
 from search.store.vectors import kept, unit_rows
 
-LATE_SHARE = 0.5  # of the new part; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
-_LEAST = 0.05
+LATE_SHARE = 0.5  # weight of `late`; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
+_LEAST = 0.05  # weight of a token
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class MaxSim:
     Attributes:
         value: the weighted mean.
         addends: (q,) addends of the query tokens, 0 for tokens that are left out; they sum to `value`.
-        best: (q,) position, among the passage's tokens of text and context, of each query token's best match.
+        best: (q,) best match of each query token, as a position among the passage's tokens of text and context.
     """
 
     value: float
@@ -53,7 +53,7 @@ class MaxSim:
     best: NDArray[np.int64]
 
 
-# Input from the index: weights of the kept query tokens, stored token vectors.
+# Data from the index: weights of the query tokens that are not left out, stored token vectors of the passages.
 _Prepared: TypeAlias = tuple[NDArray[np.float64], dict[int, NDArray[np.float32]]]
 
 
@@ -70,7 +70,7 @@ class LateInteraction:
         self._kept = kept(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """Read the input of the reranker from the index; no model runs while a snapshot is open."""
+        """Read the reranker's data from the index, because no model runs while a snapshot is open."""
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return self._weights(snapshot), stored
 
@@ -91,7 +91,7 @@ class LateInteraction:
         prepared: _Prepared,
         encoded_before: Mapping[int, TokenVectors] | None = None,
     ) -> list[MaxSim]:
-        """Score each passage with its stored token vectors; passages without stored vectors are encoded, once."""
+        """Score each passage with its stored token vectors; a passage without stored vectors is encoded."""
         weights, stored = prepared
         vectors = {id_: unit_rows(tokens) for id_, tokens in (encoded_before or {}).items()} | stored
         if missing := {

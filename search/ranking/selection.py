@@ -35,8 +35,8 @@ class Selection:
 
     Attributes:
         per_document: maximum number of hits of a document; 0 for no limit. Without `group`, hits beyond the limit
-            follow all others if fewer than `offset + k` would be left. So a rank means the same passage for any k and
-            offset; with reranking, as long as `offset + k` is at most 30, because more hits need more reranked
+            follow all others if fewer than `offset + k` would be left. So each rank has the same passage for any k and
+            offset; with reranking, only while `offset + k` is at most 30, because more hits need more reranked
             passages.
         group: passages of one document are adjacent, documents in the order of their best passages.
         sort: order of the shown hits: "score", or "date" for the newest first.
@@ -54,17 +54,17 @@ class Selection:
     def of(cls, k: int = 10, **options: Unpack[SelectionOptions]) -> Selection:
         """
         Raises:
-            InputError: a value is no number or out of range.
+            InputError: a value is not a number, or out of range.
         """
         return cls(**complete({"k": k, **options}, HitsOptions))
 
     @property
     def last(self) -> int:
-        """Number of hits (documents) up to the last one that is shown."""
+        """Number of hits (with `group`: of documents) up to the last one to show."""
         return self.offset + self.k
 
     def ordered(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Return the shown hits in their order; ranks stay those by score."""
+        """Return the hits to show in the order of `sort`; their ranks do not change."""
         return sorted(hits, key=_date_of, reverse=True) if self.sort == "date" else list(hits)
 
     def pools(self) -> tuple[Selection, ...]:
@@ -75,7 +75,7 @@ class Selection:
 
 
 def _date_of(hit: Hit) -> Any:
-    """Date of a hit's document: its own, else when its file changed, else the earliest."""
+    """Return the date of a hit's document: from its metadata, else when its file changed, else year 1."""
     from search.store import conditions, filters
 
     changed = filters.modified("", os.fsencode(hit.path), hit.file.mtime_ns)
@@ -98,10 +98,10 @@ def selected(
         best: the beginning of the ranking.
         whole: True if `best` is the whole ranking.
         document_of: returns the documents of passages.
-        copies_of: returns the copied texts of passages that are copies.
+        copies_of: returns the copied text of each passage that has copies.
 
     Returns:
-        At most `selection.last`; None if a longer beginning of the ranking is needed.
+        Groups of hits, at most `selection.last`; without `group`, each has one hit. None if `best` is too short.
     """
     top = list(best)
     if selection.min_score is not None:
@@ -148,7 +148,7 @@ def completed(
 
 
 def numbered(groups: Sequence[Sequence[Scored]], selection: Selection) -> list[tuple[int, Scored]]:
-    """Return the shown hits with their ranks, from the result of `selected`."""
+    """Return the hits to show with their ranks, from the result of `selected`."""
     limited = list(map(itemgetter(slice(selection.per_document or None)), groups))
     before = sum(map(len, limited[: selection.offset]))
     return list(enumerate(chain(*limited[selection.offset :]), before + 1))

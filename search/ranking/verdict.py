@@ -1,15 +1,15 @@
 """Answerability: the probability that the index answers a query, from three figures of its first hits.
 
-    excess: cosine of the best hit, less the cosine that a question without an answer reaches in this index
+    excess: cosine of the best hit, minus the cosine that a question without an answer reaches in this index
         (search/indexing/sampling.py). At most 0.25: a higher cosine tells how near the topic is, but not whether there
         is an answer.
     coverage: the largest share of the query's words in one of the first three hits, weighted by idf. Words that no
-        passage has count, words in more than half of the passages do not.
-    lead: score of the best hit less the score of the tenth; at most 0.25.
+        passage contains count; words in more than half of the passages do not.
+    lead: score of the best hit, minus the score of the tenth; at most 0.25.
 
-A logistic regression of the three. `benchmarks/verdict.py` fits it to questions with and without their answers in
-collections of many kinds, and its page reports the accuracy. It holds for the default ranking with the default model:
-other rankings and models have other scores, and no verdict. With fewer than ten passages there is none either.
+The probability is a logistic regression on the three figures. `benchmarks/verdict.py` fits it to questions with and
+without answers, in collections of many kinds; benchmarks/README.md reports the accuracy. It is valid only for the
+default ranking with the default model. Other rankings and models get no verdict, nor do fewer than ten passages.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ FIRST_HITS = 10
 
 CONSTANT, EXCESS, COVERAGE, LEAD = -4.0, 11.95, 2.42, 6.9
 MOST_EXCESS, MOST_LEAD = 0.25, 0.25
-LIKELY, NOTHING = 0.83, 0.06  # from here on, and below: 5 % of unanswered questions, 1 % of answered ones
-FOREIGN_COSINE = 0.18  # in an index that did not measure it; most have 0.13 to 0.25
+# 5 % of the unanswered questions reach LIKELY, 1 % of the answered ones stay below NOTHING.
+LIKELY, NOTHING = 0.83, 0.06
+FOREIGN_COSINE = 0.18  # for an index that did not measure it; most measure 0.13 to 0.25
 
 
 def answerability(
@@ -45,7 +46,7 @@ def answerability(
 ) -> Verdict | None:
     """Answerability verdict for a query and its best passages, best first; None for rankings without calibration.
 
-    With a filter, `best` has the passages that pass it; the foreign cosine is that of the whole index.
+    With a filter, `best` has only passages that pass it; the foreign cosine is still that of the whole index.
     """
     if len(best) < FIRST_HITS or ranking != Ranking.of() or query.parts:
         return None

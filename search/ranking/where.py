@@ -9,11 +9,11 @@
                 | field "in" "(" value {"," value} ")"
     field       = path | name | kind | title | heading | page | size | mtime | text, or a name from the metadata or
                   from annotations: parts joined by "."
-    part, value = a word, or quoted: "a b" or 'a b', in which a doubled quote is a literal one
+    part, value = a word, or quoted: "a b" or 'a b'; write a quote inside quotes twice
 
-The words of the language and names of fields may be in any case. Every condition is either true or false of a passage:
-`lang != en` is `not lang = en`, so it is true where there is no `lang`. What values mean is in
-`search.store.conditions`; how passages are found, in `search.store.filters`.
+Case does not matter in keywords and in names of fields. Every condition is either true or false for a passage:
+`lang != en` means `not lang = en`, so it is true for a passage without `lang`. `search.store.conditions` defines the
+values of fields, and `search.store.filters` finds the passages.
 
 The parser is written by hand: importing a parser library takes longer (pyparsing: 40 ms) than a query, and its error
 messages would have to be rewritten.
@@ -45,13 +45,13 @@ KINDS = (
     "notebook", "odt", "ods", "odp", "rtf", "org", "asciidoc", "tex", "man", "subtitles", "ics", "vcf",
 )  # fmt: skip
 
-# Each takes the space behind it.
+# Each also matches the space after it.
 _SPACE = re.compile(r"\s*")
 _OPERATOR = re.compile(r"(!=|<=|>=|=|<|>|:)\s*")
 _OPEN, _COMMA, _CLOSE = (re.compile(rf"(\{mark})\s*") for mark in "(,)")
 _WORD = re.compile(r"""([^\s(),'"=<>!:][^\s(),'"]*)\s*""")
 
-# Of a name these are parts, between dots without space.
+# A field name: parts joined by dots, without spaces.
 _PART = re.compile(r"""([^\s()=!<>:,'".]+)""")
 _QUOTED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")""")
 _DOT = re.compile(r"(\.)")
@@ -59,7 +59,7 @@ _DOT = re.compile(r"(\.)")
 _AGO = re.compile(r"(?:(\d{1,5})|last) ?(h|hours?|d|days?|w|weeks?|months?|y|years?)", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 _DAY = {"today": 0, "yesterday": 1}
-_WORDS = 'words of the text are written text:"two words"; for a field of that name write metadata.text'
+_WORDS = 'to find words of the text, write text:"two words"; for a field named text, write metadata.text'
 _TIME = "not a date; use 2024-05-01, 12h, 7d, 2w, 3months, 1y or yesterday"
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
@@ -83,7 +83,7 @@ def parse(text: str) -> Where:
 
 
 def combined(where: str | None = None, **limits: str | None) -> Where | None:
-    """Combine a filter with the first and last date of a document, `since` and `until`; None if there is none of them.
+    """Combine a filter with `since` and `until`, the first and last date of documents; None if all three are missing.
 
     Raises:
         InputError: one of them is invalid.
@@ -158,7 +158,7 @@ class _Parser:
         if self.take_keyword("in"):
             return self.one_of(field)
         operator = self.require(_OPERATOR, f"one of = != < <= > >= : in, after the field '{field.name}'")
-        value = self.value(field, operator, f"a value behind '{operator}'")
+        value = self.value(field, operator, f"a value after '{operator}'")
         if operator == "!=":
             return Not(FieldComparison(field, "=", (value,)))
         return FieldComparison(field, operator, (value,))

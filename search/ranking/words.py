@@ -1,7 +1,7 @@
-"""Occurrences of the query's words in passages; and the hits without some words, or with another weight.
+"""Occurrences of the query's words in passages; and candidates for hits without some words, or with another weight.
 
-The candidates for these hits are the best passages by each part of the score. The maximum of each part over all other
-passages bounds their scores: the bound of the threshold algorithm (see fusion.py). A score is
+The candidates are the best passages by meaning, by keywords and by score. The last of each list bounds that value for
+all other passages, as in the threshold algorithm (see fusion.py). A score is
 
     score = weight * cosine + (1 - weight) * (sum of the addends of the words that are not ignored) / scale
 
@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Bound:
-    """Upper bounds for all passages outside a pool.
+    """Upper bounds for all passages that are not candidates.
 
     Attributes:
         cosine: bound of the cosine; -1 if there are no such passages, 1 if the ranking does not use embeddings.
@@ -74,10 +74,9 @@ class Candidates:
         mode, weight: the requested ranking, as in a `Hit`. In modes other than "hybrid" the weight is fixed.
         terms: the discriminative terms, including ignored ones, as typed in the query.
         without: the ignored terms.
-        scale: the BM25 that gives a keyword score of 1.
-        pool: the best passages by meaning, by keywords and by score among those that pass the filter, in the order of
-            IDs.
-        bound: upper bounds for all other passages that pass it.
+        scale: the BM25 value that gives a keyword score of 1.
+        pool: the best passages by meaning, by keywords and by score, in the order of IDs; all pass the filter.
+        bound: upper bounds for all other passages that pass the filter.
         whole: True if there are no other passages that pass the filter.
     """
 
@@ -108,7 +107,7 @@ def candidates(
         raise InputError(f"n is {n}; the minimum is 1.")
     fusion, words = Fusion(snapshot, query, ranking, among), _words(snapshot, query, ranking, among)
     terms, without = _named(words)
-    matches = snapshot.matches(words.counted)  # whatever is left out
+    matches = snapshot.matches(words.counted)  # with the ignored terms, too
     nearest = [] if query.embedding is None else snapshot.nearest(query.embedding, n, among)
     matching, parts = matches.best(n, among)
     top = fusion.top(n)
@@ -147,7 +146,7 @@ def _words(snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids
 
 
 def _named(words: Fusion) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the discriminative terms, and those of them that are ignored."""
+    """Return the discriminative terms, and the ignored ones among them."""
     left_out = (term for term in words.counted if term not in words.terms)
     return tuple(term.text for term in words.counted), tuple(term.text for term in left_out)
 

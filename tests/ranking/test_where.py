@@ -177,7 +177,7 @@ def test_what_a_filter_finds(
 @pytest.mark.parametrize(
     ("text", "column", "problem"),
     [
-        ("lang=", 6, "expected a value behind '=', found the end"),
+        ("lang=", 6, "expected a value after '=', found the end"),
         ("lang==en", 6, "found '='"),
         ("lang", 5, "expected one of = != < <= > >= : in, after the field 'lang'"),
         ("lang~en", 8, "expected one of ="),
