@@ -1,6 +1,6 @@
 """From a folder to passages: find files, read documents, cut passages.
 
-    walk(folder)  ->  SourceFile | Skipped    the files, and why others are left out
+    walk(folder)  ->  SourceFile | Skipped    the files to read, and the files left out with the reason
     documents(file, load(file))  ->  Document | Skipped     its text, title, headings, metadata, line numbers
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 

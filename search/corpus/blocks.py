@@ -11,8 +11,8 @@ The splitter also leaves very short pieces, for example five words at the end. T
 little that does not match. `evened` joins such a piece to its neighbour, or cuts both again in the middle.
 
 Short sections are joined with their neighbours, so that a passage makes sense on its own. Otherwise a link below a
-heading matches everything that resembles the title. Sections are joined while they fit into one passage, following the
-tree of headings: the deepest first, then sections below the same heading, then a heading's own text with its first
+heading would match everything that resembles the title. Sections are joined while they fit into one passage, following
+the tree of headings: the deepest first, then sections below the same heading, then a heading's own text with its first
 sections. The headings they share become the context; headings that they do not share must be in the text. A very short
 remainder is appended to the text before it, even if that makes the passage a little too long.
 """
@@ -34,7 +34,7 @@ from search.records.documents import Document, Section
 if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
 
-_LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
+_LONGEST_SCRAP = 16  # characters of a span without letters or digits, and at most as many tokens
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
 _ENDS = tuple(
     map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+"))
@@ -45,9 +45,9 @@ _LONGEST_TITLE = 1_000  # characters of a title or header that may be a context
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8
 
-_VERY_SHORT = 3  # times as much fits into a passage
+_VERY_SHORT = 3  # a chunk is very short if a passage has room for more than three of its size
 
-_LONGEST_HEADING = 10  # lines that it could take
+_LONGEST_HEADING = 10  # lines of one heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +199,8 @@ class Contexts:
 def choices(title: str, trail: Sequence[str], own: Sequence[str] = ()) -> Iterator[str]:
     """Yield the possible contexts of a passage, from the longest to "".
 
-    Title and all headings; title and innermost heading; that heading alone; the title alone; "". One line per heading.
-    A title that equals the outermost heading appears once.
+    In this order: title and all headings; title and innermost heading; that heading alone; the title alone; "". One
+    line per heading. A title that equals the outermost heading appears once.
 
     Args:
         title: title of the document.
@@ -231,7 +231,7 @@ def spans(
     """Cut [start, end) of `text` into consecutive spans; they overlap if the splitter's do.
 
     Every character except whitespace is in a span: without overlap, each span ends where the next one starts. Spans may
-    begin or end with whitespace. A span ends before its lead-in.
+    begin or end with whitespace. A span ends before a lead-in (see `search.corpus.leads`).
 
     Args:
         splitter: chooses where to cut.
@@ -295,18 +295,18 @@ def evened(
     queue: list[tuple[int, int]] = []
     for span in cuts:
         if queue and is_short(text[slice(*queue[-1])]):
-            queue += _anew(text, queue.pop(), span, body, fits)
+            queue += _recut(text, queue.pop(), span, body, fits)
         else:
             queue.append(span)
         while len(queue) > 2:
             yield queue.pop(0)
     if len(queue) > 1 and is_short(text[slice(*queue[-1])]):
         last = queue.pop()
-        queue += _anew(text, queue.pop(), last, body, fits)
+        queue += _recut(text, queue.pop(), last, body, fits)
     yield from queue
 
 
-def _anew(
+def _recut(
     text: str,
     first: tuple[int, int],
     second: tuple[int, int],
@@ -325,7 +325,7 @@ def _anew(
 def even_stop(text: str, start: int, end: int) -> int | None:
     """Return the best place to cut in the middle third of [start, end): after a paragraph, line, sentence or word.
 
-    Of equally good places, the one nearest the middle; None if there is none.
+    Of equally good places, the one nearest the middle; None if the middle third has no such place.
     """
     third, middle = (end - start) // 3, (start + end) // 2
     for pattern in _ENDS:
@@ -393,7 +393,7 @@ def joined(
                 merged
                 and part.start not in breaks
                 and _fit(merged[-1], part, most)
-                and _alike(merged[-1], part) >= depth
+                and _n_shared(merged[-1], part) >= depth
             ):
                 part = _together(merged.pop(), part)
             merged.append(part)
@@ -411,20 +411,20 @@ def joined(
 
 
 def _fit(a: Chunk, b: Chunk, most: int, whole: bool = True) -> bool:
-    """Return True if joining neighbours `a` and `b` loses no heading of `b`, and with `whole` none of `a`."""
-    shared = _alike(a, b)
+    """Return True if `a` and `b` fit together, and no heading of `b` (with `whole`, nor of `a`) would be lost."""
+    shared = _n_shared(a, b)
     lost = b.above > shared or (whole and a.above > shared)
     return a.end == b.start and a.apart == b.apart and a.tokens + b.tokens <= most and not lost
 
 
-def _alike(a: Chunk, b: Chunk) -> int:
+def _n_shared(a: Chunk, b: Chunk) -> int:
     """Return the number of headings that two chunks share."""
     pairs = zip(a.trail[: a.shared], b.trail[: b.shared], strict=False)
     return next((i for i, (mine, other) in enumerate(pairs) if mine != other), min(a.shared, b.shared))
 
 
 def _together(a: Chunk, b: Chunk) -> Chunk:
-    shared = _alike(a, b)
+    shared = _n_shared(a, b)
     return Chunk(
         start=a.start,
         end=b.end,

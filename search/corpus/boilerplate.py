@@ -25,8 +25,8 @@ from search.records.documents import PLAIN_KINDS
 
 _FEWEST_FILES, _FEWEST_SHARE = 5, 0.02
 _FEWEST_WORDS = 5
-FEWEST_APART = 24  # words of a text that is cut apart: a passage of fewer would say next to nothing
-_LARGEST = 2 << 20  # bytes of a file that is looked at
+FEWEST_APART = 24  # words of boilerplate that becomes a passage of its own
+_LARGEST = 2 << 20  # bytes; no boilerplate is detected in larger files
 WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -51,9 +51,9 @@ class _FileLine:
 
 
 def repeatable(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the spans in [start, end) that may recur in other files, as (start, end, key).
+    """Yield spans in [start, end) that may recur in other files, as (start, end, key).
 
-    These are paragraphs, and runs of lines with any start and end, that have enough words.
+    These are paragraphs of FEWEST_APART words or more, and the shortest runs of lines with as many words.
     """
     lines = [_line(match) for match in KEPT_LINE.finditer(text, start, end)]
     for n, run in groupby(lines, lambda line: line.n > 0):

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
     from tokenizers import Tokenizer
 
-# Kinds whose pages are what people look for: a slide is not joined with the next.
+# Kinds in which no passage spans two pages, because people look for a slide or a sheet.
 _APART = ("pptx", "xlsx", "odp", "ods")
 
-# A context takes at most one part in three of what the model reads, however long the headings are.
+# A context takes at most a third of the model's input, however long the headings are.
 _PARTS = 3
 
 # A piece of a section with less than a third of a passage's tokens is short.
@@ -48,7 +48,7 @@ _SHORT_PARTS = 3
 # Characters in a window for each token of a passage, four times what English needs.
 _WINDOW = 20
 
-# Passages this short give up their context, rather than being cut again, if both do not fit together.
+# If a passage does not fit with its context: up to so many characters, the context is dropped; else it is cut again.
 _SHORT = 32
 
 # A single character can be several tokens (bytes, or letters once it is normalised).
@@ -98,7 +98,7 @@ class Cutter:
         boilerplate: frozenset[int] = frozenset(),
     ) -> None:
         self._tokens = TokenCounter(tokenizer)
-        # What is left for context and text.
+        # Tokens that are left for context and text.
         self._room = max_tokens - self._tokens.special
         if self._room < _FEWEST_TOKENS:
             raise InputError(
@@ -123,16 +123,16 @@ class Cutter:
         """Return the passages of a document, in order.
 
         Every character of its sections except whitespace and markup is in a passage; without overlap, in exactly one.
-        No passage begins or ends with whitespace. The encoded text is `context + "\n" + shown`, or `shown` if there is
-        no context; `n_tokens` counts its tokens, special tokens included, and is at most `max_tokens`. Neighbouring
-        sections that fit into one passage are joined. When a section is cut, a piece shorter than a third of
-        `passage_tokens` is joined to its neighbour, or both are cut again in the middle.
+        No passage begins or ends with whitespace. `n_tokens` counts the tokens of `Passage.encoded`, special tokens
+        included, and is at most `max_tokens`. Neighbouring sections that fit into one passage are joined. When a
+        section is cut, a piece shorter than a third of `passage_tokens` is joined to its neighbour, or both are cut
+        again in the middle.
 
         Raises:
             ReadError: "indivisible" if a single character has more tokens than the model reads.
             Stopped: `stop` was called.
         """
-        read, source = as_read(document)
+        read, source = without_markup(document)
         passages: list[Passage] = []
         for piece in self._pieces(read):
             for fit, n in self._halved(read, source, piece):
@@ -141,7 +141,7 @@ class Cutter:
         return passages
 
     def _pieces(self, document: Document) -> Iterator[_Piece]:
-        """Yield spans that should fit, with their contexts, without whitespace at their ends."""
+        """Yield spans that probably fit, with their contexts, without whitespace at their ends."""
         text = document.text
         contexts = self._contexts(document)
         aliases = document.metadata.get("aliases")
@@ -162,12 +162,12 @@ class Cutter:
 
     def _contexts(self, document: Document) -> Contexts:
         most = self._context_tokens if self._heading_context or document.record else 0
-        # A file's name, where there was no title, tells nothing about its text; nor does the text itself.
+        # A title that is only the file's name, or the text itself, adds nothing as a context.
         no_title = (file_name(document.path), file_stem(document.path), document.text)
         return Contexts("" if document.title in no_title else document.title, most, self._tokens.count)
 
     def _parts(self, document: Document, contexts: Contexts) -> Iterator[Chunk]:
-        """Return the blocks, after cutting those that are too long for one passage."""
+        """Yield each block as one chunk, or as several if it is too long for one passage."""
         text = document.text
         document_blocks = [
             piece for block in blocks(document) for piece in parted(document, block, self._boilerplate)
@@ -225,7 +225,7 @@ class Cutter:
 
         if capacity not in self._splitters:
             overlap = min(self._overlap, capacity // 2)
-            # Given the tokenizer itself, each splitter would keep a copy of 10 MB, and be no quicker.
+            # A splitter that gets the tokenizer itself keeps a copy of 10 MB and is no faster.
             self._splitters[capacity] = TextSplitter.from_callback(
                 self._tokens.count, capacity, overlap=overlap
             )
@@ -236,8 +236,8 @@ class Cutter:
     ) -> Iterator[tuple[_Piece, int]]:
         """Yield a piece with its number of tokens; a piece that does not fit is halved until its parts do, in order.
 
-        A tokenizer may make more tokens of context and text together than of each alone, or more than the splitter
-        expected. This is rare, so the place of the cut does not matter much.
+        A tokenizer may make more tokens of context and text together than of the two separately. This is rare, so it
+        matters little where the piece is cut.
         """
         todo = [piece]
         while todo:
@@ -273,10 +273,10 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return min(start + len(span) - len(span.lstrip()), end), end
 
 
-def as_read(document: Document) -> tuple[Document, VisibleText]:
+def without_markup(document: Document) -> tuple[Document, VisibleText]:
     """Return a document without its markup, with adjusted offsets, and the mapping back to the source."""
     source = VisibleText(document.text, markup(document))
-    if not source.text.strip():  # nothing but marks: better found by these than never
+    if not source.text.strip():  # nothing but marks: keep them, so that the document can be found
         source = VisibleText(document.text, ())
     sections = tuple(
         replace(
@@ -293,7 +293,7 @@ def as_read(document: Document) -> tuple[Document, VisibleText]:
 def _passage(
     document: Document, source: VisibleText, piece: _Piece, n_tokens: int, after: int
 ) -> Passage:
-    """Map a piece to its span in the source, with the marks on its first and last line that belong to it.
+    """Map a piece to its span in the source, including adjacent marks on its first and last line.
 
     Args:
         after: end of the previous passage.
@@ -315,11 +315,11 @@ def _passage(
     )
 
 
-# A run between white space that every tokenizer takes for such; some drop other control characters.
+# Words, split only at characters that every tokenizer treats as whitespace; some tokenizers drop the others.
 _WORD = re.compile(r"[^ \t\n\r]+")
 
 _WORDS_KEPT = 2**16
-_LONGEST_WORD = 100  # characters, so that what is kept stays small
+_LONGEST_WORD = 100  # characters of a word in the cache
 
 
 class TokenCounter:

@@ -1,7 +1,7 @@
 """HTML reader: the visible text in paragraphs, with the source line of each piece.
 
-Navigation is in no passage. Headers, footers, asides and lists of links are set apart from the main text: where they
-are the same on many pages, a ranking can show them once.
+Navigation is in no passage. Headers, footers, asides and lists of links are set apart from the main text: if many pages
+repeat them, a ranking can show them once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNSEEN = _names(
     "script style template noscript svg iframe noembed noframes object audio video canvas datalist annotation"
     " annotation-xml"
 )
-# What begins and ends with a blank line, what with a new line. Everything else runs on in its line.
+# Elements between blank lines, and elements on a line of their own. All others continue the current line.
 _SPACED = _names(
     "address article aside blockquote center details dialog dir div dl fieldset figure footer form"
     " dt h1 h2 h3 h4 h5 h6 header hgroup hr main menu nav ol p pre listing search section table ul"
@@ -44,15 +44,15 @@ _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
 _LANDMARKS = _names("header footer aside")
 _ROLES = _names("banner contentinfo complementary")
 _PERMALINKS = _names("¶ # § 🔗 \uf0c1")  # the text of a link from a heading to itself
-_NO_LEVEL = 99  # of what is no heading, below all levels
+_NO_LEVEL = 99  # level of text that is not a heading, below all headings
 _METADATA = _names("description author keywords")
 _DATES = _names("date dc.date dcterms.date article:published_time")
 
-# HTML collapses these; a no-break space stays one.
 _VERBATIM_PIECE = re.compile(r"[^\n]+|\n")
+# HTML collapses only this whitespace; a no-break space is kept.
 _WORD = re.compile(r"[^ \t\n\f\r]+")
 _LETTER = re.compile(r"[^\W_]")
-# The XML declaration and the like are no text, though the parser takes them for some.
+# The parser reports the XML declaration and other instructions as text.
 _INSTRUCTION, _NOT_LINE_END = re.compile(r"<\?[^>]*>"), re.compile(r"[^\n]")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
@@ -97,15 +97,15 @@ class _Page:
         self.headings: list[Heading] = []
         self.pieces: list[str] = []
         self.apart: list[tuple[int, int]] = []
-        self.navigation: set[int] = set()  # where it starts
+        self.navigation: set[int] = set()  # offsets at which navigation starts
         self.tables: list[tuple[int, int, int, int]] = []
-        self._headers: list[tuple[int, int] | None] = []  # of the tables that are open
-        self.in_links = 0  # how many links are open
+        self._headers: list[tuple[int, int] | None] = []  # header row of each open table
+        self.in_links = 0  # number of open links
         self.unlinked = 0  # pieces with a letter or digit outside of links
         self._length = 0
         # Separator before the next piece: this many line ends, or if none, this space or tab.
         self._line_ends, self._space = 0, ""
-        # Where in the text another line of the source begins, and which.
+        # Offsets in the text at which another source line begins, and the numbers of these lines.
         self.offsets, self.lines = array("I", [0]), array("I", [1])
 
     def space(self, space: str = " ") -> None:
@@ -139,7 +139,7 @@ class _Page:
         self._length = start + len(piece)
 
     def mark(self) -> tuple[int, int]:
-        """Return the offset and number of the next piece, unless more line ends are requested."""
+        """Return the offset and the number of the next piece, if no line ends are added before it."""
         return self._length + len(self._separator()), len(self.pieces)
 
     def end_heading(self, mark: tuple[int, int], level: int) -> None:
@@ -166,9 +166,7 @@ class _Page:
             self.apart.append((start, self._length))
 
     def end_navigation(self, mark: tuple[int, int], unlinked: int) -> None:
-        """Make the text added since `mark` a section of its own, without headings. If most of its words are not links,
-        only set it apart.
-        """
+        """Make the text added since `mark` navigation; if most of its words are not links, only set it apart."""
         start, first = mark
         n_words = (len(self.pieces) - first) // 2  # each with its separator
         if 2 * (self.unlinked - unlinked) > n_words:
@@ -310,7 +308,7 @@ def _first_line(node: Text, page: _Page) -> int:
 
 
 def _note(node: Node, page: _Page) -> None:
-    """Store the title of the page and its metadata."""
+    """Store the title of the page, or a value of its metadata."""
     if node.name == "title":
         words = "".join(child.data or "" for child in node.children or () if child.name == "#text")
         page.title = page.title or one_line(words)

@@ -1,15 +1,15 @@
 """Lead-ins: the lines before a cut that introduce what follows, such as a term, a heading or "for example:".
 
 A definition without its term, or a list without the sentence that introduces it, cannot be understood; so a passage
-ends before its lead-in. The texts are without markup, so a term shows by its place: a short line that begins a
-paragraph, or has deeper lines beneath it.
+ends before its lead-in. The texts have no markup, so a term is recognised by its layout: a short line that begins a
+paragraph, or with indented lines below it.
 """
 
 from __future__ import annotations
 
 import re
 
-# Lines of a lead-in: a heading, a term in two forms, and the sentence about it.
+# Lines of a lead-in, for example a heading, a term in two forms, and a sentence.
 _MOST_LINES = 4
 _LONGEST_TERM = 80  # characters
 _END = tuple(".!?…;,。！？；，")
@@ -19,7 +19,7 @@ _SPACE = re.compile(r"\s*")
 
 
 def lead_in(text: str, start: int, end: int) -> int:
-    """Return where the lead-in at the end of [start, end) begins; `end` if there is none.
+    """Return the start of the lead-in at the end of [start, end); `end` if there is none.
 
     A lead-in is at most a third of the span.
 
@@ -38,7 +38,7 @@ def lead_in(text: str, start: int, end: int) -> int:
 
 
 def _begin(text: str, floor: int, end: int) -> int:
-    """Return where the last line of [floor, end) begins, or its sentence, if it is a lead-in; else `end`."""
+    """Return the start of the last line or sentence of [floor, end), if it is a lead-in; else `end`."""
     stop = floor + len(text[floor:end].rstrip())
     below = _SPACE.match(text, stop).end()  # type: ignore[union-attr]
     first = text.rfind("\n", 0, stop) + 1
@@ -50,7 +50,7 @@ def _begin(text: str, floor: int, end: int) -> int:
 
 
 def _sentence(text: str, floor: int, first: int, stop: int) -> int:
-    """Return where the sentence that ends at `stop` begins, or its line; 0 if that is before `floor`."""
+    """Return the start of the sentence, or line, that ends at `stop`; 0 if that is before `floor`."""
     if first >= floor and not text[first:stop].lstrip()[0].islower():
         return first
     places = [match.end() for match in _SENTENCE.finditer(text, floor, stop)]

@@ -18,12 +18,13 @@ class _Format(NamedTuple):
     """Patterns of a markup language.
 
     Attributes:
-        heading: its groups are `level` and `words`, or for a heading with a line below it `words2` and `under`.
+        heading: its groups are `level` and `words`; for a heading with an underline, `words2` and `under`.
         fields: the groups are name and value of a field of the header.
         verbatim: blocks without headings; their group `inside` has no marks either.
         marks: as in `Marks.inline`.
-        levels: of a heading by its `level`, or the first character of the line below it; else the length of `level`.
-        preamble: what stands before the text.
+        levels: level of a heading by its `level`, or by the first character of its underline; if it is not listed, the
+            length of `level` counts.
+        preamble: everything before the text.
     """
 
     heading: str
@@ -86,7 +87,7 @@ _TEX = _Format(
 # fmt: on
 FORMATS = {"org": _ORG, "asciidoc": _ASCIIDOC, "tex": _TEX}
 _UNDERLINE = 2  # characters by which an underline may differ from the words above it
-_HEAD = 20_000  # characters that may hold fields
+_HEAD = 20_000  # characters that are searched for fields
 
 
 def document(path: str, text: str, kind: str) -> Document:

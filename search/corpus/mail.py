@@ -1,7 +1,7 @@
 """Reader for mail: one document per message of a mailbox, and one per attachment of a kind that is read.
 
-The text is the plain text of a message, or else its HTML. Quoted replies and signatures are set apart: they share no
-passage with what the message itself says. The ">" before quoted lines is markup.
+The text is the plain text of a message, or else its HTML. Quoted replies and signatures are set apart: they are in
+other passages than the message's own text. The ">" before quoted lines is markup.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from search.records.documents import Document, LineMap, Section
 
 Read: TypeAlias = Callable[[str, bytes], "list[Document | Skipped]"]
 
-# In a text, "From " may begin a sentence; here a header follows.
+# "From " separates messages only if a header follows; in a text it may begin a sentence.
 _SEPARATOR = re.compile(rb"(?m)^From (?:[^\n]*\d:\d\d[^\n]*)?\r?\n(?=[!-9;-~]+:)")
 _ESCAPED = re.compile(rb"(?m)^>(>*From )")
 
@@ -50,7 +50,7 @@ def documents(path: str, raw: bytes, read: Read) -> Iterator[Document | Skipped]
     message itself.
 
     Args:
-        read: returns the documents of a text or an attachment, given a file name and the bytes, or why there are none.
+        read: reads the documents of a text or an attachment, given a file name and the bytes.
     """
     is_mailbox = raw.lstrip().startswith(b"From ")
     starts = [start.span() for start in _SEPARATOR.finditer(raw) if is_mailbox] or [(0, 0)]

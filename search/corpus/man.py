@@ -15,7 +15,7 @@ from search.corpus.writing import Writing
 from search.records.documents import Document, Section
 
 _ROFF = re.compile(r"^(?:\.[ \t]*(?:TH|Dd|Dt|SH|Sh|so)\b|['.]\\\")", re.MULTILINE)
-_HEAD = 20_000  # characters in which roff shows
+_HEAD = 20_000  # characters that are searched for roff requests
 _COMMENT = re.compile(r"(?<!\\)\\[\"#].*")
 _REQUEST = re.compile(r"[.'][ \t]*([^ \t\\]*)[ \t]*(.*)")
 _FOR_PAPER = re.compile(r"t[ \t]|!n[ \t]")
@@ -52,7 +52,7 @@ _FONTS = dict.fromkeys("B I SM SB R UR MT UE".split(), " ") | dict.fromkeys(
     "BR RB BI IB IR RI".split(), ""
 )
 
-# mdoc: the sign before the words of a macro, and the one after them or before the next macro.
+# mdoc: the signs before and after the words of a macro.
 _SIGNED = (
     'Op [] Pq () Dq “” Sq ‘’ Ql ‘’ Qq "" Bq [] Brq {} Aq <> Oo [ Po ( Do “ So ‘ Bo [ Nd –  Fl -'.split()
 )
@@ -74,7 +74,7 @@ _GLUED = ".,:;)]?!”’"
 
 
 def document(path: str, text: str) -> Document:
-    """Read a manual page; a text that only has the name of one ("syslog.1") stays plain text."""
+    """Read a manual page; a file that is only named like one ("syslog.1") stays plain text."""
     if not _ROFF.search(text, 0, _HEAD):
         title, parts = path.rpartition("/")[2], (Section(0, len(text)),)
         return file_document(path, "text", text, title, sections=parts)
@@ -96,9 +96,9 @@ class _ManPage:
         self.metadata: dict[str, str] = {}
         self._name, self._strings = "", dict(_SIGNS)
         self._line_ends = 2  # before the next words; 0 for a space, -1 for nothing
-        self._heading = 0  # level, if the next words are one
+        self._heading = 0  # level of the heading that the next words form; 0 for none
         self._is_filled, self._is_term = True, False
-        self._until = ""  # ends the lines that are left out
+        self._until = ""  # request that ends the lines to leave out
 
     def read(self, line: str) -> None:
         """Read the next line of the source."""
@@ -165,7 +165,7 @@ class _ManPage:
             self.metadata["date"] = rest
 
     def _condition(self, name: str, rest: str) -> None:
-        """Follow a condition unless it holds for paper only; leave the other branch out."""
+        """Read the text of a condition, unless it applies to paper only; leave out its other branch."""
         if name == "el" or _FOR_PAPER.match(rest):
             self._until = r"\}" if r"\{" in rest and r"\}" not in rest else ""
         elif (body := _CONDITION.match(rest)) and ".ig" not in rest:

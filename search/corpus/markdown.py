@@ -41,7 +41,7 @@ _FRONT_MATTER = re.compile(
 _LONGEST_FRONT_MATTER = 100_000  # characters; YAML is slow
 
 
-_LONGEST_INLINE = 10_000  # characters of a paragraph whose inline marks are looked for
+_LONGEST_INLINE = 10_000  # characters of a paragraph; in longer ones, inline marks stay in the text
 _FIRST = re.compile(
     r"(?:[ \t]*(?:>|[-+*](?=\s|$)|\d{1,9}[.)](?=\s|$)|\[[ xX]\](?=\s)))*(?:[ \t]*#{1,6}(?=\s|$))?[ \t]*"
 )
@@ -154,7 +154,7 @@ def document(path: str, text: str) -> Document:
 
 
 def _values(stated: Any, separator: str, more: Iterable[str] = ()) -> list[Any]:
-    """Return the values of a field of the front matter as a list, followed by those found in the text (`more`)."""
+    """Return the values of a field of the front matter as a list, followed by `more` values from the text."""
     if isinstance(stated, str):
         stated = re.split(separator, stated)
     values = stated if isinstance(stated, list) else [stated]
@@ -176,7 +176,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
         block = unix_lines(match["block"])
         values = _from_yaml(block) if match["fence"] == "---" else toml(block, "the front matter")
         return (json_values(values), match.end()) if isinstance(values, dict) else ({}, 0)
-    except Exception:  # for a malformed number, date or tag PyYAML raises whatever comes
+    except Exception:  # PyYAML raises errors of any class for malformed numbers, dates and tags
         return {}, 0
 
 

@@ -1,7 +1,7 @@
 """Markup: the spans of a text that a rendered page does not show.
 
-Texts are encoded and counted without markup, and nothing replaces it. So that removing a mark never joins two words,
-the last character of a mark between two words is kept.
+Texts are encoded and their words counted without markup. Deleting a mark between two words would join them, so its last
+character is kept.
 
 Inline marks are found by one regular expression per format, whose groups are the marks. It finds the common marks;
 others stay in the text.
@@ -19,12 +19,12 @@ from search.records.visible_text import visible
 
 _MOST_MARKS = 500_000  # of a document; more are left in its text
 
-# A picture or the like within the text: a data URI, or so many characters of base64 in one line.
+# A picture or other file within the text: a data URI, or so many characters of base64 in one line.
 _DATA = re.compile(r"data:[\w.+-]{1,100}/[\w.+-]{1,100}(?:;[\w=.+-]{1,100}){0,5};base64,[\w+/=%-]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
 _DIGIT, _LOWER, _UPPER = re.compile(r"\d"), re.compile("[a-z]"), re.compile("[A-Z]")
 
-# A line of text is a ruler if it holds one kind of punctuation alone, in code also behind the sign of a comment.
+# A ruler is a line of one kind of punctuation only; in code, the sign of a comment may precede it.
 _FEWEST_IN_RULER = 4
 _COMMENT = re.compile(r"#|//|/\*|--|;|%|\*|\"")
 
@@ -88,11 +88,11 @@ class Marks:
         yield first, last, kept
 
 
-# A stretch of one paragraph.
+# Any characters within one paragraph.
 WITHIN = r"(?:(?!\n[ \t>]*\n)[\s\S]){1,1000}?"
 EMPHASIS = rf"(?<!\*)(?P<star>\*{{1,3}}|~~)(?![\s*~]){WITHIN}(?<![\s*])((?P=star))(?!\*)"
 
-# Obsidian's own marks are links by name, notes, callouts, comments and names of blocks.
+# Includes Obsidian's own marks: links by name, embedded notes, callouts, comments and block names.
 MARKDOWN = re.compile(
     rf"""
       (?<!`)(?P<tick>`{{1,3}})(?!`){WITHIN}(?<!`)(?P<whole>(?P=tick))(?!`)
@@ -123,7 +123,7 @@ def markup(document: Document) -> list[tuple[int, int]]:
     for data in _BASE64.finditer(text):
         if all(kind.search(data[0]) for kind in (_DIGIT, _LOWER, _UPPER)):
             marks.hide(*data.span(), apart=True)
-    if document.kind != "markdown":  # which knows its own
+    if document.kind != "markdown":  # its parser reports rulers
         for start, end in _rulers(text, document.kind):
             marks.hide(start, end)
     offsets = marks.offsets()

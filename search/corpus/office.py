@@ -149,7 +149,7 @@ def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
     writing = Writing(path, "xlsx")
     for name in book.sheetnames:
         writing.page()
-        writing.section(name, 2)  # no sheet's name is the title of the whole
+        writing.section(name, 2)  # level 2, so that no sheet's name becomes the document's title
         if hasattr(sheet := book[name], "reset_dimensions"):  # a sheet that is one chart has no cells
             sheet.reset_dimensions()  # a sheet's own statement of its size is often wrong
             lines = sheet.iter_rows()
@@ -158,7 +158,7 @@ def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
 
 
 def write_sheet(writing: Writing, rows: Iterable[tuple[list[str], bool]]) -> None:
-    """Add the rows of a sheet: their cells, and whether a row looks like column names."""
+    """Add the rows of a sheet: each has its cells, and True if they look like column names."""
     apart, in_table = True, False
     for cells, is_header in rows:
         if any(cells):
@@ -187,7 +187,7 @@ def _cell_text(cell: Any) -> str:
 _CHAPTERS = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 _BOOK_METADATA = {"creator": "author", "date": "created"}
 _BOOK_METADATA |= {name: name for name in ("subject", "description", "publisher", "language")}
-# <title/> is whole in XML. In HTML it has only begun, and everything after it belongs to it.
+# In XML, <title/> is complete. HTML parsers take it for a start tag, and all that follows for its content.
 _CLOSED_AT_ONCE = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([A-Za-z][\w:-]*)"
     r"((?:\s[^<>]*?)?)/>"

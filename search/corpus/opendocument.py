@@ -40,7 +40,7 @@ def document(path: str, raw: bytes, kind: str) -> list[Document | Skipped]:
 
 
 def _roots(path: str, raw: bytes) -> tuple[Element, Element]:
-    """Return the roots of content and properties, which are one in flat files."""
+    """Return the root elements of content and properties; in a flat file both are the same."""
     if raw.lstrip().startswith(b"<"):
         root = ElementTree.fromstring(raw)
         return root, root
@@ -113,11 +113,11 @@ class _Body:
         write_sheet(self._writing, self._rows(table))
 
     def _rows(self, table: Element) -> Iterator[tuple[list[str], bool]]:
-        """Yield the cells of each row, and whether it looks like column names; an empty row once."""
+        """Yield each row: its cells, and True if they look like column names. Repeated empty rows are yielded once."""
         for line in (each for each in table.iter() if local(each) == "table-row"):
             cells = [each for each in line if local(each).endswith("table-cell")]
             words = [(self._words(each).strip(), _repeated(each, "columns")) for each in cells]
-            while words and not words[-1][0]:  # thousands to the right of the last one
+            while words and not words[-1][0]:  # thousands of empty cells may follow the last filled one
                 words.pop()
             row = [word for word, times in words for _ in range(times)]
             types = {_value(each, "value-type") for each in cells} - {""}

@@ -25,14 +25,14 @@ from search.corpus.sources import regular_bytes
 
 _NOTHING = "(?!)"
 
-# Of an ignore file: thousands of patterns, each of which is tried with every name.
+# Maximum size of an ignore file: enough for thousands of patterns, and every name is tested against each.
 _MAX_BYTES = 2**20
 
 # From weakest to strongest within one folder.
 IGNORE_FILES = (".gitignore", ".ignore", ".seewhyignore")
 
-# Made by machines, never read by people. Weaker than any ignore file: "!venv/" takes one back.
-_NEVER_WANTED = """
+# Folders and files that programs generate. Any ignore file can include one again: "!venv/".
+_GENERATED_NAMES = """
     __pycache__/ __pypackages__/ node_modules/ bower_components/ jspm_packages/ venv/ .venv/ site-packages/
     *.egg-info/ .ipynb_checkpoints/
 """
@@ -58,7 +58,7 @@ class Pattern:
         """Return True if the pattern matches this file in these folders."""
         if self.by_name:
             return self.parts[0] is not None and self.parts[0].match(names[-1]) is not None
-        reached = {0}  # how many of the names the parts so far may stand for
+        reached = {0}  # possible numbers of names that the parts so far match
         for number, part in enumerate(self.parts, 1):
             if part is None:
                 beyond = number == len(self.parts)  # "a/**" names what is in "a", not "a"
@@ -76,7 +76,7 @@ class Patterns:
     def __init__(self, lines: Iterable[str]) -> None:
         parsed = [pattern for line in lines if (pattern := parse(line)) is not None]
         self._from_last = parsed[::-1]
-        # Most entries match no line at all, which one regular expression tells at once.
+        # Most entries match no line at all; one regular expression finds that out at once.
         by_name = [pattern.parts[0].pattern for pattern in parsed if pattern.by_name and pattern.parts[0]]
         self._any_name = re.compile("|".join(by_name) or _NOTHING)
         self._by_path = [pattern for pattern in parsed if not pattern.by_name]
@@ -95,7 +95,7 @@ class Patterns:
         return None
 
     def cover(self, path: str) -> bool:
-        """Return True if `path` or a folder above it is covered; the nearest match decides."""
+        """Return True if the patterns cover `path` or a folder above it; the nearest match decides."""
         while path:
             verdict = self.verdict(path)
             if verdict is not None:
@@ -148,8 +148,8 @@ def ignores(rules: Rules, path: str) -> bool:
     return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
-# The rules that hold before any ignore file has spoken.
-BUILT_IN: Rules = (("", Patterns(_NEVER_WANTED.split())),)
+# Rules that apply before any ignore file is read.
+BUILT_IN: Rules = (("", Patterns(_GENERATED_NAMES.split())),)
 
 
 def with_file(outer: Rules, folder: str, ignore_file: Path) -> Rules:

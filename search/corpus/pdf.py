@@ -24,32 +24,32 @@ _DATES = {"CreationDate": "created", "ModDate": "modified"}
 
 _NUMBER = re.compile(r"\A\s*(?:\d+|[A-Z])(?:\.\d+)*[.:)]?\s+(?=\S)")
 
-# A gap of this share of a character's height is a space, in writing that has spaces; pdfium misses some.
+# A gap of this share of a character's height is a space, in scripts that use spaces; pdfium misses some.
 _GAP = 0.15
-_MOST_WHOLE = 1_000  # words: a document without a gap in so many has none
+_MOST_WHOLE = 1_000  # words; if so many have no gap, the document has none
 _LETTERS = re.compile("[^\\s\u2e80-\ufffd]{4,}")
 
-_PASSWORD = 4  # pdfium's number for: a password is needed
+_PASSWORD = 4  # pdfium's error number for a missing password
 
-# What pdfium puts where a hyphen ended a line.
+# pdfium replaces the hyphen of a divided word by this character.
 DIVIDED = "\ufffe"
 _DIVIDED_WORD = re.compile(rf"([\w-]{{1,64}}){DIVIDED}([\w-]*)")
 _WORD = re.compile(r"\w[\w-]*")
 
-# In heights of a line: how far down the next line of a paragraph is at most, how far it is out of line with the
-# one before, in a list as well, and how much smaller or larger its letters are. Chosen by eye.
+# Limits for the next line of a paragraph, in heights of a line: its distance, its indent (also in a list), and the
+# difference in letter size. Chosen by eye.
 _FURTHEST_DOWN = 1.9
 _INDENT, _LIST_INDENT = 0.9, 3.0
 _OTHER_SIZE = 0.2
 
-# A line that ends before this share of the widest one was ended by its writer.
+# A line shorter than this share of the widest one ends its paragraph.
 _FULL = 0.8
 # Lines of fewer characters than this are more often entries of a list or table than full lines of text.
 _FEWEST_CHARACTERS = 25
 
 _ITEM = re.compile(r"[•‣▪◦●○■□–—*-] |\(?(?:\d{1,3}|[a-zA-Z])[.)] ")
-_PAGE_LEVEL = 99  # of a page that is a section of its own, below all headings
-# Heads and feet of pages are within so many rows from above or below, and on so many pages at least.
+_PAGE_LEVEL = 99  # level of a page that is a section of its own, below all headings
+# Page headers and footers are in so many rows at the top or bottom, on at least so many pages.
 _OUTER_ROWS = 3
 _FEWEST_RUNNING = 3
 _FEWEST_RUNNING_SHARE = 1 / 3
@@ -108,7 +108,7 @@ def _page(document: Any, index: int, whole_words: set[str]) -> tuple[list[Line],
     from pypdfium2 import PdfiumError, raw
 
     try:
-        with closing(document[index]) as page:  # what is filled into forms becomes text of the page
+        with closing(document[index]) as page:  # form values become text of the page
             raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
         opened = document[index]
     except PdfiumError:
@@ -126,7 +126,7 @@ def _lines(text_page: Any, whole_words: set[str]) -> Iterator[Line]:
     pdfium joins two lines at a hyphenated word and writes U+FFFE in place of the hyphen.
 
     Args:
-        whole_words: words of the document without a gap; each is looked at once. "" once a gap was found.
+        whole_words: words in which no gap was found, so that each is examined once; "" is added at the first gap.
     """
     end = 0
     for row in text_page.get_text_range().split("\r\n"):
@@ -141,7 +141,7 @@ def _lines(text_page: Any, whole_words: set[str]) -> Iterator[Line]:
 
 
 def _spaced(text_page: Any, row: str, start: int, whole_words: set[str]) -> str:
-    """Return a row with a space in each gap within a word. Letters that are all set wide are one word."""
+    """Return a row with a space in each gap within a word. Evenly spaced letters stay one word."""
     pieces, done = list[str](), 0
     if len(whole_words) >= _MOST_WHOLE and "" not in whole_words:
         return row
@@ -159,7 +159,7 @@ def _spaced(text_page: Any, row: str, start: int, whole_words: set[str]) -> str:
 
 
 def _gaps(text_page: Any, start: int, first: int, last: int) -> Iterator[int]:
-    """Yield where in the word [first, last) of a row that starts at `start` there is a gap before a character."""
+    """Yield the offsets of gaps in the word [first, last) of a row; the row itself starts at `start`."""
     from pypdfium2 import raw
 
     index = raw.FPDFText_GetCharIndexFromTextIndex(text_page, start + first) - first
@@ -327,12 +327,12 @@ def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
     """Return True if a line continues the sentence of the line above."""
     if len(line.text) < _FEWEST_CHARACTERS or _ITEM.match(following.text):
         return False
-    # The first line of a paragraph may be indented, of an entry in a list it never is.
+    # The first line of a paragraph may be indented; the first line of a list item never is.
     indent = _LIST_INDENT if _ITEM.match(line.text) else _INDENT
     out_of_line = following.left - line.left
     if not -_LIST_INDENT * line.height <= out_of_line <= indent * line.height:
         return False
-    # A line with a divided word may end in another column than it began in.
+    # A line with a divided word may end in another column of the page than it began.
     same = (other for other in lines if other.running == line.running)
     here = [other for other in same if abs(other.left - line.left) <= _LIST_INDENT * line.height]
     whole = [other for other in here if other.bottom == other.last_bottom]

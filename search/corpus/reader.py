@@ -1,9 +1,9 @@
 """From a file to its documents: load the bytes, decode them, call the parser for the file's kind.
 
 Formats that may take much time or memory are parsed in a child process with limits on both. Each thread has its own
-child, started on demand and reused for further files. A request is a pickled (kind, path, content), the answer the
-pickled documents or the reason for a failure. The child is a plain `python -c`: multiprocessing would import the main
-script of the calling program, which may not be guarded against that.
+child, started on demand and reused for further files. A request is a pickled (kind, path, content); the answer is the
+pickled documents or the reason for a failure. The child is a plain `python -c`: multiprocessing would run the main
+script of the calling program, which may lack `if __name__ == "__main__"`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from search.corpus import calendars, table
-from search.corpus.cut import as_read
+from search.corpus.cut import without_markup
 from search.corpus.dates import dated
 from search.corpus.sources import (
     DOCUMENT_KINDS,
@@ -46,16 +46,16 @@ from search.records.documents import Document, Section
 MARKUP_KINDS = ("markdown", "rst", "html", "org", "asciidoc", "tex", "man", "subtitles")
 Items: TypeAlias = "list[Document | Skipped]"
 
-# Characters of HTML, Markdown or reStructuredText that are parsed in this process: of 110 texts made to be hard, those
-# of so many characters took at most 16 seconds on a busy machine, most of them less than 5, and at most 150 MB. To
-# start another process takes 0.2 seconds, and handing over a file some milliseconds.
+# Characters of HTML, Markdown or reStructuredText that are parsed in this process. At this length, 110 adversarial
+# texts took at most 16 seconds on a busy machine, most of them less than 5, and at most 150 MB. A child process takes
+# 0.2 seconds to start, and some milliseconds per file.
 _LARGEST_HERE = 2**16
 
-_MOST_NAMED = 1_000  # records that are left out of one file
+_MOST_NAMED = 1_000  # skipped records of one file that are listed; further ones are counted
 
 SECONDS = 100.0  # for one file
 MEMORY = 2**30  # bytes of address space, where the system can limit that
-_WORN = 2**26  # bytes of files that one child reads
+_MOST_READ = 2**26  # bytes of files after which a child is replaced
 
 # Isolated, so that neither the current folder nor the user's environment adds modules; what the parent can
 # import comes last.
@@ -66,8 +66,8 @@ from search.corpus.reader import main
 main({memory})
 """
 
-_NO_MEMORY = 112  # exit code of a child that could not get any more
-# Made here, as there may be no memory for a tuple where they are caught. Python also raises the second.
+_NO_MEMORY = 112  # exit code of a child that ran out of memory
+# A constant, because an except clause may have no memory for a tuple. Python raises either error.
 _SHORT_OF_MEMORY = (MemoryError, SystemError)
 _LONGEST_DETAIL = 200
 
@@ -151,7 +151,7 @@ def _attachment(name: str, raw: bytes) -> Items:
 
 def _require_text(document: Document) -> None:
     """Raise ReadError "no text" for a document without any passage."""
-    read, _ = as_read(document)
+    read, _ = without_markup(document)
     if not any(read.text[part.start : part.end].strip() for part in read.sections):
         detail = "nothing after the header" if document.text.strip() else ""
         raise ReadError(document.path, Reason.NO_TEXT, detail)
@@ -235,7 +235,7 @@ class Reader:
     def _running(self, size: int) -> subprocess.Popen[bytes]:
         """Return a running child process that has not read too much yet."""
         self._read += size
-        if self._child is None or self._child.poll() is not None or self._read > _WORN:
+        if self._child is None or self._child.poll() is not None or self._read > _MOST_READ:
             self.close()
             self._read = size
             self._child = subprocess.Popen(
@@ -245,7 +245,7 @@ class Reader:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for the parent alone
             )
-            # Also when the thread that uses it ends, or the whole process.
+            # Stops the child also when its thread or the whole process ends.
             self._stop = weakref.finalize(self, _stop, self._child)
         return self._child
 
@@ -269,7 +269,7 @@ def _failure(path: str, child: subprocess.Popen[bytes], is_late: bool) -> ReadEr
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
     child.kill()
-    with contextlib.suppress(OSError):  # of what could not be sent
+    with contextlib.suppress(OSError):  # a request that could not be sent
         child.communicate()
 
 
@@ -299,7 +299,7 @@ def parse(kind: str, path: str, content: bytes | str) -> Items:
         raise
     except RecursionError:
         raise ReadError(path, Reason.DAMAGED, "nested too deeply") from None
-    except Exception as error:  # libraries let errors of all kinds through
+    except Exception as error:  # libraries raise errors of any class
         detail = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_DETAIL]
         raise ReadError(path, Reason.DAMAGED, detail) from error
 
@@ -332,7 +332,7 @@ def main(memory: int) -> None:
     if sys.platform != "win32":
         import resource
 
-        with contextlib.suppress(ValueError, OSError):  # macOS knows this limit and refuses it
+        with contextlib.suppress(ValueError, OSError):  # macOS defines this limit but rejects it
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     try:
         while True:
@@ -341,7 +341,7 @@ def main(memory: int) -> None:
     except EOFError:
         pass
     except _SHORT_OF_MEMORY:
-        os._exit(_NO_MEMORY)  # as there may be none for an answer
+        os._exit(_NO_MEMORY)  # there may be no memory for an answer
 
 
 def _answer(kind: str, path: str, content: bytes | str) -> Items | tuple[str, str]:

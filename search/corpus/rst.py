@@ -60,7 +60,7 @@ def document(path: str, text: str) -> Document:
 def _marks(text: str, source: Sequence[str], starts: Sequence[int]) -> Marks:
     """Return the marks of a text, outside code."""
     marks = Marks(text)
-    begun = 0  # line from which on there is text
+    begun = 0  # first line after the last code block
     for first, after in [*_literals(source), (len(source), len(source))]:
         marks.inline(_MARKUP, starts[begun], starts[first])
         for row in _ROW.finditer(marks.text, starts[begun], starts[first]):
@@ -71,7 +71,7 @@ def _marks(text: str, source: Sequence[str], starts: Sequence[int]) -> Marks:
 
 
 def _literals(source: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Return the numbers of code lines: indented, after a line that ends with "::" or a code directive."""
+    """Yield ranges of code lines: indented lines after a line that ends with "::" or a code directive."""
     number = 0
     while number < len(source):
         indent, is_code, number = _indent(source[number]), _LITERAL.search(source[number]), number + 1
@@ -126,7 +126,7 @@ def _headings(source: Sequence[str], body: int, starts: Sequence[int]) -> Iterat
 _RFC2822 = re.compile(r"([!-9;-~]+):(?:[ \t]+(.*))?$")
 _FIELD = re.compile(r":((?:[^:\\\s]|\\.)(?:[^:\\]|\\.|:(?!\s|$))*):(?:[ \t]+(.*))?$")
 
-# One line "Note: such and such" is prose.
+# A single line like "Note: remember this" is prose, not a header.
 _FEWEST_RFC2822 = 2
 
 
@@ -150,7 +150,7 @@ def fields_at(lines: Sequence[str], first: int) -> tuple[dict[str, str], int]:
 
 
 def _fields(lines: Sequence[str], first: int, pattern: re.Pattern[str]) -> tuple[dict[str, str], int]:
-    values: dict[str, list[list[str]]] = {}  # of each name, in their pieces
+    values: dict[str, list[list[str]]] = {}  # name -> values -> lines of the value
     name, number = "", first
     for number in range(first, len(lines)):
         line = lines[number].rstrip()

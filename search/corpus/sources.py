@@ -33,12 +33,12 @@ class Reason:
     SYMBOLIC_LINK = "symbolic link"
     PERMISSION_DENIED = "permission denied"
     UNREADABLE_FOLDER = "unreadable folder"
-    NOTHING_THERE = "folder gone or without text"  # one of several that were named
+    NOTHING_THERE = "folder gone or without text"  # one of several given folders
     EXCLUDED = "excluded"
     TOO_LARGE = "too large"
     VANISHED = "vanished"
 
-    # Decided from what is in the file. SECRET, GENERATED, BINARY, PERMISSION_DENIED and VANISHED occur here as well.
+    # Decided from the file's content. SECRET, GENERATED, BINARY, PERMISSION_DENIED and VANISHED occur here as well.
     UNREADABLE_FILE = "unreadable file"
     EMPTY = "empty"
     UNDECODABLE = "undecodable"
@@ -46,7 +46,7 @@ class Reason:
     NO_TEXT = "no text"
     NO_SUCH_COLUMN = "no such column"
 
-    # Decided while a PDF, an Office file or a book is taken apart.
+    # Decided while a PDF, an Office file or a book is parsed.
     ENCRYPTED = "encrypted"
     TOO_SLOW = "took too long"
     OUT_OF_MEMORY = "needs too much memory"
@@ -59,7 +59,7 @@ class Reason:
 
 MAX_BYTES = 64 * 2**20
 
-# Windows has neither; nor has it pipes and devices among its files.
+# Windows has neither flag, and no pipes or devices among its files.
 _CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 _REFUSALS = {
@@ -204,14 +204,14 @@ _MAN_SECTION = re.compile(r"\.[1-9][a-z]*|\.[ln]")
 DOCUMENT_KINDS = frozenset("pdf docx pptx xlsx epub notebook odt ods odp rtf".split())
 PACKAGES = {"pdf": "pypdfium2", "docx": "mammoth", "pptx": "pptx", "xlsx": "openpyxl", "rtf": "striprtf"}
 
-# Those that are not read, as no maintained library reads them, and the format to save them in.
+# Formats that no maintained library reads, grouped by the format to save them in.
 _OTHER_DOCUMENTS = {
     ".docx": ".doc .pages .wps", ".pptx": ".ppt .pps", ".xlsx": ".xls .xlsb .numbers", ".odt": ".sxw .wpd .abw",
     ".epub": ".mobi .azw .azw3 .fb2 .lit", ".html": ".chm .hlp", ".pdf": ".djvu .ps .xps",
 }  # fmt: skip
 _BETTER_FORMAT = {old: new for new, listed in _OTHER_DOCUMENTS.items() for old in listed.split()}
 
-# Pictures, sound, film and fonts; archives; programs; data. Of others it is seen when they are read.
+# Pictures, sound, film and fonts; archives; programs; data. Other binary files are recognised by their content.
 _BINARIES = frozenset(
     """
         .png .jpg .jpeg .gif .bmp .svg .ico .tif .tiff .webp .heic .psd .ai .eps .ttf .otf .woff
@@ -223,9 +223,9 @@ _BINARIES = frozenset(
     """.split()
 )
 
-# Names that hold keys and passwords by convention. A search index is a copy of what it holds, often
-# in a less guarded place, so these are left out even where no ignore file names them. "*.key" is also
-# a suffix of Apple's slides; a wrong guess costs one file that could not have been read anyway.
+# Files that by convention contain keys and passwords. An index copies the texts of its files, often to a less
+# protected place, so these are always left out. "*.key" is also the suffix of Apple's slides, which cannot be read
+# anyway.
 _SECRETS = """
     .env .env.* .env-* .env_* .envrc *.env *.pem *.key *.p8 *.p12 *.pfx *.pkcs12 *.jks *.keystore *.kdbx *.kdb
     *.ppk id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk .netrc _netrc .pgpass pgpass.conf
@@ -237,7 +237,7 @@ _SECRETS = """
 _SECRET_NAME = re.compile("|".join(map(translate, _SECRETS.split())))
 
 
-# Files that programs make for programs, with what they are.
+# Files that programs write for programs, by description.
 _GENERATED = {
     "search index": "searchindex.js searchindex.json search_index.js search_index.json lunr*.js",
     "index of names": "genindex*.html py-modindex.html",
@@ -249,13 +249,13 @@ _GENERATED = {
 _GENERATED_NAME = re.compile(
     "|".join(f"({'|'.join(map(translate, names.split()))})" for names in _GENERATED.values())
 )
-_LONGEST_MEAN = 1_000  # characters of a line of code
+_LONGEST_MEAN = 1_000  # mean characters of a line; code in longer lines counts as minified
 _BASE64 = re.compile(r"^[A-Za-z0-9+/=]{60,76}$", re.MULTILINE)
 _BASE64_SHARE = 0.5
 
 
 def generated(name: str) -> str:
-    """Return what a file of this name is if a program made it for programs; else "". Case is ignored."""
+    """Return the description of a generated file, such as "lock file", by its name; else "". Case is ignored."""
     match = _GENERATED_NAME.match(name.lower())
     return [*_GENERATED][match.lastindex - 1] if match and match.lastindex else ""
 

@@ -14,7 +14,7 @@ from search.records.documents import Document
 _TIME = re.compile(r"((?:\d+:)?\d+):(\d\d)[.,]\d+\s*-->\s*((?:\d+:)?\d+):(\d\d)[.,]\d+")
 _SPEAKER = re.compile(r"<v(?:\.[^ >]*)? ([^>]*)>")
 _TAG = re.compile(r"</?[a-zA-Z\d][^<>]*>|\{\\[^{}]*\}")
-_PAUSE = 3  # seconds; a new paragraph
+_PAUSE = 3  # seconds without a cue, after which a new paragraph starts
 
 
 def document(path: str, text: str) -> Document:

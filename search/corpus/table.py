@@ -18,15 +18,15 @@ from search.corpus.text import KEPT_LINE, json_values, one_line, whole_character
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
-# In order of preference, in any case of letters.
+# Well-known column names in order of preference; case is ignored.
 _TEXTS = (
     "text body content contents abstract passage paragraph sentence document article description summary"
     " post message comment review tweet note notes context full_text"
 )
 _TITLES = "title name subject headline heading"
 
-# Records that are looked at to find the column with the most text.
-_LOOKED_AT = 100
+# Records that are read to find the column with the most text.
+_SAMPLED = 100
 
 _NAMED = 30  # columns that an error lists
 
@@ -55,7 +55,7 @@ class _Columns:
         title = one_line(as_text(row.get(self.title))) if self.title else ""
         text = as_text(row.get(self.text))
         if not text.strip():
-            text = title  # all that the record says
+            text = title  # the only text of the record
         if not text:
             return None
         return Document(
@@ -117,12 +117,12 @@ def _json_lines(
     rows: list[Mapping[str, Any]] = []
     names: dict[str, None] = {}
     for record in _parsed(lines):
-        if len(rows) >= _LOOKED_AT and names.keys() >= {*fields} - {None}:
+        if len(rows) >= _SAMPLED and names.keys() >= {*fields} - {None}:
             break
         if isinstance(record.values, Mapping) and not record.problem:
             rows.append(record.values)
             names.update(dict.fromkeys(record.values))
-    columns = _chosen(path, list(names), rows[:_LOOKED_AT], *fields) if names else _Columns("text", None)
+    columns = _chosen(path, list(names), rows[:_SAMPLED], *fields) if names else _Columns("text", None)
     return columns, _parsed(lines)
 
 
@@ -138,7 +138,7 @@ def _parsed(lines: list[str]) -> Iterator[_Record]:
         except RecursionError:
             problem = "nested too deeply"
         except ValueError as error:
-            problem = f"no JSON: {error}"
+            problem = f"invalid JSON: {error}"
         yield _Record({} if problem else value, number, number, problem)
 
 
@@ -199,7 +199,7 @@ _DELIMITERS = ",\t;|"
 
 _SAMPLE = 2**14  # characters of a line that the delimiter is guessed from
 
-# Between the columns of a file that has but one: a character that is not in it.
+# Delimiter for a file with only one column: a character that does not occur in it.
 _NO_DELIMITER = "\x1f"
 
 
@@ -215,7 +215,7 @@ def _tabular(
     records = (_Record(_named(names, cells), first, last, wrong) for cells, first, last, wrong in rows)
     if not names:
         return _Columns("", None), records
-    ahead = list(itertools.islice(records, _LOOKED_AT))
+    ahead = list(itertools.islice(records, _SAMPLED))
     columns = _chosen(path, names, [record.values for record in ahead], *fields)
     return columns, itertools.chain(ahead, records)
 
@@ -256,11 +256,11 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
 def _delimiter(lines: list[str]) -> str:
     """Return the delimiter with which most of the first rows have as many cells as the header.
 
-    Of equally good ones, the delimiter that gives the most cells.
+    In a tie, the delimiter that gives the most cells wins.
 
     csv.Sniffer is not used: it mistakes apostrophes for quotes and letters for delimiters.
     """
-    sample = [line[:_SAMPLE] for line in lines[:_LOOKED_AT]]
+    sample = [line[:_SAMPLE] for line in lines[:_SAMPLED]]
 
     def consistency(delimiter: str) -> tuple[float, int]:
         try:

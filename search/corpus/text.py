@@ -30,7 +30,7 @@ KEPT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 # Python neither reads nor writes numbers of more than 4,300 digits, unless they are hexadecimal.
 _MOST_BITS = 10_000
 
-# Of a heading, as it is named above each passage below it. A file could have one that is as long as itself.
+# Characters of a heading, which is repeated in each passage below it. A file could consist of one long heading.
 _LONGEST_HEADING = 500
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -74,8 +74,7 @@ def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section
 
     Returns:
         Consecutive sections from `start` to `end`; the first has an empty trail if any text (even blank) precedes the
-        first
-        heading.
+        first heading.
     """
     parts: list[Section] = []
     above: list[Heading] = []
@@ -134,7 +133,7 @@ def file_document(path: str, kind: str, text: str, title: str, **more: Any) -> D
     )
 
 
-# UTF-8 would take these for characters: the NULs of UTF-16 and UTF-32, and the escapes of ISO-2022.
+# Valid in UTF-8, but signs of other encodings: the NULs of UTF-16 and UTF-32, and the escapes of ISO-2022.
 _NOT_UTF8 = re.compile(rb"\0|\x1b[$(]")
 
 _GZIP = b"\x1f\x8b"

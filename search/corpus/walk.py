@@ -59,7 +59,7 @@ class _Filters:
 
     def excludes(self, path: str) -> bool:
         """Return True if a file, or a folder (with a slash at the end), is left out."""
-        # A folder that no include pattern names may still hold files that one does.
+        # A folder that matches no include pattern may contain files that match one.
         left_out = self.include and not path.endswith("/") and not self.include.cover(path)
         return bool(left_out or (self.exclude and self.exclude.verdict(path)))
 
@@ -82,7 +82,7 @@ def _first_level(root: Path) -> _Level:
 
 
 def _walk(first: _Level, filters: _Filters) -> Iterator[SourceFile | Skipped]:
-    # One level a folder, so that no depth of folders meets Python's recursion limit.
+    # A stack of folders, because recursion could exceed Python's limit.
     levels = [first]
     while levels:
         entry = next(levels[-1].remaining, None)

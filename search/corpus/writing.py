@@ -11,11 +11,11 @@ from search.corpus.text import Heading, line_map, one_line, sections, whole_char
 from search.errors import ReadError
 from search.records.documents import Document, LineMap
 
-# No characters of a text: controls but tab and line end, and what Unicode sets aside for programs.
+# Characters that are removed: controls except tab and line end, and Unicode's noncharacters.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 _LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 
-# What programs write where nobody gave a title.
+# Titles that programs write by themselves.
 _NO_TITLE = ("untitled", "(anonymous)", "(unspecified)", "powerpoint presentation", "title")
 _MADE_BY = re.compile(r"\A(?:Microsoft (?:Office )?(?:Word|PowerPoint|Excel)) - ", re.IGNORECASE)
 
@@ -27,7 +27,7 @@ class Writing:
         path, kind: of the document.
 
     Attributes:
-        line: source line of the next pieces; 0 if the lines of the text are those to report.
+        line: source line of the next pieces; 0 to report the line numbers of the text itself.
     """
 
     def __init__(self, path: str, kind: str) -> None:

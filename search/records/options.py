@@ -165,7 +165,7 @@ class SortOptions(TypedDict, total=False):
 
 
 class SelectionOptions(LimitOptions, SortOptions, total=False):
-    """Which hits of a ranking are listed."""
+    """Options that select the listed hits from a ranking."""
 
     group: Annotated[
         bool, Option(False, "List k documents, each with its best passages.", panel="Which hits")
@@ -176,11 +176,11 @@ class SelectionOptions(LimitOptions, SortOptions, total=False):
 
 
 class HitsOptions(CountOptions, SelectionOptions, total=False):
-    """Number of hits, and which ones are listed."""
+    """Number of hits, and options that select them."""
 
 
 class SimilarOptions(SelectionOptions, FilterOptions, total=False):
-    """Which hits are listed, and filters."""
+    """Options that select the listed hits, and filters."""
 
 
 class LayerOptions(TypedDict, total=False):

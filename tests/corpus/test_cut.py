@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, normalizers
 
 from search.corpus import Cutter
-from search.corpus.cut import TokenCounter, as_read
+from search.corpus.cut import TokenCounter, without_markup
 from search.corpus.text import line_map, line_starts
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage, Section
@@ -49,7 +49,7 @@ def words_of(passages: list[Passage]) -> str:
 
 
 def read_text(document: Document) -> str:
-    return solid(as_read(document)[0].text)
+    return solid(without_markup(document)[0].text)
 
 
 def solid(text: str) -> str:
@@ -385,7 +385,7 @@ def test_real_documents_with_the_real_tokenizer() -> None:
         document = parsed_at(path)
         passages = cutter.cut(document)
         check(document, passages, tokenizer, 256)
-        document, _ = as_read(document)
+        document, _ = without_markup(document)
         assert words_of(passages) == solid(
             "".join(document.text[s.start : s.end] for s in document.sections)
         )

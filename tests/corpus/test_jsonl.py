@@ -41,7 +41,7 @@ def test_one_bad_line_costs_one_record() -> None:
         "b",
     ]
     assert [item.detail for item in found if isinstance(item, Skipped)] == [
-        "line 2: no JSON: Expecting value: line 1 column 10 (char 9)",
+        "line 2: invalid JSON: Expecting value: line 1 column 10 (char 9)",
         "line 3: expected an object or a string, got list",
         "line 4: nothing under 'text'",
         "line 5: nothing under 'text'",

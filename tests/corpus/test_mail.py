@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus.cut import as_read
+from search.corpus.cut import without_markup
 from search.errors import ReadError
 
 from .conftest import Document, Skipped, items, parsed
@@ -85,7 +85,7 @@ def test_quotations_and_signatures_are_set_apart(tmp_path: Path) -> None:
     assert quoted.startswith("On Monday, Ann Example\nwrote:\n> Dear Bob,")
     assert quoted.endswith("> six\n")
     assert signature == "--\nBob, 12 Long Lane\n"
-    visible, _ = as_read(found)
+    visible, _ = without_markup(found)
     assert "is it dry?\nYes." in visible.text
     assert ">" not in visible.text
     assert "Dear Bob,\na word of Bob\nthree" in visible.text

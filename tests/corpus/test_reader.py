@@ -179,7 +179,7 @@ def children() -> set[int]:
 def test_one_child_serves_several_files_and_is_replaced_after_many(
     obedient: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "_WORN", 10**6)
+    monkeypatch.setattr(reader, "_MOST_READ", 10**6)
     before = children()
     first = text(obedient)
     assert text(obedient, b"#" * 10**5) == first
