@@ -19,7 +19,7 @@ from search.errors import NO_INDEX, IndexNotFound, InputError, OptionalDependenc
 
 if TYPE_CHECKING:
     from search.serving.app_state import AppState
-    from search.serving.life import Beside
+    from search.serving.life import Background
 
 
 network_option = panel("Network")
@@ -83,13 +83,13 @@ def serve(
     if token != network.token:
         note(f"token for this run: {token}", False)
     note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C stops it)", quiet)
-    beside: list[Beside] = [partial(served.warm, say=partial(note, quiet=quiet))]
+    background: list[Background] = [partial(served.warm, say=partial(note, quiet=quiet))]
     if open_:
-        beside.append(lambda ends: _open_when_ready(address, served, ends))
+        background.append(lambda ends: _open_when_ready(address, served, ends))
     # `seewhy query` prints a server's hits as its own, but another engine's scores differ by rounding.
     is_usual = engine.engine == "auto"
     nearby = found_here() if is_usual else None
-    live(configured(application(served, settings)), listening, beside, nearby)
+    live(configured(application(served, settings)), listening, background, nearby)
 
 
 def _open_when_ready(address: str, served: AppState, ends: threading.Event) -> None:

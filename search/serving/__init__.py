@@ -5,15 +5,15 @@
 app.py        builds the ASGI application
     guard.py      protection: Origin and Host, token, size of a body, number of waiting requests
     life.py       runs uvicorn and background threads, and shuts them down
-    app_state.py  the open indexes; answers from a single generation of an index
-    local.py      answers `seewhy query` over a socket; nearby.py finds that socket
+    app_state.py  the open indexes; answers from a single generation (state) of an index
+    local.py      answers `seewhy query` over a socket, which nearby.py creates
     problems.py   errors as JSON (RFC 9457) or as a page
     api.py        /api/v1; fields.py and parameters.py define its parameters
     pages.py      web pages, their scripts and styles
     mcp/          the same answers for agents, over the Model Context Protocol; without FastAPI
 
-`search.render.page` makes the HTML from records. No request can change an index. The packages of the extra `server` are
-imported only by the modules of this package, not by the package itself.
+`search.render.page` makes the HTML from records. No request can change an index. Importing this package loads none of
+the packages of the extra `server`; importing its modules does.
 """
 
 from __future__ import annotations

@@ -26,12 +26,12 @@ from search.serving.fields import LAST_HIT, RequestModel, as_next, of_next
 from search.serving.parameters import Id, OfIndex
 
 _PROBLEM = {
-    "description": "A problem.",
+    "description": "An error (RFC 9457).",
     "content": {"application/problem+json": {"schema": {"type": "object"}}},
 }
 router = APIRouter(prefix="/api/v1", responses={"default": _PROBLEM})
 
-MOST_EXPLAINED = 10  # hits of one answer, with their matrices
+MOST_EXPLAINED = 10  # hits in an answer with explanations
 
 Params = TypeVar("Params", bound=RequestModel)
 
@@ -104,7 +104,7 @@ def search(served: AppState, params: parameters.Search) -> Any:
     if params.explain and params.k > MOST_EXPLAINED:
         raise InputError(f"k is {params.k}, but with explain it must be {MOST_EXPLAINED} or less.")
     if params.rerank and params.offset + params.k > RERANKED:
-        raise InputError(f"with rerank offset + k must be {RERANKED} or less.")
+        raise InputError(f"with rerank, offset + k must be {RERANKED} or less.")
 
     def find(index: Index) -> tuple[Hits, list[dict[str, Any]]]:
         hits = index.query(params.q, params.k, **params.of(QueryOptions))
@@ -116,7 +116,7 @@ def search(served: AppState, params: parameters.Search) -> Any:
 
 @_get("/explain", parameters.Explain)
 def explain(served: AppState, params: parameters.Explain) -> Any:
-    """Explanation of a passage's score for a query: tokens, both matrices, every addend."""
+    """Explanation of a passage's score for a query: tokens, similarity and contribution matrix, every addend."""
 
     def find(index: Index) -> dict[str, Any]:
         hit = index.hit(params.q, params.passage, **params.of(RerankOptions))
@@ -187,7 +187,7 @@ def indexes(served: AppState, params: RequestModel) -> Any:
 @router.get("/documents/{id}")
 async def document(
     request: Request,
-    id: Annotated[Id, Path(description="`document_id` of a hit, of the same generation.")],
+    id: Annotated[Id, Path(description="`document_id` of a hit from this generation.")],
     params: Annotated[OfIndex, Query()],
 ) -> Response:
     """A document as stored in the index, with its passages. Its file is not read."""

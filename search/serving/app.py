@@ -42,7 +42,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
         title="seewhy",
         version=search.__version__,
         description="Search folders of text by meaning; every score is explained.",
-        docs_url=None,  # FastAPI's own pages load scripts from elsewhere
+        docs_url=None,  # FastAPI's own pages load scripts from another server
         redoc_url=None,
         redirect_slashes=False,
         lifespan=(lambda _: agents.answering()) if agents else None,
@@ -75,7 +75,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
 
 
 class Agents:
-    """ASGI application for the Model Context Protocol; it handles requests within `answering`."""
+    """ASGI application for the Model Context Protocol; it handles requests while `answering` is open."""
 
     def __init__(self, served: AppState, run: Any) -> None:
         self._served, self._run = served, run
@@ -86,7 +86,7 @@ class Agents:
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
-        """Context manager for the time in which requests are handled."""
+        """Context manager: handle requests until it exits."""
         self._manager = await run_sync(self._load)
         async with self._manager.run():
             yield
@@ -97,7 +97,7 @@ class Agents:
         from search.serving.mcp.server import server
 
         mcp = server(self._served, self._run)
-        # search.serving.guard protects.
+        # search.serving.guard and TrustedHostMiddleware check the headers.
         guarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         mcp.streamable_http_app(json_response=True, stateless_http=True, transport_security=guarded)
         return mcp.session_manager

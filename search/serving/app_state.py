@@ -19,7 +19,7 @@ from search.store.layout import all_indexes, is_own
 
 Answered = TypeVar("Answered")
 
-_TRIES = 5  # of an index that is written to all the time
+_TRIES = 5  # attempts to answer from an index that keeps changing
 
 
 class GenerationGone(SearchError):
@@ -77,7 +77,7 @@ class AppState:
 
         Args:
             indexes: the indexes to open; () opens the one that `Index.open()` finds, and all others of the user.
-            own: with (), open only indexes that the user built, because any other may come with somebody else's files.
+            own: with (), open only the indexes in the user's data folder; others may have come with somebody's files.
             options: options of `Index.open`: offline, engine.
 
         Raises:

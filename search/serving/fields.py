@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from search.errors import InputError, quoted
 from search.records.options import declared, part_of
 
-LONGEST_QUERY = 2_000  # characters; of a filter likewise
-LAST_HIT = 10_000  # how far a list of hits goes
-MOST_HITS = 100  # of one answer
+LONGEST_QUERY = 2_000  # characters of a query or filter
+LAST_HIT = 10_000  # highest rank of a hit
+MOST_HITS = 100  # hits in one answer
 
 Text = Annotated[str, Field(max_length=LONGEST_QUERY)]
 LayerName = Annotated[int, Field(ge=0, le=1_000)] | Literal["middle", "last"] | None
@@ -27,7 +27,7 @@ _BY_TYPE: dict[Any, Any] = {
 }
 _BY_NAME: dict[str, Any] = {
     "k": Annotated[int, Field(le=MOST_HITS)],
-    "rerank": Literal["late"] | None,  # another model would be downloaded
+    "rerank": Literal["late"] | None,  # a cross-encoder would be downloaded
     "layer": LayerName,
 }
 

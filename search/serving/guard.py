@@ -1,8 +1,8 @@
 """Protection of the server: checks of Origin and token, limits on bodies and waiting requests, security headers.
 
-A page of another web site can make a browser send requests to this server, also under a host name of its own that
-points to this machine (DNS rebinding). But it cannot choose the headers Host, Origin and Sec-Fetch-Site. Starlette's
-TrustedHostMiddleware checks Host. With a token, any Host is allowed, because no other site knows the token.
+A page of another web site can make a browser send requests to this server, even through a host name of that site that
+points to this machine (DNS rebinding). But the page cannot choose the headers Host, Origin and Sec-Fetch-Site.
+Starlette's TrustedHostMiddleware checks Host. With a token, any Host is allowed, because no other site knows the token.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from search.serving.problems import Problem, as_response, busy, is_for_programs
 AGENTS = "/mcp"
 LARGEST_BODY = 64 * 1024  # bytes
 SHORTEST_TOKEN = 16
-# More threads than cores take the interpreter from each other: with two of each, 8 clients got a fifth more answers
-# than with 8 threads.
+# More threads than cores compete for the interpreter: on two cores, 8 clients got a fifth more answers from 2 threads
+# than from 8.
 AT_ONCE, WAITING = max(2, os.cpu_count() or 2), 64
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -46,7 +46,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Cache-Control": "no-store",
 }
-_OPEN = ("/healthz", "/readyz", "/static/")  # they say nothing of what is indexed
+_OPEN = ("/healthz", "/readyz", "/static/")  # need no token: they reveal nothing about the indexes
 
 Answer = TypeVar("Answer")
 
@@ -155,7 +155,7 @@ class SecurityMiddleware:
             and headers.get("sec-fetch-mode") == "navigate"
             and headers.get("sec-fetch-dest") == "document"
         )
-        # A form of a page that sends no referrer has the origin "null", though it is of the same.
+        # This server's pages send no referrer, so their forms have the origin "null".
         own = _is_of(origin, headers.get("host", "")) or (origin == "null" and site == "same-origin")
         if (origin is not None and not own) or (site not in ("none", "same-origin") and not is_link):
             raise Problem(403, "foreign-origin", "pages of other websites may not call this server.")
@@ -198,6 +198,6 @@ def _counted(receive: Receive) -> Receive:
 
 
 def _is_of(origin: str | None, host: str) -> bool:
-    """Return True if an origin belongs to this server, with http or https, as a proxy may add HTTPS."""
+    """Return True if an origin is this server, with http or https, because a proxy may add HTTPS."""
     scheme, _, rest = (origin or "").lower().partition("://")
     return scheme in ("http", "https") and rest == host.lower()

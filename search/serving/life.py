@@ -15,7 +15,7 @@ from typing import NoReturn
 import uvicorn
 from starlette.types import ASGIApp
 
-Beside = Callable[[threading.Event], None]
+Background = Callable[[threading.Event], None]
 
 _SECONDS_FOR_THREADS = 1.5
 
@@ -38,32 +38,32 @@ def configured(app: ASGIApp) -> uvicorn.Config:
         h11_max_incomplete_event_size=64 * 1024,
         limit_concurrency=256,
         timeout_graceful_shutdown=10,
-        proxy_headers=False,  # who asks is known by the token, not by an address that somebody says
+        proxy_headers=False,  # do not trust an address that a client claims
         server_header=False,
         access_log=False,
-        log_level="error",  # else every request that cannot be read is a line
+        log_level="error",  # else every malformed request adds a line
     )
 
 
 def live(
     config: uvicorn.Config,
     listening: socket.socket,
-    beside: Sequence[Beside] = (),
+    background: Sequence[Background] = (),
     nearby: AbstractContextManager[list[socket.socket]] | None = None,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; then refuse new requests, and finish the running ones within a time limit.
 
     Args:
         listening: the socket to serve on; it is closed at the end.
-        beside: functions to run in background threads, each until the event that it is given is set.
-        nearby: context manager that yields further sockets; it is closed before the process ends.
+        background: functions to run in background threads; each returns soon after its event is set.
+        nearby: context manager that yields further sockets to serve on; it is closed before the process ends.
 
     Raises:
         SystemExit: SIGTERM was received; the exit code is 0, because that is the normal end of a server.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
     ends, before = threading.Event(), set(threading.enumerate())
-    for work in beside:
+    for work in background:
         threading.Thread(target=work, args=(ends,)).start()
     usual = signal.signal(signal.SIGTERM, _end)
     try:
@@ -71,8 +71,9 @@ def live(
             uvicorn.Server(config).run([listening, *further])
     except (SystemExit, KeyboardInterrupt) as end:
         ends.set()
-        if not _come_to_their_end(set(threading.enumerate()) - before):
-            os._exit(130 if isinstance(end, KeyboardInterrupt) else 0)  # Python would wait for them
+        if not _ended_in_time(set(threading.enumerate()) - before):
+            # Python itself would wait for the threads.
+            os._exit(130 if isinstance(end, KeyboardInterrupt) else 0)
         raise
     finally:
         ends.set()
@@ -83,7 +84,7 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
     raise SystemExit(0)
 
 
-def _come_to_their_end(threads: set[threading.Thread]) -> bool:
+def _ended_in_time(threads: set[threading.Thread]) -> bool:
     """Wait for threads to end; return True if all of them end within a time limit."""
     latest = time.monotonic() + _SECONDS_FOR_THREADS
     for thread in threads:

@@ -1,4 +1,4 @@
-"""Answers to `seewhy query`, which asks a running server of the same user, with everything that the command prints."""
+"""Answers of a running server to `seewhy query` of the same user; they have everything that the command prints."""
 
 from __future__ import annotations
 

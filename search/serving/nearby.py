@@ -1,8 +1,8 @@
 """The socket by which `seewhy query` finds a running server: `$SEEWHY_HOME/server.socket`.
 
 Anybody could listen on a port. This socket is in the user's own folder and only its owner can connect, so it needs no
-token. If the server has ended, the connection fails. If several servers run, the last one that was started is found. On
-Windows, which lacks such sockets, and if the path is too long for one, no server is found.
+token. If the server has ended, the connection fails. If several servers run, the command finds the one that was started
+last. On Windows, which lacks such sockets, and if the path is too long for a socket, it finds none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from search.store.layout import home
 
 
 def place() -> Path:
-    """Path of the socket."""
+    """Return the path of the socket."""
     return home() / "server.socket"
 
 

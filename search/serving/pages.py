@@ -87,8 +87,8 @@ def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[Vie
 class OnPage(SearchRequest):
     """Parameters of the search page."""
 
-    words: Annotated[bool, Field(description="Keywords only, while typing.")] = False
-    shades: Annotated[bool, Field(description="Highlight all tokens, not only words.")] = False
+    words: Annotated[bool, Field(description="Rank by keywords only, as while typing.")] = False
+    shades: Annotated[bool, Field(description="Highlight words by meaning, too.")] = False
     facets: Annotated[bool, Field(description="Include facets.")] = False
 
     @property
@@ -106,7 +106,7 @@ def search(request: Request, index: Index, params: OnPage) -> Page:
     """The search form with its hits."""
     served = request.app.state.served
     try:
-        if params.weight == WEIGHT:  # a form without scripts always sends one
+        if params.weight == WEIGHT:  # without scripts, the form always sends a weight
             params = params.model_copy(update={"weight": None})
         results = _results(index, params)
     except InputError as error:
@@ -119,12 +119,12 @@ def search(request: Request, index: Index, params: OnPage) -> Page:
 
 def _results(index: Index, params: OnPage) -> drawn.SearchResult:
     """Return the content of the search page: hits, keywords, facets and notes."""
-    alone = params.words or params.shades  # the page has all else already
+    alone = params.words or params.shades  # the page already has everything else
     facets = index.facets() if params.facets and not alone else None
     if not params.q.strip():
         return drawn.SearchResult(index.generation, facets=facets, notes=index.notes)
     hits = index.query(params.q, params.k, **params.options)
-    notes = index.notes  # of this query: another would leave its own
+    notes = index.notes  # read at once: another query replaces them
     words: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     if not alone and params.mode != "dense":
@@ -134,7 +134,7 @@ def _results(index: Index, params: OnPage) -> drawn.SearchResult:
 
 
 def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:
-    """Return hits with highlights: of all contributing words if the hit is explained, else of the query's words."""
+    """Return hits with highlights: all words that contribute if the hit has an explanation, else the query's words."""
     words = index.highlights(query, hits) if hits else ()
     return [
         draw.Marked(hit, hit.explanation.content_highlights() if hit.explanation else marks, marks)
@@ -224,7 +224,7 @@ class OfHit(SearchRequest):
 
 
 def _address(params: SearchRequest, *kinds: type) -> dict[str, Any]:
-    """Return the query parameters of a page's address: index, query, generation and the options of some kinds."""
+    """Return the query parameters of a page's address: index, query, generation and the changed options of `kinds`."""
     chosen = {name: value for kind in kinds for name, value in changed(params.of(kind), kind).items()}
     return {"index": params.index, "q": params.q, **chosen, "generation": params.generation}
 

@@ -25,8 +25,8 @@ from search.records.options import (
 from search.render.page.hit_list import PageRequest as Written
 from search.serving.fields import LayerName, RequestModel, Text, fields_of
 
-LARGEST = 2**53 - 1  # whole number that every program reads as it is
-MOST_TEXTS = 100  # that are compared with each other
+LARGEST = 2**53 - 1  # the largest ID that JavaScript represents exactly
+MOST_TEXTS = 100  # texts in one comparison
 
 Id = Annotated[int, Field(ge=1, le=LARGEST, examples=[1])]
 IndexName = Annotated[Text | None, Field(description="Name of an index. Default: the first.")]
@@ -34,12 +34,12 @@ Sentence = Annotated[Text, Field(min_length=1)]
 
 
 class OfIndex(RequestModel):
-    """Parameters that select an index, and the generation that it must have."""
+    """Parameters that select an index, and the generation (state) that it must have."""
 
     index: IndexName = None
     generation: Annotated[
         Annotated[int, Field(ge=0, le=LARGEST)] | None,
-        Field(description="Fail if the index has another generation."),
+        Field(description="Fail if the index is no longer at this generation."),
     ] = None
 
 
@@ -102,7 +102,7 @@ class ExampleParameters(OfIndex):
 
 
 class WhyNotParameters(fields_of(CandidateOptions, ListOptions, base=ExampleParameters), OfQuery):  # type: ignore[misc]
-    """A query, and a passage or document that is missed among its hits."""
+    """A query, and a passage or document that is missing among its hits."""
 
 
 class Similar(fields_of(CountOptions, SimilarOptions, base=OfList), ExampleParameters):  # type: ignore[misc]
@@ -149,10 +149,10 @@ class SearchRequest(
         return values
 
     def named(self, generation: int | None = None) -> Written:
-        """Return the request in the form from which pages build addresses and forms.
+        """Return the request for the renderer, which builds addresses and forms from it.
 
         Args:
-            generation: generation for addresses; None takes that of the request.
+            generation: generation for addresses; None for that of the request.
         """
         return Written(
             index=self.index or "",

@@ -17,9 +17,9 @@ from search import errors
 from search.render.page.document import Page, Site, document, fragment, text
 from search.serving.app_state import GenerationGone, IndexBusy
 
-FRAGMENT = "X-Seewhy-Fragment"  # header of a script that asks for a part of its page
+FRAGMENT = "X-Seewhy-Fragment"  # header with which a script requests a part of its page
 
-# Error -> status and code; the first that fits. Programs go by the codes, so they stay as they are.
+# Error -> status and code; the first match counts. Programs depend on the codes, so they must not change.
 _CODES: tuple[tuple[type[errors.SearchError], int, str], ...] = (
     (GenerationGone, 410, "generation-gone"),
     (IndexBusy, 503, "busy"),
@@ -39,7 +39,7 @@ _CODES: tuple[tuple[type[errors.SearchError], int, str], ...] = (
 _AGAIN = (("Retry-After", "1"),)
 
 
-@dataclass(eq=False)  # not frozen: contexts that it passes through set its attributes
+@dataclass(eq=False)  # not frozen: context managers set its traceback
 class Problem(Exception):
     """Error response to a request.
 
@@ -99,7 +99,7 @@ def as_response(request: Request, problem: Problem) -> Response:
     title = HTTPStatus(problem.status).phrase
     if not is_for_programs(request):
         page = Page(
-            title, title, "", f'<p role="alert">{text(problem.detail)}</p>{_way_on(request, problem)}'
+            title, title, "", f'<p role="alert">{text(problem.detail)}</p>{_link(request, problem)}'
         )
         return as_page(request, page, status=problem.status, headers=headers)
     content = {
@@ -130,8 +130,8 @@ def as_page(
     return HTMLResponse(content, status, {**(headers or {}), "Vary": FRAGMENT})
 
 
-def _way_on(request: Request, problem: Problem) -> str:
-    """Return a link to the same page of the current index, without outdated IDs; "" for other problems."""
+def _link(request: Request, problem: Problem) -> str:
+    """Return a link that repeats the query, if the requested generation of the index is gone; else ""."""
     if problem.code != "generation-gone":
         return ""
     query = request.url.remove_query_params(["generation", "document"]).query

@@ -17,7 +17,7 @@ _ID = re.compile(r"(?P<index>.+)@(?P<generation>[0-9]{1,16})/p(?P<passage>[0-9]{
 
 @dataclass(frozen=True)
 class PassageId:
-    """ID of a passage for agents: index, generation of the index, and passage ID."""
+    """ID of a passage for agents, such as "notes@7/p812": index, generation of the index, and passage ID."""
 
     index: str
     generation: int
@@ -38,7 +38,7 @@ class PassageId:
         return cls(match["index"], int(match["generation"]), int(match["passage"]))
 
 
-# Of a token of English and of JSON. To count by a tokenizer takes longer, and each model has its own.
+# Characters per token of English and JSON. Counting with a tokenizer takes longer, and each model has its own.
 _CHARACTERS = 4
 _SNIPPETS = (1_200, 800, 500, 300, 200, 100)  # characters
 
@@ -92,7 +92,7 @@ class HitAnswer(BaseModel):
     place: Place
     heading: str = ""
     text: Annotated[str, Field(description="Excerpt. Fetch the passage before you answer.")]
-    score: Annotated[float, Field(description="meaning + words.")]
+    score: Annotated[float, Field(description="`meaning` + `words`.")]
     meaning: Annotated[float | None, Field(description="Contribution of meaning to the score.")] = None
     words: Annotated[float | None, Field(description="Contribution of keywords to the score.")] = None
     percentile: Annotated[float | None, Field(description="Percentile among random pairs.")] = None
@@ -112,7 +112,7 @@ class SearchAnswer(BaseModel):
 
 
 class FetchAnswer(BaseModel):
-    """A text."""
+    """A part of a document."""
 
     id: str
     title: str
@@ -121,7 +121,7 @@ class FetchAnswer(BaseModel):
     place: Place
     heading: str | None = None
     cut: Annotated[str | None, Field(description="Why text is missing, and how to get it.")] = None
-    changed: Annotated[Changed | None, Field(description="The file changed; text is as indexed.")] = None
+    changed: Annotated[Changed | None, Field(description="File status; `text` is as indexed.")] = None
     notes: list[str] | None = None
     metadata: dict[str, str]
 
@@ -136,7 +136,7 @@ class ShareAnswer(BaseModel):
 
 
 class ExplanationAnswer(BaseModel):
-    """Explanation of a passage's score: the shares, the remaining contributions and the residual sum to it."""
+    """Explanation of a passage's score, which is the sum of `shares`, `others` and `residual`."""
 
     id: str
     place: Place
@@ -156,7 +156,7 @@ class WhyNotAnswer(BaseModel):
     cause: Literal["found", "lower", "limit", "copy", "changed", "gone", "not indexed", "filtered"]
     reason: str
     rank: int | None = None
-    id: Annotated[str | None, Field(description="Its best passage.")] = None
+    id: Annotated[str | None, Field(description="ID of its best passage.")] = None
     place: Place | None = None
     score: float | None = None
 

@@ -56,9 +56,7 @@ def server(served: AppState, run: Run = run_sync) -> MCPServer[Any]:
 
 def answer(served: AppState) -> None:
     """Serve the client that started this process on standard input and output, until the input ends."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # the SDK would wait for a line that it has begun to read
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the SDK would wait for the next line
     server(served).run()
 
 

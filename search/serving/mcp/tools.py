@@ -93,7 +93,7 @@ def search(
 
 
 def _comparable(served: AppState, name: str | None) -> Indexes:
-    """Return the named index; without a name, the first readable index and all with comparable scores."""
+    """Return the named index; without a name, the first readable index and all others with comparable scores."""
     named = served.named(name)
     if len(named) == 1:
         return Indexes(list(named.values()))
@@ -232,7 +232,7 @@ Stand = Callable[[str, library.Index, Path | int], tuple[str, int, WhyNot]]
 
 
 def _standing(served: AppState, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
-    """Return the rank of a document in its index; if several are searched, in one that contains it."""
+    """Return the rank of a document in its index; if several indexes are searched, in one that contains it."""
     try:
         index, id_ = passage_of(served, document)
     except InputError:
@@ -293,11 +293,11 @@ def fetch(
     served: AppState,
     id: Id,
     around: Annotated[
-        int, Field(ge=0, le=10_000, description="Number of lines before and after it.")
+        int, Field(ge=0, le=10_000, description="Number of lines before and after the passage.")
     ] = 20,
     lines: Annotated[
         str | None,
-        Field(pattern=LINES, description="Read these lines instead: 120-180"),
+        Field(pattern=LINES, description="Read these lines of its file instead: 120-180"),
     ] = None,
     offset: Annotated[
         int, Field(ge=0, description="Characters to skip, as given in `cut` of the previous answer.")
@@ -369,7 +369,7 @@ def _span(
 
 def _line_starts(document: DocumentText) -> list[int]:
     """Return the start of each line, and the end of the last one."""
-    from search.corpus.text import line_starts  # with all readers of files, which a search does without
+    from search.corpus.text import line_starts  # loads all file readers, which a search does not need
 
     size = len(document.text)
     return [*(start for start in line_starts(document.text) if start < size), size]
