@@ -161,7 +161,7 @@ def hit_of(snapshot: Snapshot, item: Scored, ranking: Ranking, rank: int = 0) ->
 
 
 class ScoreScale:
-    """Null distribution of the scores of a ranking: the scores of random pairs of texts in the index.
+    """Null distribution of the scores of a ranking: the scores of random pairs of a query and a passage.
 
     Attributes:
         scores: (n,) scores of the random pairs, lowest first; empty if there is no sample for this ranking.

@@ -50,7 +50,7 @@ def _judged(evaluated: Evaluation) -> str:
     if evaluated.index:
         counted += f", {evaluated.passages:,} passages"
     elif evaluated.task == "retrieval":
-        counted += ", ranked whole"
+        counted += ", each ranked as one text"
     return "; ".join((counted, ", ".join(filter(None, (one_line(evaluated.model), evaluated.pooling)))))
 
 
@@ -79,7 +79,7 @@ def _draw_metrics(canvas: Canvas, evaluated: Evaluation, metrics: Sequence[str])
 
 
 def interval(figure: Estimate) -> str:
-    """`0.312 to 0.358`"""
+    """Format an interval: "0.312 to 0.358"."""
     return f"{figure.low:.3f} to {figure.high:.3f}"
 
 
@@ -106,7 +106,7 @@ def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
 def training(canvas: Canvas, done: TrainingReport) -> None:
     """Draw the metrics before and after training, the data that they were measured on, and the path of the model."""
     canvas.line(
-        f"Trained {base_name(done)} into {escape(shown_path(done.out))}", style="bold", whole=True
+        f"Trained {base_name(done)}, saved in {escape(shown_path(done.out))}", style="bold", whole=True
     )
     canvas.line(figures_line(done), style="dim")
     canvas.gap()
@@ -147,7 +147,7 @@ def figures_line(done: TrainingReport) -> str:
     held_out = (
         f"{counts['held_out']:,} to measure with, {counts['chosen_by']:,} to choose a checkpoint by"
     )
-    return f"{counts['train']:,} examples; {held_out}"
+    return f"{counts['train']:,} examples to train on, {held_out}"
 
 
 def steps_line(done: TrainingReport) -> str:

@@ -1,7 +1,7 @@
-"""Formatting of places, headings, numbers and scores; text from files is made harmless for a terminal.
+"""Formatting of places, headings, numbers and scores; text from files is escaped for a terminal.
 
-A file may hold escape sequences that recolour, move or fake what a terminal shows, or bidirectional overrides that
-reorder it. They are shown as visible codes instead.
+A file may contain escape sequences that recolour, move or fake terminal output, or bidirectional overrides that reorder
+it. They become visible codes such as "\\x1b".
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def one_line(text: str) -> str:
 
 def _code(match: re.Match[str]) -> str:
     number = ord(match.group())
-    if 0xDC80 <= number <= 0xDCFF:  # a byte of a file name that is no valid text (PEP 383)
+    if 0xDC80 <= number <= 0xDCFF:  # a byte of a file name that is not valid UTF-8 (PEP 383)
         return f"\\x{number - 0xDC00:02x}"
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
@@ -91,7 +91,7 @@ def shown_path(path: str) -> str:
 
 
 def cut_in_the_middle(name: str, longest: int) -> str:
-    """Shorten a name or path in the middle; more of its end is kept, which says more than the beginning."""
+    """Shorten a name or path in the middle; two thirds of the rest are its end, which tells paths apart."""
     if len(name) <= longest:
         return name
     before = longest // 3
@@ -137,7 +137,7 @@ def headings(hit: Hit) -> str:
 def snippet(hit: Hit) -> str:
     """Return the beginning of a passage's visible text, without its own heading; an ellipsis marks the cut."""
     body, trail = visible(hit.text, hit.hidden), hit.heading.split(" > ")
-    trail += trail[-1].split(" \u00b7 ")  # of sections that were joined
+    trail += trail[-1].split(" \u00b7 ")  # the headings of joined sections
     while True:
         first, _, rest = body.partition("\n")
         if not rest.strip() or first.strip(" #\r") not in trail:
@@ -158,7 +158,7 @@ def duration(seconds: float) -> str:
 
 
 def size(n_bytes: float) -> str:
-    """`616.8 kB`."""
+    """Format a number of bytes: "616.8 kB"."""
     return decimal(int(n_bytes))
 
 
@@ -226,7 +226,7 @@ def verdict_of(hit: Hit) -> str:
 def verdict_line(best: Hit) -> str:
     """Return verdict and percentile of hit 1: "Likely answered (94 %) · closer than any of 2,000 random pairs".
 
-    If there is probably no answer, the percentile is left out, because it would praise the hit.
+    If there is probably no answer, the percentile is left out, because it would contradict the verdict.
     """
     nothing = best.verdict is not None and best.verdict.says == "nothing"
     parts = verdict_of(best), percentile_of(best) if best.rank == 1 and not nothing else ""
@@ -235,5 +235,5 @@ def verdict_line(best: Hit) -> str:
 
 
 def copies_of(hit: Hit) -> str:
-    """Return the number of other documents with the same text: "and in 212 other documents"; "" for none."""
+    """Return the number of other documents with the same text: "also in 212 other documents"; "" for none."""
     return f"also in {hit.copies:,} other documents" if hit.copies else ""

@@ -3,9 +3,9 @@
 A unit is a word, or a group of tokens: the special tokens, the punctuation, or the model's prompt. Its contribution is
 the sum of its tokens' contributions. Everything that draws an explanation draws units.
 
-In a terminal every cell is a number with a shade before it, so that it is readable without colour and shade. Rows of
-sentences are numbered 1, 2, 3, and so are the columns if they are the same sentences; other columns are A, B, C. A
-matrix that is wider than the terminal is continued below.
+In a terminal every cell is a number with a shade before it, so colour is not needed to read it. Sentences in rows are
+numbered 1, 2, 3, and so are the columns if they are the same sentences; other columns are A, B, C. A matrix that is
+wider than the terminal is continued below.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Units:
         query, passage: the U units of the query and the V units of the passage.
         contributions: (U, V) sums of addends, weighted as in the score; with the keyword addends they sum to the score.
         similarity: (U, V) highest cosine of a token of one unit with a token of the other.
-        by: "word" or "token", what a unit stands for.
+        by: "word" if the units are words, "token" if they are tokens.
     """
 
     words: WordMatrices
@@ -133,11 +133,11 @@ def part(whole: Units, rows: int, columns: int) -> Units:
 
 
 def left_out(whole: Units, visible: Units) -> str:
-    """Return a note about the units that a picture leaves out; "" if it has all."""
+    """Return a note about the units that a picture leaves out; "" if it leaves out none."""
     counts = [len(whole.query) - len(visible.query), len(whole.passage) - len(visible.passage)]
     if not any(counts):
         return ""
-    return f"Omitted, smallest contributions: {counts[0]} {whole.by}s of the query, {counts[1]} of the passage."
+    return f"Left out (smallest contributions): {counts[0]} {whole.by}s of the query, {counts[1]} of the passage."
 
 
 def _largest(added: Vector, count: int) -> list[int]:
@@ -145,7 +145,7 @@ def _largest(added: Vector, count: int) -> list[int]:
 
 
 def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
-    """Return a unit for each token; or for each word, with one for all words of each kind in `_GROUPS`, at the end."""
+    """Return a unit for each token; or for each word, then one unit for all words of each kind in `_GROUPS`."""
     groups = () if by == "token" else _GROUPS
     units = [Unit(one_line(w.text), w.kind, (i,)) for i, w in enumerate(words) if w.kind not in groups]
     for kind in groups:
@@ -269,7 +269,7 @@ def _cell(share: float, number: str) -> Text:
 
 
 CAVEATS = (
-    "A weight is the share of a token in what one head of one layer reads: one step of many.",
+    "A weight says how much one head of one layer reads from a token: one step of many.",
     "Whether attention explains an answer is disputed (Jain & Wallace 2019, Wiegreffe & Pinter 2019).",
 )
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _NO_PASSAGES = "the index has no passages yet."
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _LONGEST_SENTENCE = 320
-_PREVIEW = 160  # characters of a passage that others repeat
+_PREVIEW = 160  # characters of a near-duplicate passage
 
 
 @as_text
@@ -123,7 +123,7 @@ _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s)|\s*\n\s*\n|\Z)", re.DOTALL)
 
 
 def sentence_lines(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]]) -> str:
-    """One line for each hit: `path:line  score  sentence`, the sentence whose marks add most."""
+    """Return a line for each hit: `path:line  score  sentence`, with the sentence whose highlights contribute most."""
     return "\n".join(starmap(_sentence_line, zip(ranked, marks, strict=True)))
 
 
@@ -168,7 +168,7 @@ ROWS = 6  # of a passage
 _MARKED, _STRONGLY = Style(color="green"), Style(color="green", bold=True)
 _STRONG = 0.4  # share of the strongest mark's contribution
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_PIECE = re.compile(r".{1,88}(?:\s+|$)|.{1,88}")  # of a line where rows have no width
+_PIECE = re.compile(r".{1,88}(?:\s+|$)|.{1,88}")  # a part of a line, if rows have no fixed width
 _RULER = re.compile(r"([^\w\s])\1{2,}\s*")
 
 
@@ -229,7 +229,7 @@ def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[PassageRow
 
 
 def line_of(hit: Hit, marks: Sequence[Highlight]) -> int:
-    """Return the number of the file's line with the first highlight; without one, of the first below the heading."""
+    """Return the number of the first line with a highlight; without highlights, of the first line below the heading."""
     lines, heading = _lines(hit, marks)
     counting = (row.number for row in lines[heading:] if row.adds and row.number)
     return next(counting, lines[heading].number or hit.line_start)
@@ -321,7 +321,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 def _heading(hit: Hit, spans: Sequence[tuple[int, int]]) -> int:
     """Return the number of lines at the beginning that repeat the passage's heading; 0 if all lines do."""
     read, trail = VisibleText(hit.text, hit.hidden), hit.heading.split(" > ")
-    names = {"", *trail, *trail[-1].split(" \u00b7 ")}  # of sections that were joined
+    names = {"", *trail, *trail[-1].split(" \u00b7 ")}  # the headings of joined sections
     for number, (start, end) in enumerate(spans):
         line = read.between(start, end).strip().strip("#").strip()
         if line not in names and not _RULER.fullmatch(line):

@@ -1,4 +1,4 @@
-"""Views into a model, for a terminal and as JSON: tokens and layers, one head, words in contexts, equal rows.
+"""Inspection of a model for a terminal and as JSON: tokens and layers, one head, words in contexts, equal rows.
 
 Also the tensors and the vocabulary of a model.
 """
@@ -29,7 +29,7 @@ from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
 _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before")  # as JSON
 _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before")
-_EQUAL = 1 - 1e-9  # rounding
+_EQUAL = 1 - 1e-9  # cosine of equal vectors, less rounding
 
 
 @as_text
@@ -87,7 +87,7 @@ def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
     for word in inspected.words:
         if word.split:
             pieces = " ".join(one_line(inspected.tokens[i].text) for i in word.tokens)
-            canvas.line(f"  {one_line(word.text)} is no entry: {pieces}")
+            canvas.line(f"  {one_line(word.text)} is not an entry: {pieces}")
     unknown = dict.fromkeys(one_line(word.text) for word in inspected.words if word.unknown)
     canvas.line(f"  unknown words: {', '.join(unknown) or 'none'}")
 
@@ -133,9 +133,9 @@ def embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float
 
 
 def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | None]]:
-    """Return for each layer: its number, the length of [CLS], the mean length of all tokens, and their mean turn.
+    """Return for each layer: its number, the length of [CLS], the mean length of all tokens, and a mean cosine.
 
-    The turn is the cosine of a token's vector with its vector one layer before; None for layer 0.
+    This is the cosine of a token's vector with its vector one layer before, averaged over tokens; None for layer 0.
     """
     lengths = np.linalg.norm(inspected.states.astype(np.float64), axis=2)
     turned = [None, *np.mean(turned_rows(inspected), axis=0).tolist()]
@@ -294,14 +294,14 @@ def parameters_json(tensors: Mapping[str, Any]) -> str:
 
 @as_text
 def modules(canvas: Canvas, tree: str) -> None:
-    """The tree of a model's modules as PyTorch prints it."""
+    """Draw the tree of a model's modules as PyTorch prints it."""
     for line in tree.splitlines():
         canvas.line(line, whole=True)
 
 
 @as_text
 def vocabulary(canvas: Canvas, summary: Vocabulary) -> None:
-    """Size and kinds of a vocabulary."""
+    """Draw the size of a vocabulary and the kinds of its entries."""
     special = "  ".join(f"{one_line(entry.piece)} {entry.id}" for entry in summary.special)
     rows = {
         "model": one_line(summary.model),

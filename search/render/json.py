@@ -41,12 +41,12 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
 }
 
 
-_AS_THEY_ARE = {str, int, float, bool, type(None)}
+_JSON_TYPES = {str, int, float, bool, type(None)}
 
 
 def document(value: Any, **more: Any) -> str:
     """Return a record as a JSON document; `more` has keys to add after the record's own."""
-    return _dump({**_opened(value), **more} if more else value, indent=2)
+    return _dump({**_shallow(value), **more} if more else value, indent=2)
 
 
 def compact(value: Any) -> str:
@@ -65,7 +65,7 @@ def hits(
     marks: Sequence[Sequence[Highlight]] | None = None,
 ) -> list[dict[str, Any]]:
     """Return hits as JSON objects, with the lines around them, highlights and explanations if there are any."""
-    records: list[dict[str, Any]] = [_opened(hit) for hit in ranked]
+    records: list[dict[str, Any]] = [_shallow(hit) for hit in ranked]
     for record, beside in zip(records, around or (), strict=False):
         record["surroundings"] = beside
     for record, marked in zip(records, marks or (), strict=False):
@@ -83,16 +83,16 @@ def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Convert a record to dictionaries and lists, recursively."""
-    if type(value) in _AS_THEY_ARE:
+    if type(value) in _JSON_TYPES:
         return value
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    opened = _opened(value)
+    opened = _shallow(value)
     return {name: plain(item) for name, item in opened.items()} if isinstance(opened, dict) else opened
 
 
-def _opened(value: Any) -> Any:
-    """Convert a record to a dictionary, an array to lists; the values in them are not converted."""
+def _shallow(value: Any) -> Any:
+    """Convert a record to a dictionary, or an array to lists; the values of a dictionary are not converted."""
     if is_dataclass(value) and not isinstance(value, type):
         derived = {name: getattr(value, name) for name in keys(type(value))}
         return {name: item() if callable(item) else item for name, item in derived.items()}
@@ -118,7 +118,7 @@ def _dump(value: Any, indent: int | None) -> str:
 
 def _serialisable(value: Any) -> Any:
     """Convert a value for json.dumps; raise TypeError if it has no JSON form."""
-    opened = _opened(value)
+    opened = _shallow(value)
     if opened is value:
         raise TypeError(f"{type(value).__name__} cannot be written as JSON")
     return opened

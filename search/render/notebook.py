@@ -1,4 +1,4 @@
-"""Records in a notebook: HTML without style sheets and scripts, matplotlib plots, pandas tables.
+"""Display of records in a notebook: HTML without style sheets and scripts, matplotlib plots, pandas tables.
 
 Cells have translucent colours, so they are readable on light and dark pages.
 """

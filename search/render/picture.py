@@ -71,7 +71,7 @@ def _style() -> Iterator[None]:
     fonts = [name for name in _FONTS if name in here]
     settings: Any = {"font.family": fonts, "font.size": 9, "text.parse_math": False}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of characters that no font has, which are drawn as boxes
+        warnings.simplefilter("ignore")  # about characters that no font has; boxes are drawn for them
         yield
 
 
@@ -112,7 +112,7 @@ def heat_map(
 
 @_style()
 def sentences(similarities: Similarities) -> bytes:
-    """Return the cosines of sentences as a PNG; columns with other sentences than the rows get letters and a legend."""
+    """Return the cosines of sentences as a PNG; columns that are not the rows' sentences get letters and a legend."""
     rows, columns, legend = names_of(similarities)
     figure = _figure(_size(rows, columns))
     title = f"{len(rows)} x {len(columns)} sentences"
@@ -135,8 +135,7 @@ def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str
 def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes:
     """Return both matrices of an explanation as a PNG.
 
-    If there are too many units, only those with the largest contributions are drawn, and a note has the number of the
-    others.
+    If there are too many units, only the ones with the largest contributions are drawn, and a note counts the others.
 
     Args:
         drawn: the units of `why`.

@@ -35,7 +35,7 @@ from search.render.format import (
 )
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
-_TOP = 2  # classes of a text
+_TOP = 2  # most likely classes to draw for a text
 
 
 @as_text
@@ -110,8 +110,8 @@ def labelling(canvas: Canvas, labelled: Labelling) -> None:
 
 @as_text
 def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
-    """Numbers of labelled passages, in total and by label."""
-    before = f", {done.before:,} had been before" if done.before else ""
+    """Draw the numbers of labelled passages, in total and by label."""
+    before = f", {done.before:,} had a label before" if done.before else ""
     canvas.line(f"{one_line(done.name)}: {done.labelled:,} passages labelled{before}", style="bold")
     table = grid("", folded(), folded(), "", header="")
     for name, count in sorted(done.counts.items(), key=lambda pair: -pair[1]):
@@ -168,7 +168,7 @@ def tagged(canvas: Canvas, tagging: Tagging) -> None:
 
 @as_text
 def tag_report(canvas: Canvas, done: TagReport) -> None:
-    """Number of tagged passages, and the most frequent values by field."""
+    """Draw the number of tagged passages, and the most frequent values by field."""
     canvas.line(_tagged_line(done), style="bold", whole=True)
     if any(field.mentions for field in done.fields):
         table = grid(Column("field", no_wrap=True), number("mentions"), "most frequent")
@@ -182,7 +182,7 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
 
 
 def _tagged_line(done: TagReport) -> str:
-    """Summary of a tagging run, in one line."""
+    """Return a summary of a tagging run, in one line."""
     kind = "entities" if done.task == "ner" else "parts of speech"
     if not done.tagged:
         return f"{done.name}: nothing new to tag; all {done.passages:,} passages have {kind}."
@@ -192,7 +192,7 @@ def _tagged_line(done: TagReport) -> str:
 
 @as_text
 def removed(canvas: Canvas, was: Annotator) -> None:
-    """Summary of the removed annotations, in one line."""
+    """Draw a summary of the removed annotations, in one line."""
     fields = ", ".join(map(one_line, was.fields))
     passages = counted(was.annotated, "passage")
     canvas.line(
@@ -212,7 +212,7 @@ def answers(canvas: Canvas, reply: Answers) -> None:
     if not reply.answers:
         canvas.line(_no_answer(reply), style="bold")
         if reply.nearest:
-            canvas.title("The nearest:")
+            canvas.title("Closest candidate:")
             _draw_answer(canvas, reply.nearest)
     if reply.passages:
         passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
@@ -254,7 +254,7 @@ def _around(answer: Answer) -> tuple[str, str]:
 
 
 def _sum_line(answer: Answer) -> str:
-    """The parts of an answer's score."""
+    """Return the parts of an answer's score."""
     spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
     parts = [f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"]
     if answer.hit:
@@ -265,5 +265,5 @@ def _sum_line(answer: Answer) -> str:
 def _no_answer(reply: Answers) -> str:
     """Return the message that there is no answer, with the reason."""
     if reply.nearest is None:
-        return "No answer: there is nothing to read."
-    return f"No answer: no span of {counted(reply.passages, 'passage')} scores higher than no answer."
+        return "No answer: there are no passages to read."
+    return f'No answer: no span of {counted(reply.passages, "passage")} scores higher than "no answer".'

@@ -20,7 +20,7 @@ from search.render.format import (
 )
 from search.render.terminal import Canvas, as_text, grid, number
 
-_MOST_LINES = 50  # reasons; any number may occur
+_MOST_LINES = 50  # reasons to list
 
 _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 _VERDICTS = {
@@ -29,13 +29,13 @@ _VERDICTS = {
     "ok": "The index is sound and up to date",
 }
 
-# What to do about files that were left out for a reason.
+# Reason why files were left out -> what to do about it.
 _REMEDIES = {"needs seewhy[documents]": "to read them, run: pip install 'seewhy[documents]'"}
 
 
 @as_text
 def report(canvas: Canvas, done: Report) -> None:
-    """Summary of an indexing run."""
+    """Draw a summary of an indexing run."""
     folder = folders_line(done)
     did = (
         f"Nothing changed in {folder}"
@@ -67,13 +67,13 @@ def moved(canvas: Canvas, item: Status) -> None:
 
 
 def folders_line(about: Report | Changes | Status) -> str:
-    """Folders of an index, joined on one line."""
+    """Return the folders of an index, joined on one line."""
     folders = about.folders or (about.folder,)
     return ", ".join(escape(name if (name := shown_path(path)) != "." else path) for path in folders)
 
 
 def update_line(done: Report) -> str:
-    """Summary of an update, on one line."""
+    """Return a summary of an update, on one line."""
     return f"{_file_counts(done)}; {counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}"
 
 
@@ -105,7 +105,7 @@ def changes(canvas: Canvas, planned: Changes) -> None:
 
 
 def _file_counts(done: Report) -> str:
-    """Numbers of added, changed, renamed and removed files: "1 file added, 2 removed"."""
+    """Return the numbers of added, changed, renamed and removed files: "1 file added, 2 removed"."""
     counts = [(getattr(done, word), word) for word in ("added", "changed", "renamed", "removed")]
     (first, word), *others = [(count, word) for count, word in counts if count]
     return ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
@@ -145,7 +145,7 @@ def status(canvas: Canvas, state: Status) -> None:
 
 @as_text
 def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
-    """One line for each index."""
+    """Draw a line for each index."""
     if not indexes:
         canvas.line("There is no index yet. Create one with: seewhy index FOLDER", whole=True)
         return
@@ -158,7 +158,7 @@ def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
 
 @as_text
 def model_list(canvas: Canvas, models: Sequence[ConvertedModel]) -> None:
-    """One line for each converted model; the reason if a model could not be converted."""
+    """Draw a line for each converted model, and the reason if a model could not be converted."""
     if not models:
         canvas.line("No model has been converted yet. A model is converted when it is first used.")
         return
@@ -173,7 +173,7 @@ def model_list(canvas: Canvas, models: Sequence[ConvertedModel]) -> None:
 
 
 def skipped_line(groups: Sequence[SkippedGroup]) -> str:
-    """Number of files left out, by reason."""
+    """Return the number of skipped files, by reason."""
     reasons = ", ".join(f"{group.count:,} {name_of(group.reason)}" for group in groups[:_MOST_LINES])
     return f"{sum(group.count for group in groups):,} ({reasons})" if groups else "nothing"
 

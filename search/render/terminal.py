@@ -33,7 +33,7 @@ class Canvas:
         self._console = Console(
             file=self._file,
             width=width,
-            height=24,  # else rich reads LINES, and not every value of it
+            height=24,  # else rich reads $LINES, which may be invalid
             force_terminal=colour,
             color_system="standard" if colour else None,
             no_color=not colour,

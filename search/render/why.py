@@ -32,12 +32,12 @@ from search.render.format import (
 from search.render.terminal import BLOCK, Canvas, as_text, bar, grid, number
 
 _BAR = 9
-_PAIRS = 8  # pairs of words that are like each other
-_MAINLY, _ALSO = 3, 0.5  # pairs in the sentence; the second and third add at least so much of the first
-_ALIKE = 0.5  # least cosine of two words that the sentence calls alike; it names what added most in place of others
+_PAIRS = 8  # most similar pairs of words to list
+_MAINLY, _ALSO = 3, 0.5  # pairs in the sentence, and what each adds at least, as a share of the first
+_ALIKE = 0.5  # least cosine of a pair of similar words; else a word is paired by its contribution
 _NAMES = 2  # passage words in a contrast
 
-# What to do about a missing document, by the reason; for all others the reason says enough.
+# Reason why a document is missing -> what to do; other reasons explain themselves.
 REMEDIES = {
     "new": "It was added after the last run. Index it with: seewhy index FOLDER",
     "not there": "There is no such file. Check the spelling.",
@@ -121,7 +121,7 @@ class _WordLine:
     Attributes:
         share: contribution of a word, or another addend.
         added: whole contribution of the line.
-        keyword: the part of it from the keyword score.
+        keyword: the part of `added` that comes from the keyword score.
     """
 
     share: Share

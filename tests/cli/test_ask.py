@@ -47,12 +47,12 @@ def test_no_answer_is_an_answer(run: Run, indexed: Path, unsure: Path) -> None:
     code, out, err = run("lab", "ask", QUESTION, "--model", unsure)
     assert (code, err) == (0, "")
     assert out.startswith("No answer: no span of ")
-    assert "scores higher than no answer." in " ".join(out.split())
-    assert "The nearest:" in out
+    assert 'scores higher than "no answer".' in " ".join(out.split())
+    assert "Closest candidate:" in out
     found = json.loads(run("lab", "ask", QUESTION, "--model", unsure, "--json")[1])
     assert found["answers"] == [] and found["nearest"]["rank"] == 0
     code, out, _ = run("lab", "ask", QUESTION, "--model", unsure, "--where", "path:gone.md")
-    assert (code, out) == (0, "No answer: there is nothing to read.\n")
+    assert (code, out) == (0, "No answer: there are no passages to read.\n")
 
 
 def test_one_text(run: Run, reader: Path, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_judgements_of_ones_own(run: Run, indexed: Path, tmp_path: Path) -> None
 def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
     code, out, _ = run("eval", beir, "--model", tiny_model, "--whole-documents")
     assert code == 0
-    assert "5 documents, ranked whole" in out
+    assert "5 documents, each ranked as one text" in out
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
     assert code == 0, err
     said = " ".join(out.split())
     for expected in (
-        "48 examples; 6 to measure with, 6 to choose",
+        "48 examples to train on, 6 to measure with, 6 to choose",
         "label precision recall F1 examples",
     ):
         assert expected in said
@@ -128,7 +128,7 @@ def report(**changed: Any) -> TrainingReport:
 def test_a_report_as_text() -> None:
     """Every figure where it belongs, and nothing of a file's name or a note can do anything to the terminal."""
     out = draw.training(report(), width=100)
-    assert out.splitlines()[0] == "Trained all-MiniLM-L6-v2 into out"
+    assert out.splitlines()[0] == "Trained all-MiniLM-L6-v2, saved in out"
     assert "spearman  0.8000  0.8500     +0.0500  +0.040 to +0.060" in out
     assert "20; the weights of step 10 were kept" in out
     assert "1 min 1 s on cpu, 2 threads" in out

@@ -82,7 +82,7 @@ def test_a_large_explanation_shows_what_added_most_and_says_what_is_left_out(wri
     assert width < 5000 and height < 3000
     assert {"w6", "w29", "w160", "w199"} <= set(written) and not {"w5", "w159"} & set(written)
     whole = " ".join(written).replace("\n", " ")
-    assert "Omitted, smallest contributions: 6 tokens of the query, 160 of the passage." in whole
+    assert "Left out (smallest contributions): 6 tokens of the query, 160 of the passage." in whole
 
 
 @pytest.mark.parametrize("n", [2, 31])

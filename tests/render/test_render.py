@@ -286,7 +286,7 @@ def test_the_part_that_matters_and_what_is_left_out() -> None:
     assert [unit.label for unit in shown.query] == ["##s", "[SEP]"]  # the largest sums, in order
     assert [unit.label for unit in shown.passage] == [",", "key", "[SEP]"]
     assert left_out(drawn, shown) == (
-        "Omitted, smallest contributions: 2 tokens of the query, 3 of the passage."
+        "Left out (smallest contributions): 2 tokens of the query, 3 of the passage."
     )
     assert left_out(drawn, part(drawn, 4, 6)) == ""
 
