@@ -138,7 +138,7 @@ def _fitted(
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
 
-    # This comes with scikit-learn.
+    # A dependency of scikit-learn.
     from threadpoolctl import threadpool_limits
 
     classes, truth = np.unique([item.label for item in items], return_inverse=True)
@@ -146,7 +146,7 @@ def _fitted(
     division = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
     within = StratifiedGroupKFold(max(2, folds - 1), shuffle=True, random_state=seed)
     head = LogisticRegressionCV(Cs=list(CS), cv=within, scoring="neg_log_loss", max_iter=1000)
-    # In one thread: small matrices wait for each other in several.
+    # One thread is faster for small matrices.
     with threadpool_limits(1), warnings.catch_warnings(), config_context(enable_metadata_routing=True):
         warnings.simplefilter("ignore")
         probabilities = cross_val_predict(
@@ -167,7 +167,7 @@ def _fitted(
         **vars(class_report(classes.tolist(), truth, probabilities)),
     )
     weights, intercepts = np.asarray(head.coef_), np.ravel(head.intercept_)
-    # Of two classes each gets half, so that softmax gives the same.
+    # For two classes scikit-learn has one row; half of it for each class gives the same probabilities.
     if len(weights) == 1:
         weights = np.vstack([-weights, weights]) / 2
         intercepts = np.concatenate([-intercepts, intercepts]) / 2

@@ -27,7 +27,7 @@ from search.store.layout import DATABASE, find_index
 from search.store.passages import CALLED, COMMAND
 from search.store.sqlite import Store
 
-# Of tags; raised when the same checkpoint would make other annotations.
+# Version of the tagging rules; increased when the same checkpoint would give other annotations.
 _RULES = 1
 _AT_ONCE = 64  # passages that one transaction stores
 _FREQUENT = 5
@@ -43,7 +43,7 @@ def tag_index(
     progress: Callable[[Progress], None] | None = None,
 ) -> TagReport:
     """Tag the passages of an index that have no annotations with these settings yet; see `Index.tag`."""
-    # Of no index, or an older one, say so before a model is loaded.
+    # Fail on a missing or outdated index before a model is loaded.
     annotators_of(index)
     tagger = load_tagger(model, task, offline)
     head = tagger.head
@@ -70,7 +70,7 @@ def tag_index(
 
 
 def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, ...]:
-    """Return the mention counts of an annotator by field, most frequent first."""
+    """Return the number of mentions and the most frequent values of each field; most mentions first."""
     values: dict[str, Counter[str]] = {field: Counter() for field in fields}
     with Store(index).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):

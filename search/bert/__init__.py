@@ -1,16 +1,19 @@
 """Inspect BERT: tokens, hidden states, attention and predictions of a model for a text.
 
-    inspect(text)             tokens, parts of the embedding layer, hidden states, attention of every head, pooler,
-    sizes work_through(text, layer, head, token)  computation of one head, step by step: products, softmax, weighted sum
-    in_contexts(word, texts)  a word's vectors in several contexts, layer by layer equal_rows(a, b)          cosines of
-    two texts position by position parameters(), modules()   the tensors of a model by name; its modules as a tree
-    vocabulary()              size and kinds of its entries; decode(ids), ids_of(tokens) tokenize(text)
-    tokens and words of a text fill(text)                the most likely words at masked places next_sentence(a, b)
-    probability that b follows a answer(question, text)    the spans of a text that answer a question tag(text)
-    the class of each word: entities, parts of speech label(texts)              classes of texts, by a checkpoint or a
-    trained head; label_index(index): of its passages train(data, out)          fine-tune the encoder; train_classifier,
-    train_tagger, train_reader: a task head on it train_labels(examples)    a linear head on frozen embeddings, with
-    metrics; explain_label(text, head): its addends
+    inspect(text)             tokens, embedding layer, hidden states, attention of every head, pooler, sizes
+    work_through(text, layer=1, head=1, token=0)  one attention head, step by step: products, softmax, weighted sum
+    in_contexts(word, texts)  a word's vectors in several contexts, layer by layer
+    equal_rows(a, b)          cosines of two texts, position by position
+    parameters(), modules()   the tensors of a model by name; its modules as a tree
+    vocabulary()              size of the vocabulary, kinds of its entries; decode(ids), ids_of(tokens)
+    tokenize(text)            tokens and words of a text
+    fill(text)                the most likely words at each mask
+    next_sentence(a, b)       probability that b follows a
+    answer(question, text)    the spans of a text that answer a question
+    tag(text)                 the class of each word: entities, parts of speech
+    label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index) labels passages
+    train(data, out)          fine-tune the encoder; train_classifier, train_tagger, train_reader: a task head on it
+    train_labels(examples)    a linear head on frozen embeddings, with metrics; explain_label(text, head): its addends
 
 tokenizing.py  tokenize, vocabulary, decode, ids_of
 checkpoint.py  the model in transformers and PyTorch, also with a task head
@@ -50,7 +53,7 @@ from search.bert.tokenizing import ids_of as ids_of
 from search.bert.tokenizing import tokenize as tokenize
 from search.bert.tokenizing import vocabulary as vocabulary
 
-# Names whose home is a later stage, as they ask an index or train an encoder.
+# Names of later packages, which read an index or train an encoder; imported on first use.
 _LATER = {
     "TrainedHead": "annotating.labels",
     "label_index": "annotating.passages",

@@ -31,7 +31,7 @@ from search.records.reports import Progress
 
 READERS = "deepset/roberta-base-squad2, or bert-large-uncased-whole-word-masking-finetuned-squad"
 _OVERLAP = 64
-_LONGEST = 30  # most tokens of an answer
+_LONGEST = 30  # tokens of an answer
 
 # (hit, start, end in the document) -> first line, last line, page.
 LinesOf = Callable[[Any, int, int], tuple[int, int, int | None]]
@@ -127,7 +127,7 @@ def answer_from(
 
 
 def required(model: str | None) -> str:
-    """Return `model`.
+    """Return `model` if it is given.
 
     Raises:
         InputError: it is None or empty.
@@ -158,7 +158,7 @@ def _of_window(
         for i, source in enumerate(window.sequence_ids)
     ]
     null = float(start[0] + end[0])
-    # Slightly less: rounding must not hide a span that reaches it.
+    # Slightly less, so that rounding cannot hide a span that reaches the null score.
     least = null - 1e-6
     for first, last in _best_spans(start, end, np.array(allowed), least):
         a, b = without_space(text, offsets[first][0], offsets[last][1])
@@ -197,7 +197,7 @@ def _best_spans(
         allowed: (t,) mask of the tokens at which a span may start or end.
     """
     tokens = len(start)
-    # Row r: spans of r + 1 tokens, by their first.
+    # Row r: scores of the spans of r + 1 tokens; column: first token.
     scores = np.full((min(_LONGEST, tokens), tokens), -np.inf)
     begins, ends = np.where(allowed, start, -np.inf), np.where(allowed, end, -np.inf)
     for row in range(len(scores)):
@@ -205,7 +205,7 @@ def _best_spans(
     while scores.max() > -np.inf:
         extra, first = map(int, np.unravel_index(scores.argmax(), scores.shape))
         yield first, first + extra
-        # Spans of row + 1 tokens that share one with it.
+        # Exclude all spans that overlap it.
         for row in range(len(scores)):
             scores[row, max(0, first - row) : first + extra + 1] = -np.inf
         if scores.max() < least:

@@ -1,7 +1,7 @@
 """Models in transformers and PyTorch: with access to all internals, or with a task head.
 
 A `Checkpoint` exposes its internals. It runs on the CPU in float32, because it reads one text at a time and the numbers
-must be exact. Attention uses the "eager" implementation, because faster ones never compute the weights.
+must be exact. Attention uses the "eager" implementation, because faster ones do not return the weights.
 
 A `Head` is loaded by transformers' own class for its task:
 
@@ -104,7 +104,8 @@ class Checkpoint:
     def positions(self, tokenization: Tokenization) -> list[int]:
         """Return the row of the position table for each token.
 
-        Rows count from 0; in RoBERTa and its descendants, from the padding ID + 1, and padding has the padding ID.
+        Rows count from 0. In RoBERTa and its descendants they count from the padding ID + 1, and the row of a padding
+        token is the padding ID.
         """
         if self.kind not in _PADDED_POSITIONS:
             return list(range(len(tokenization.tokens)))
@@ -154,7 +155,7 @@ Task = Literal["fill", "next", "answer", "tag", "label"]
 
 
 class _Kind(NamedTuple):
-    """A task: its name, transformers' class for it, and a published checkpoint that was trained for it."""
+    """A task: its description, transformers' class for it, and a published checkpoint that was trained for it."""
 
     named: str
     loads: str

@@ -1,4 +1,4 @@
-"""Inspect a model on a text: `inspect`, `work_through`, `in_contexts`, `equal_rows`; its tensors.
+"""Inspect a model on a text: `inspect`, `work_through`, `in_contexts`, `equal_rows`; its tensors and modules.
 
 The embedding layer computes for each token
 
@@ -39,7 +39,7 @@ from search.records.inspections import (
     Tokenization,
 )
 
-# Endings of the names of the linear maps in the families.
+# Endings of the names of these linear maps in BERT's and in DistilBERT's code.
 _PROJECTIONS = {
     "query": (".query", ".q_lin"),
     "key": (".key", ".k_lin"),
@@ -132,8 +132,8 @@ def work_through(
     Args:
         text2: the second text of a pair.
         layer, head: from 1.
-        token: the token that attends: its position, from 0; or its text ("##ing"), or a word, of which the first token
-            is used. Of several occurrences, the first is used.
+        token: the token that attends: its position, from 0; its text ("##ing"); or a word, for its first token. If the
+            text or word occurs several times, the first occurrence is used.
 
     Raises:
         InputError: there is no such layer, head or token; the model is an MPNet, whose attention has a further term for
@@ -350,7 +350,7 @@ def _span(word: str, text: str) -> tuple[int, int]:
     Raises:
         InputError: the text does not contain the word.
     """
-    # A sign such as "." or the end of "c++" may have a letter beside it.
+    # Only a letter or digit must be at a word boundary: not the "." of ".net" or the "+" of "c++".
     before, after = (r"\b" if re.match(r"\w", end) else "" for end in (word[:1], word[-1:]))
     match = re.search(before + re.escape(word) + after, text, re.IGNORECASE) if word.strip() else None
     if match is None:
@@ -382,5 +382,5 @@ def _mean(view: Inspection, positions: list[int]) -> NDArray[np.float64]:
 
 
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    # a row of padding is 0
+    # Rows of zeros stay zeros.
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-300)

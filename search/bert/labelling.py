@@ -8,7 +8,7 @@ A linear head over frozen embeddings has a row of weights and an intercept for e
     logits = W x + b,   probabilities = softmax(logits),   x an embedding of unit length
 
 It is stored as numbers, never as code: head.safetensors contains W and b; its metadata contain the classes, the
-fingerprint of the encoder and how the head was trained. Applying it needs NumPy alone.
+fingerprint of the encoder and how the head was trained. Applying it needs only NumPy.
 
 With mean pooling x is the sum of the token vectors over n |mean|, so a logit is a sum over tokens, too:
 
@@ -59,7 +59,7 @@ class LinearHead:
         coefficients: (c, d) float64.
         intercepts: (c,) float64.
         fingerprint: fingerprint of the encoder, without passage settings.
-        trained: training data and settings, and metrics, JSON-compatible.
+        trained: training data, settings and metrics, as values that JSON can represent.
     """
 
     name: str
@@ -85,11 +85,10 @@ class LinearHead:
         return hashlib.sha256(made_of.encode("utf-8", "surrogatepass") + numbers).hexdigest()
 
     def require_fits(self, fingerprint: Fingerprint, source: str) -> None:
-        """Check that the head fits some embeddings.
+        """Check that the head was trained on embeddings with this fingerprint.
 
         Args:
-            fingerprint: of the embeddings to classify.
-            source: where the embeddings come from, for the message, such as "the index".
+            source: origin of the embeddings, for the message, such as "the index".
 
         Raises:
             FingerprintMismatch: the head was trained on other embeddings.
@@ -200,7 +199,7 @@ def explain_label(
 
     Raises:
         InputError: the text is empty or too long, or the pooling is not a sum over tokens.
-        FingerprintMismatch: `encoder` gives other embeddings than those the head was trained on.
+        FingerprintMismatch: the head was not trained on embeddings of `encoder`.
     """
     check_text(text)
     head = head if isinstance(head, LinearHead) else load_linear_head(head)

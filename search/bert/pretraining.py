@@ -23,7 +23,7 @@ from search.bert.tokenizing import check_length, check_text, is_wordpiece, unkno
 from search.errors import InputError, ModelError
 from search.records.predictions import Guess, Mask, MaskPredictions, NextSentence
 
-TYPED = "[MASK]"
+TYPED = "[MASK]"  # a mask as the user types it; RoBERTa's own token is "<mask>"
 
 
 def fill(
@@ -127,7 +127,7 @@ def _entry(head: Head, before: str, word: str) -> int:
     tokenizer = head.tokenizer
     if is_wordpiece(tokenizer) and (number := tokenizer.token_to_id(word)) is not None:
         return int(number)
-    # RoBERTa's entries hold the space before a word.
+    # RoBERTa's entries include the space before a word.
     space = before[-1:].isspace() and not word.startswith(" ")
     spelled = tokenizer.encode(f" {word}" if space else word, add_special_tokens=False)
     if len(spelled.ids) != 1 or unknown_id(tokenizer) in spelled.ids:
@@ -157,7 +157,7 @@ def next_sentence(
     head = load_head("next", model, offline)
     (output,) = head.run([head.encoded(first, second)])
     logits = output["logits"].astype(np.float64)
-    # -ln, exact where the softmax rounds to 1.
+    # -ln of the probabilities, exact even where the softmax rounds to 1.
     losses = np.logaddexp.reduce(logits) - logits
     return NextSentence(
         first=first,

@@ -31,7 +31,7 @@ from search.records.options import TagTask
 from search.records.predictions import TaggedWord, Tagging
 
 _PREFIXED = re.compile(r"([BIESLUM])[-_](.+)", re.DOTALL)
-_SAME = {"L": "E", "U": "S", "M": "I"}
+_SAME = {"L": "E", "U": "S", "M": "I"}  # prefixes of other schemes -> those of BIOES
 
 _ENTITIES = {"PER": "person", "LOC": "location", "ORG": "organization", "MISC": "misc"}
 
@@ -95,7 +95,7 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
 def field_of(label: str, task: TagTask) -> str:
     """Return the plain name of a class: "person" for "B-PER", "noun" for "NOUN".
 
-    "" for a class that stands for no entity, punctuation or symbols.
+    "" for the class of words outside entities, and for punctuation and symbols.
     """
     if task == "ner":
         _, kind = parsed(label)
@@ -178,7 +178,7 @@ class Tagger:
         """
         windows = [self.head.windows(text, overlap=OVERLAP) for text in texts]
         places = [(i, j) for i, parts in enumerate(windows) for j in range(len(parts))]
-        # In this order there is little padding.
+        # Windows of similar length in a batch need little padding.
         places.sort(key=lambda place: len(windows[place[0]][place[1]].ids))
         outputs = self.head.run([windows[i][j] for i, j in places])
         logits = {place: output["logits"] for place, output in zip(places, outputs, strict=True)}

@@ -224,7 +224,7 @@ def entries_of(tokenizer: tokenizers.Tokenizer) -> list[Entry]:
 
 
 def word_of(tokenizer: tokenizers.Tokenizer, number: int) -> str:
-    """Return the text that an entry stands for."""
+    """Return the text of a vocabulary entry: "ing" for "##ing"."""
     piece = tokenizer.id_to_token(number) or "[no entry]"
     if is_wordpiece(tokenizer):
         return piece.removeprefix("##") if _continues(piece) else piece

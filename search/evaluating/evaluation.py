@@ -203,7 +203,7 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, names: se
 
 
 def _judged_name(hit: Hit, judged: set[str]) -> str:
-    """Return the name of a hit in the judgements: the file's if only the file is judged, else the document's."""
+    """Return the name under which a hit is judged: its file's if only the file is judged, else its document's."""
     file, _, record = hit.document.rpartition("#")
     return file if hit.document not in judged and record.isdecimal() and file in judged else hit.document
 
@@ -340,7 +340,7 @@ def evaluate(
     }
     if whole_documents or isinstance(data, SentencePairs):
         if settings or index:
-            raise InputError("this evaluation uses no index. Leave settings and index out.")
+            raise InputError("whole documents and pairs use no index. Leave settings and index out.")
         encoder = Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL})
         if isinstance(data, SentencePairs):
             return evaluate_pairs(data, encoder, plan)

@@ -6,7 +6,7 @@ SQuAD    JSON (Rajpurkar et al. 2016), version 1.1 or 2.0; the documents are the
 paths    CSV, TSV or JSONL with query, path and optionally relevance: judgements about the user's own index
 STS      CSV, TSV or JSONL with sentence1, sentence2 and score
 CoNLL    one word per line, its label last, an empty line after each sentence (Tjong Kim Sang and De Meulder 2003)
-labels   CSV, TSV or JSONL with label, and with text, or with path of an index
+labels   CSV, TSV or JSONL with label, and with text or the path of an indexed file
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterat
             try:
                 values = json.loads(line)
             except ValueError as error:
-                raise malformed(path, number, f"no JSON: {error}.") from None
+                raise malformed(path, number, f"not JSON: {error}.") from None
             if not isinstance(values, dict):
                 raise malformed(path, number, f"expected a JSON object, got {type(values).__name__}.")
             yield TableRow(path, number, {key.strip().casefold(): value for key, value in values.items()})
@@ -216,7 +216,7 @@ def _table(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator
                 raise malformed(path, reader.line_num, text)
             yield TableRow(path, reader.line_num, values)
     except csv.Error as error:
-        raise malformed(path, reader.reader.line_num, f"no table: {error}.") from None
+        raise malformed(path, reader.reader.line_num, f"not a table: {error}.") from None
 
 
 def read_dataset(source: Path, *, split: str = "test") -> Retrieval | SentencePairs:
@@ -250,9 +250,9 @@ def read_beir(folder: Path, split: str = "test") -> Retrieval:
     """
     judgements = _judgements(folder, split)
     queries = {id_: Query(id_, row.text("text", "")) for id_, row in _named(folder / QUERIES)}
-    if strange := [id_ for id_ in judgements if id_ not in queries]:
+    if unknown := [id_ for id_ in judgements if id_ not in queries]:
         raise InputError(
-            f"{folder / QRELS / split}.tsv judges the query '{strange[0]}', which is not in {QUERIES}."
+            f"{folder / QRELS / split}.tsv judges the query '{unknown[0]}', which is not in {QUERIES}."
         )
     entries = {
         id_: CorpusEntry(row.text("title", ""), row.text("text", ""))
@@ -283,6 +283,7 @@ def _judgements(folder: Path, split: str) -> dict[str, dict[str, int]]:
 
 
 def _some(judgements: dict[str, dict[str, int]], path: Path) -> dict[str, dict[str, int]]:
+    """Return the judgements; raise InputError if there are none."""
     if not judgements:
         raise InputError(f"{path} contains no judgements. Write a query and its document on each line.")
     return judgements
@@ -355,10 +356,10 @@ def read_questions(path: Path) -> tuple[tuple[SquadQuestion, ...], Retrieval]:
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror or error}. Check the path.") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        last = f" behind the question '{questions[-1].id}'" if questions else ""
+        last = f" after the question '{questions[-1].id}'" if questions else ""
         raise InputError(f"{path} is not in SQuAD's format{last}: {error!r}.") from None
     if not questions:
-        raise InputError(f"{path} holds no question.")
+        raise InputError(f"{path} contains no questions.")
     judgements = {question.id: {question.paragraph: 1} for question in questions}
     entries = {name: entry for entry, name in names.items()}
     return tuple(questions), Retrieval(path.stem, path, "", tuple(questions), judgements, entries)

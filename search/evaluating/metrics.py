@@ -2,7 +2,7 @@
 
 Rankings follow trec_eval, which BEIR uses: a grade of 1 or more is relevant, a document without judgement is not, gains
 of nDCG are the grades themselves, and a query without any relevant document scores 0 everywhere. One difference:
-ties keep the order of the ranking, where trec_eval sorts equal scores by document name.
+equal scores keep the order of the ranking, whereas trec_eval sorts them by document name.
 
 Exact match and F1 of answers are SQuAD's (Rajpurkar et al. 2016, section 6.1).
 """
@@ -28,7 +28,7 @@ from search.records.reports import Progress
 from search.statistics import compared, mean_of
 
 _FEW = 20  # queries; with fewer an interval is itself uncertain
-_NAMED = 10
+_NAMED = 10  # names in a note
 
 
 A = TypeVar("A", bound=Query)
@@ -113,7 +113,7 @@ def named(names: Sequence[str], about: str, of: str = "") -> list[str]:
 
 
 def settings_of(specs: Sequence[str | Setting]) -> tuple[Setting, ...]:
-    """Parse settings and drop duplicates; the default is hybrid alone.
+    """Parse settings and drop duplicates; without any, return only "hybrid".
 
     Args:
         specs: settings such as "hybrid,weight=0.7": a mode, followed by keywords of `Index.query` with values. Keywords
@@ -197,7 +197,7 @@ def answer_values(predicted: str, gold: Sequence[str]) -> dict[str, float]:
 
     Args:
         predicted: "" for no answer.
-        gold: correct answers; if none has a word, no answer is correct.
+        gold: correct answers; if none contains a word, "" is correct.
     """
     right = [words for answer in gold if (words := _words(answer))] or [[]]
     normalised = _words(predicted)

@@ -84,7 +84,7 @@ def evaluate_answers(
 
 
 def best_answer(predicted: Answers, forced: bool) -> str:
-    """Return the text of the best answer; "" for none, unless `forced` accepts spans below "no answer"."""
+    """Return the text of the best answer, or ""; with `forced`, a span even if "no answer" scores higher."""
     best = predicted.answers[0] if predicted.answers else predicted.nearest if forced else None
     return best.text if best else ""
 

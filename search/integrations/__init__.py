@@ -38,7 +38,7 @@ def extra(name: str, framework: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as missing:
         raise OptionalDependency(
-            missing.name or framework, name, f"the adaptor for {framework}"
+            missing.name or framework, name, f"the adapter for {framework}"
         ) from missing
 
 

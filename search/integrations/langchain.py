@@ -36,7 +36,7 @@ class SeewhyRetriever(BaseRetriever):
         figures: add score, addends, percentile, verdict and rank to the metadata. They depend on the query, so the
             same passage of two queries gives unequal documents.
 
-    `k` and options of a call (`retriever.invoke("keys", k=3, where="path:ops/**")`) override its own.
+    `k` and options of a call (`retriever.invoke("keys", k=3, where="path:ops/**")`) override those of the retriever.
     `search.integrations.described` documents the metadata. The `id` of a document consists of index and passage, and
     is valid as long as the passage is in the index.
     """

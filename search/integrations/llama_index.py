@@ -37,8 +37,8 @@ class SeewhyNodeRetriever(BaseRetriever):
         index: an open index, or its folder, path or name; a list of these searches several together; None as for
             `search.Index.open`.
         k: maximum number of passages.
-        figures: add score, addends, percentile, verdict and rank to the metadata. They depend on the query, so fusion
-            no longer recognises the same passage of two queries.
+        figures: add score, addends, percentile, verdict and rank to the metadata. They depend on the query, so
+            LlamaIndex's fusion of several queries lists a passage once for each query.
         callback_manager: callback manager of LlamaIndex.
         options: options of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
 

@@ -94,7 +94,7 @@ class Measure:
         return Figures(metrics, columns, self.report(predictions))
 
     def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        """Estimate each metric's change, after minus before; the bootstrap keeps a row's two values together."""
+        """Estimate each metric's change, after minus before; the bootstrap resamples a row's two values together."""
         both = (*before.columns, *after.columns)
         return {
             name: estimated(partial(_gap, of), *both, seed=self.seed) for name, of in self.figures.items()
@@ -336,7 +336,7 @@ class Sentences(Kind):
             raise InputError(f"'{path}' is not a table (.csv, .tsv or .jsonl). {_COLUMNS}")
         rows = read_rows(path)
         if not rows:
-            raise InputError(f"{path} holds no example. {_COLUMNS}")
+            raise InputError(f"{path} contains no examples. {_COLUMNS}")
         columns = rows[0].values.keys()
         shape = next((shape for shape, names in _SHAPES.items() if columns >= {*names}), None)
         if shape is None:
@@ -355,7 +355,7 @@ class Sentences(Kind):
             examples = [row._replace(score=score) for row, score in zip(examples, scores, strict=True)]
             notes.append(note)
         if unused := sorted(columns - {*_SHAPES[shape], "score"}):
-            notes.append(f"not used of {path.name}: {', '.join(unused)}")
+            notes.append(f"unused columns of {path.name}: {', '.join(unused)}")
         kept = examples if role == "dev" else list(dict.fromkeys(examples))
         return Read(kept, len(examples) - len(kept), notes)
 
@@ -430,8 +430,8 @@ class Texts(Kind):
 
     def measure(self, rows: Sequence[Item], others: Sequence[Item], seed: int) -> Measure:
         classes = self.classes(others)
-        if strange := sorted({row.label for row in rows} - set(classes)):
-            raise InputError(f"no training example has the label '{strange[0]}'. Add some.")
+        if unknown := sorted({row.label for row in rows} - set(classes)):
+            raise InputError(f"no training example has the label '{unknown[0]}'. Add some.")
         return labels(rows, classes, seed)
 
 
@@ -468,8 +468,8 @@ def _by_token(text: str, window: tokenizers.Encoding, labels: dict[int, int]) ->
     """Return the target of each token: the word's label for its first token, else IGNORED."""
     targets = []
     for part, (start, end) in zip(window.sequence_ids, window.offsets, strict=True):
-        first, behind = without_space(text, start, end)
-        targets.append(IGNORED if part is None or first == behind else labels.pop(first, IGNORED))
+        first, end = without_space(text, start, end)
+        targets.append(IGNORED if part is None or first == end else labels.pop(first, IGNORED))
     return targets
 
 

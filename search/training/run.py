@@ -1,8 +1,8 @@
 """Fine-tune the encoder, or train a task head on it: `train`, `train_classifier`, `train_tagger`, `train_reader`.
 
-A tenth of the rows is held out and measured before and after training, with the code that later runs the model. Another
-tenth is held out to choose the best checkpoint, so that the metrics stay unbiased. Rows that share a text are always in
-the same part.
+A tenth of the rows is held out: the model is measured on it before and after training, with the code that later runs
+the model. Another tenth is held out to choose the best checkpoint, so that the metrics stay unbiased. Rows that share a
+text are always in the same part.
 
 During training the folder `.NAME.training/` beside the result contains `plan.json` (data and settings), the trainer's
 `checkpoint-STEP/`, and at the end `result/`, which is then moved into place.
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _LR_FROZEN = 1e-2  # for a frozen encoder
-_PARTS = 10  # one of them is held out
-# Held-out rows; a correlation of two points is always 1.
+_PARTS = 10  # parts of the rows; one part is held out
+# Minimum number of held-out rows; a correlation of two points is always 1.
 _FEWEST = 3
 
 
@@ -232,7 +232,7 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
     parts = min(_PARTS, len(rows) // _FEWEST, max(many.values(), default=0))
     if parts > 1 and few is None:
         division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
-        # Warnings about labels with fewer rows than parts.
+        # Hide warnings about labels with fewer rows than parts.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             train, test = next(division.split(labels, labels, kind.groups(rows)))
@@ -335,7 +335,7 @@ def _remarks(report: TrainingReport) -> list[str]:
             "the metrics did not improve. Keep the original model, or train with other settings or examples"
         )
     if report.resumed:
-        remarks.append(f"the time counts from step {report.resumed:,} on")
+        remarks.append(f"the time does not include the first {report.resumed:,} steps")
     return remarks
 
 

@@ -45,9 +45,9 @@ from search.files import sha256_of
 from search.records.reports import Progress
 from search.training.kinds import IGNORED, Feature, Kind, TrainingSettings
 
-_POINTS = 60  # of the loss curve
+_POINTS = 60  # points of the loss curve
 _PATIENCE = 3  # evaluations in a row without improvement
-_WARMUP = 0.1  # of the steps
+_WARMUP = 0.1  # share of the steps
 
 
 def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: TrainingSettings) -> Any:
@@ -81,7 +81,7 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Trai
             model.base_model.load_state_dict(base.state_dict(), strict=False)
     _freeze(model.base_model, settings.freeze)
     for name, parameter in model.base_model.named_parameters():
-        # A pooler that the base lacks is as new as the head.
+        # A pooler that the base lacks is new, as the head is, so it must be trained.
         if name in lacking:
             parameter.requires_grad_(True)
     tokenizer, limit = load_tokenizer(files.folder, files.name), token_limit(files, model)
@@ -118,7 +118,7 @@ def fit(
     checkpoint: Path | None,
     progress: Callable[[Progress], None] | None,
 ) -> TrainerState:
-    """Train, and leave the weights of the best checkpoint in the model.
+    """Train a model; at the end it has the weights of its best checkpoint.
 
     Args:
         score: returns the metric of a model by which checkpoints are compared.
@@ -172,7 +172,7 @@ def _arguments(kind: Kind, examples: int, settings: TrainingSettings, work: Path
         "num_train_epochs": settings.epochs,
         "per_device_train_batch_size": settings.batch_size,
         "learning_rate": settings.lr,
-        # None for a single step, whose rate would be 0.
+        # No warm-up for a single step: its learning rate would be 0.
         "warmup_steps": math.floor(_WARMUP * steps),
         "seed": settings.seed,
         "use_cpu": settings.device == "cpu",

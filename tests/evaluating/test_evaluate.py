@@ -253,7 +253,7 @@ def test_splits(beir: Path, model: str) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "what"),
     [
-        ("corpus.jsonl", "{", ":6: no JSON"),
+        ("corpus.jsonl", "{", ":6: not JSON"),
         ("corpus.jsonl", "[1]", ":6: expected a JSON object, got list"),
         ("corpus.jsonl", '{"_id": "", "text": "a"}', ':6: "_id" is empty'),
         ("corpus.jsonl", '{"_id": "d2", "text": "a"}', ":6: duplicate ID 'd2'"),
@@ -284,7 +284,7 @@ def test_malformed_beir_is_named_with_file_and_line(beir: Path, file: str, line:
         ),
         ("a.csv", "query,path\na\n", "a.csv:2: more or fewer fields than the 2"),
         ("a.csv", "query,path\na,\n", 'a.csv:2: "path" is empty'),
-        ("a.csv", 'query,path\n"a"b,c\n', "a.csv:2: no table"),
+        ("a.csv", 'query,path\n"a"b,c\n', "a.csv:2: not a table"),
         ("a.csv", "query,path\n", "contains no judgements"),
         ("a.csv", "query,path\n\udcff,b\n", "is not UTF-8"),
         ("a.csv", "sentence1,sentence2\n", "must name the columns sentence1, sentence2, score"),
@@ -296,7 +296,7 @@ def test_malformed_beir_is_named_with_file_and_line(beir: Path, file: str, line:
         ("a.tsv", "sentence1\tsentence2\tscore\na\tb\t1\n", "pairs with different scores; it has"),
         ("a.json", "[]", "is not in SQuAD's format"),
         ("a.json", '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "1"}]}]}]}', "'answers'"),
-        ("a.json", '{"data": []}', "holds no question"),
+        ("a.json", '{"data": []}', "contains no questions"),
         ("a.json", '{\n"data": [}', "line 2"),
         ("a.txt", "a", "has an unsupported format. Supported"),
     ],

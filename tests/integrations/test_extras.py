@@ -10,7 +10,7 @@ from search.integrations import extra
 
 def test_a_framework_that_is_not_installed_is_named_with_what_installs_it() -> None:
     said = (
-        "the adaptor for LangChain needs the package 'no_such_framework'. Install it with: "
+        "the adapter for LangChain needs the package 'no_such_framework'. Install it with: "
         "pip install 'seewhy[langchain]'"
     )
     with pytest.raises(OptionalDependency, match=re.escape(said)), extra("langchain", "LangChain"):

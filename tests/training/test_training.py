@@ -224,7 +224,7 @@ def test_pairs_and_triplets(tiny_model: Path, tmp_path: Path, capfd: pytest.Capt
     data = write_lines(tmp_path / "a.jsonl", *rows, rows[1])
     found = bert.train(data, tmp_path / "triplets", dev=dev, **given)
     assert (found.objective, found.counts["duplicates"]) == ("triplets", 1)
-    assert "not used of a.jsonl: id" in " ".join(found.notes)
+    assert "unused columns of a.jsonl: id" in " ".join(found.notes)
     with pytest.raises(InputError, match="Use the same columns"):
         bert.train(write_graded(tmp_path / "g.tsv"), tmp_path / "out", dev=dev, **given)
 
@@ -327,7 +327,7 @@ WRONG = {
         ("encoder", "a.csv", "sentence1,sentence2,score\na,b,-1\nc,d,1\n", "range from -1 to 1. Scale them to 0 to 1"),
         ("encoder", "a.jsonl", '{"query": "a", "passage": 1}\n', 'a.jsonl:1: "passage" is missing or not a text'),
         ("encoder", "a.jsonl", "[]\n", "a.jsonl:1: expected a JSON object"),
-        ("encoder", "a.jsonl", "\n", "holds no example"),
+        ("encoder", "a.jsonl", "\n", "contains no examples"),
         ("encoder", "a.txt", "a\n", "is not a table"),
         ("encoder", "a.csv", "query,passage\na,b\nc,d\n", "too few examples to hold out a tenth"),
         ("encoder", "a.csv", "query,passage\n" + "q,b\n" * 9, "to hold out a tenth. Add more"),
