@@ -44,7 +44,7 @@ from search.records.options import (
     parts_of,
 )
 from search.store.database import read_meta
-from search.store.layout import DATABASE, is_index, only_read, place_for, streamed
+from search.store.layout import DATABASE, is_index, needs_local_index, place_for, streamed
 from search.store.opening import is_trusted, opened, store_at
 from search.store.settings import Folders, Named, PassageSettings
 from search.store.sqlite import Store
@@ -329,7 +329,7 @@ class Index:
             InputError: another machine has these files.
         """
         if not self._store.local and not is_index(self.path):
-            raise only_read(self.name)
+            raise needs_local_index(self.name)
         return self.path
 
     @property
@@ -340,7 +340,7 @@ class Index:
             InputError: the passages are on a server.
         """
         if not self._store.local:
-            raise only_read(self.name)
+            raise needs_local_index(self.name)
         return self.path
 
     @property

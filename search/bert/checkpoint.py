@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from search.bert.tokenizing import check_length, tokenized
 from search.encoding.engine import padded
-from search.encoding.loading import kept_loaded, load_transformer, require_whole, token_limit
+from search.encoding.loading import cached_models, load_transformer, require_whole, token_limit
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.encoding.torch_engine import best_device
@@ -117,7 +117,7 @@ class Checkpoint:
         return rows
 
 
-@kept_loaded
+@cached_models
 def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpoint:
     """Load the checkpoint of a model; the last three are cached.
 
@@ -270,7 +270,7 @@ class Head:
         return arguments
 
 
-@kept_loaded
+@cached_models
 def load_head(task: Task, name: str, offline: bool = False) -> Head:
     """Load a checkpoint with its head, on a GPU if there is one; the last three are cached.
 

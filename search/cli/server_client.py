@@ -72,10 +72,10 @@ def ask(
     if not place().exists():
         return None
     from search.errors import SearchError
-    from search.store.milvus.client import known_as
+    from search.store.milvus.client import unique_name
 
     with suppress(SearchError, OSError, ValueError, LookupError, TypeError, RecursionError):
-        name = known_as(named[0] if named else None)
+        name = unique_name(named[0] if named else None)
         request = {
             "version": __version__,
             "index": name,

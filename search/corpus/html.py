@@ -26,7 +26,7 @@ def _names(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-# Invisible elements, and those that browsers show only when something else fails.
+# Invisible elements, and fallbacks that browsers show only if something else fails.
 _UNSEEN = _names(
     "script style template noscript svg iframe noembed noframes object audio video canvas datalist annotation"
     " annotation-xml"

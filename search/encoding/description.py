@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _FORMAT = 3  # raise it when more is written down
-_SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # at the end they change no direction
+_SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # last modules that keep the direction of an embedding
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Description:
         notes = []
         if self.says_nothing:
             notes.append(
-                f"{name} is not a sentence embedding model, so mean pooling is a guess. Choose with --pooling."
+                f"{name} is not a sentence embedding model, so mean pooling is a guess. To choose, add: --pooling"
             )
         if self.similarity != "cosine":
             notes.append(f"{name} was trained for '{self.similarity}' similarity; seewhy uses cosine.")
@@ -80,7 +80,7 @@ class Description:
         """Build a description from the dictionary that `asdict` returned.
 
         Raises:
-            TypeError, ValueError, KeyError: the dictionary is not such a one.
+            TypeError, ValueError, KeyError: the dictionary has another format.
         """
         dense = tuple((str(folder), str(activation)) for folder, activation in values["dense"])
         return cls(**{**values, "dense": dense})
@@ -138,7 +138,7 @@ def describe(files: ModelFiles) -> KnownModel:
     require_whole(files, missing)
     with loading(files):
         description = _described(files, model, missing)
-    with suppress(OSError):  # a cache that cannot be written to costs only loading again
+    with suppress(OSError):  # without a writable cache, the next process loads the model again
         write_sealed(cache_folder("described") / name, {"of": name, "description": asdict(description)})
     return KnownModel(files, description, model)
 

@@ -111,22 +111,22 @@ class Encoder:
         trusted: bool = True,
         many: bool = False,
     ) -> Self:
-        """Return the encoder that made embeddings with this fingerprint.
+        """Return an encoder whose embeddings have this fingerprint.
 
         If its model was converted on this machine, it is loaded from the cache by the hash of its weights, and the
         model's own folder is not read.
 
         Args:
-            fingerprint: of existing embeddings.
+            fingerprint: fingerprint of existing embeddings.
             model, pooling, precision: must be the same as in the fingerprint; None skips the check.
-            trusted: the user gave the name of the model; see `named_model`.
-            many: many texts will be encoded, so that it is worth loading PyTorch if there is a GPU.
+            trusted: True if the user gave the name of the model; see `named_model`.
+            many: True if many texts will be encoded, so that loading PyTorch for a GPU is worth it.
 
         Raises:
             ModelError: the model cannot be found, or is not trusted; see `named_model`.
             FingerprintMismatch: the options, or the model that now has this name, give other embeddings.
         """
-        # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
+        # The cache contains the files for OpenVINO, but not the weights for PyTorch.
         quick = model is None and engine != "torch" and fingerprint.precision in OF_OPENVINO
         name = model or (
             fingerprint.model

@@ -1,7 +1,7 @@
 """Common parts of the engines, which turn batches of token ids into hidden states.
 
 An engine has
-    name, device           "openvino" or "torch"; where it computes
+    name, device           "openvino" or "torch"; the device that computes
     n_layers, has_pooler   encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers
     batch_tokens           a good number of tokens for a batch, padding included
     instead                reason why this engine replaces another one; "" if it was the first choice
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "openvino", "torch")
 PRECISIONS = ("fp32", "bf16", "fp16")
 OF_OPENVINO = {"fp32": "f32", "bf16": "bf16"}
-"""Precisions of OpenVINO, with its names for them."""
+"""Precisions that OpenVINO supports -> its names for them."""
 
 _loaded_by: int | None = (
-    None  # the process that loaded an engine first; a forked child sees its parent's id
+    None  # ID of the process that loaded an engine first; a forked child sees its parent's ID
 )
 
 

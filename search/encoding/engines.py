@@ -32,7 +32,7 @@ def open_engine(
         engine: "openvino", "torch" or "auto". "auto" is PyTorch if there is a GPU and many texts will be encoded, or if
             OpenVINO cannot run the model in this precision on this processor; otherwise OpenVINO.
         device: PyTorch's device; any except "cpu" implies PyTorch.
-        many: many texts will be encoded, so that it may be worth loading PyTorch.
+        many: True if many texts will be encoded, so that loading PyTorch for a GPU is worth it.
         precision: one of PRECISIONS.
 
     Raises:
@@ -65,7 +65,7 @@ def open_engine(
         raise ModelError(
             f"OpenVINO cannot run '{model.files.name}': {reason}. Leave the engine out, or choose 'torch'."
         )
-    # Raises for a fault of the model itself.
+    # Raises ModelError if the model itself is at fault.
     fallback = TorchEngine(model.whole(), "cpu", precision)
     if failed:
         remember_failure(model.files, reason)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Loaded = TypeVar("Loaded")
 
-_KEPT = 3  # of each kind: indexes of a server may have different models
+_KEPT = 3  # cached models of each kind, because indexes may have different models
 _ALONE = threading.RLock()
 
 
@@ -41,7 +41,7 @@ def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
     return one_at_a_time
 
 
-def kept_loaded(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
+def cached_models(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
     """Cache the last three results of a function; threads that ask for the same result wait for one call."""
     cached, lock = lru_cache(maxsize=_KEPT)(load), threading.RLock()
 
@@ -83,7 +83,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
             model_kwargs={
                 "dtype": getattr(torch, precision),
                 "use_safetensors": True,
-                "attn_implementation": None,  # no kernels of others, though the model's files name some
+                "attn_implementation": None,  # no third-party kernels, even if the model's files name some
             },
         )
         if model[0].transformer_task != "feature-extraction":

@@ -61,14 +61,14 @@ class OpenVINOEngine:
             "INFERENCE_PRECISION_HINT": OF_OPENVINO[precision],
             "PERFORMANCE_HINT": "THROUGHPUT",
             "NUM_STREAMS": str(streams),
-            # Kernels are kept for each shape of batch; the default keeps so many that memory grows on and on.
+            # Number of batch shapes whose kernels are cached; with the default, memory grows and grows.
             "CPU_RUNTIME_CACHE_CAPACITY": "64",
         }
         if streams < usable_cores():
             config["INFERENCE_NUM_THREADS"] = str(streams)
         self._compiled, mapped = _load(folder, config) if cached else (_compile(folder, config), None)
         self._takes_types = len(self._compiled.inputs) == 3
-        # One more than streams: while one result is looked at, every stream has work.
+        # One more than streams, so that every stream has work while the caller uses a result.
         self._requests = [self._compiled.create_infer_request() for _ in range(streams + 1)]
         self._mapped: Any = mapped  # after the requests, which are freed first
         _engines.add(self)
@@ -94,7 +94,7 @@ class OpenVINOEngine:
                 while running:
                     yield self._result(*running[0], layers)
                     running.popleft()
-            finally:  # after an error or Ctrl-C, too, nothing may still be computing
+            finally:  # also after an error or Ctrl-C: wait until nothing is computed any more
                 for request, _ in running:
                     request.wait()
 
@@ -126,7 +126,7 @@ def _load(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
     key = repr((ov.__version__, processor, config["INFERENCE_PRECISION_HINT"]))
     file = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.blob"
     with suppress(OSError, ValueError, RuntimeError):
-        mapped = np.memmap(file, np.uint8, "c")  # OpenVINO takes no array that cannot be written
+        mapped = np.memmap(file, np.uint8, "c")  # OpenVINO rejects read-only arrays
         if _checksum(mapped[:-4], folder) == bytes(mapped[-4:]):
             return core.import_model(ov.Tensor(mapped[:-4], shared_memory=True), "CPU", config), mapped
     require_intact(folder)
@@ -184,7 +184,7 @@ def _openvino() -> Any:
     return openvino
 
 
-_TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6
+_TOLERANCE = 1e-4  # difference between unit-length token vectors of both engines; rounding is about 1e-6
 
 
 def convert(source: KnownModel, folder: Path) -> None:
@@ -202,7 +202,7 @@ def convert(source: KnownModel, folder: Path) -> None:
         model = _openvino_convert(module, example)
     except OSError:
         raise
-    except Exception as error:  # of the model's own code, run by the tracer
+    except Exception as error:  # the tracer runs the model's own code
         if is_of_memory(error):
             raise MemoryError from error
         raise ModelError(
@@ -249,8 +249,8 @@ def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:
 
 
 def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
-    # OpenVINO's conversion tool reports its use over the network where its telemetry package is
-    # installed; imported without that package it has a stub for it. This program calls nobody.
+    # OpenVINO's conversion tool sends usage reports if its telemetry package is installed. That package is hidden
+    # during the import, so nothing is sent.
     telemetry = sys.modules.get("openvino_telemetry")
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     for name in [name for name in sys.modules if name.startswith("openvino.tools.ovc")]:
@@ -258,7 +258,7 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
     try:
         from openvino.tools.ovc import convert_model
 
-        with quiet():  # the tracer remarks on constants in the model's code
+        with quiet():  # the tracer warns about constants in the model's code
             return convert_model(module, example_input=example)
     finally:
         if telemetry is None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 POOLINGS = ("mean", "cls", "pooler", "max", "mean_sqrt_len")
 ST_NAMES = {"mean": "mean", "cls": "cls", "max": "max", "mean_sqrt_len": "mean_sqrt_len_tokens"}
-"""Names in sentence-transformers of the poolings that it has, too."""
+"""sentence-transformers' names for the same poolings."""
 ACTIVATIONS = {"Identity": None, "Tanh": np.tanh}
 
 
@@ -179,7 +179,7 @@ def pooled_layers(choice: str, n_layers: int) -> list[int]:
 
 
 def combined(layers: Mapping[int, NDArray[np.float32]], chosen: list[int]) -> NDArray[np.float32]:
-    """Return the hidden states to pool: those of one layer, or the mean of several."""
+    """Return the hidden states to pool: of one layer, or the mean over several layers."""
     if len(chosen) == 1:
         return layers[chosen[0]]
     return np.mean([layers[layer] for layer in chosen], axis=0, dtype=np.float32)

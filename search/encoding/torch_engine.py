@@ -63,7 +63,7 @@ class TorchEngine:
                     **{name: torch.from_numpy(value).to(self.device) for name, value in inputs.items()},
                     output_hidden_states=not last_only,
                 )
-            # The last entry of hidden_states lacks a final norm in some architectures; this one never does.
+            # Not the last entry of hidden_states, which lacks the final norm in some architectures.
             states = (*(output.hidden_states or ())[:-1], output.last_hidden_state)
             chosen = {layer: states[-1 if layer == self.n_layers else layer] for layer in layers}
             yield Hidden(

@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     Embeddings: TypeAlias = NDArray[np.float32]
 
 _STARTS = 3  # attempts to start a worker before giving up
-_RAY_CORES = 4  # of one worker, at most; with more, Python would be what limits it
+_RAY_CORES = 4  # maximum of one worker; more would not help, because Python becomes the bottleneck
 _RAY_SECONDS = 60.0  # for the cluster to find room for a worker
-_RAY_OBJECTS = 256 * 2**20  # bytes of Ray's object store, where it is started here
+_RAY_OBJECTS = 256 * 2**20  # bytes of Ray's object store, if Ray is started here
 
-# Read when Ray is imported: it neither reports its use nor, started here, listens to other machines.
+# Ray reads these on import: no usage reports, and a cluster that is started here accepts no other machines.
 _RAY_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-_COMPARABLE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.05}  # difference between components of unit vectors
+# Maximum difference between components of unit vectors.
+_COMPARABLE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.05}
 _PROBE = (
     "Café 27",
     "Many people say that time is long; to find the key, they look for a door with a lock.",
@@ -106,7 +107,7 @@ def _probed(encoder: Encoder) -> Embeddings:
     return encoder.encode(_PROBE, role="document")
 
 
-_remote: RemoteEncoder  # of a process that is a worker
+_remote: RemoteEncoder  # set in a worker process
 
 
 class ProcessWorker:
@@ -218,17 +219,17 @@ def _connect(ray: Any, address: str) -> None:
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         host, _, port = address.removeprefix("ray://").rpartition(":")
-        if host and port.isdecimal():  # Ray would wait for minutes
+        if host and port.isdecimal():  # test the port first, because Ray would wait for minutes
             socket.create_connection((host.strip("[]"), int(port)), 10).close()
         ray.init(address or "local", **options)
-    except Exception as error:  # of many kinds
+    except Exception as error:  # Ray raises errors of any class
         problem = f"cannot connect to the Ray cluster at '{address}'" if address else "cannot start Ray"
         raise ModelError(
             f"{problem}: {first_line(error)}. Check that Ray is running, with the same versions of Ray and Python."
         ) from None
     finally:
         if threading.current_thread() is threading.main_thread() and on_sigterm is not None:
-            signal.signal(signal.SIGTERM, on_sigterm)  # Ray has installed its own
+            signal.signal(signal.SIGTERM, on_sigterm)  # replaces Ray's handler
     ray._private.worker._worker_logs_enabled = False  # logs of lost nodes would go to standard output
 
 

@@ -22,7 +22,7 @@ from search.records.options import Ranking
 from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
 from search.store.sqlite import Snapshot
-from search.store.vectors import kept
+from search.store.vectors import stored_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class AddendFinder:
         )
         share = 1 - LATE_SHARE
         cells = np.zeros((len(matched.addends), len(encoded.tokens)))
-        columns = kept(encoded.tokens)
+        columns = stored_positions(encoded.tokens)
         for row in np.flatnonzero(matched.addends):
             cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
         score = share * stored.score + LATE_SHARE * matched.value

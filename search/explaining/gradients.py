@@ -25,7 +25,7 @@ import numpy as np
 
 from search.encoding import Encoder
 from search.encoding.description import KnownModel
-from search.encoding.loading import kept_loaded
+from search.encoding.loading import cached_models
 from search.encoding.pooling import pooled_layers
 from search.encoding.tokenizer import Role, encode_ids, with_context
 from search.errors import ModelError
@@ -196,7 +196,7 @@ class Differentiable:
         return self._torch.from_numpy(array.astype(np.float32)).to(self._engine.device)
 
 
-@kept_loaded
+@cached_models
 def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
     """Return an encoder's model in PyTorch, loaded if the encoder uses another engine; the last three are cached."""
     from search.encoding.torch_engine import TorchEngine
@@ -212,7 +212,7 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
     return Differentiable(encoder, TorchEngine(model))
 
 
-@kept_loaded
+@cached_models
 def attribution(encoder: Encoder, query: TokenVectors, role: Role | None, offline: bool) -> Attribution:
     """Return the attribution of a query; cached, because it is the same for all hits."""
     return Attribution(differentiable(encoder, offline), query, role)

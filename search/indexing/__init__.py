@@ -1,9 +1,9 @@
 """Build and update the index of a folder.
 
-update.py   settings, and a whole update from the lock to the report; watching for changes; moving an index
+update.py   updates an index, from the lock to the report; watches for changes; moves an index
 run.py      one run, with the lock held
 plan.py     compares a walk with the stored files; reads and cuts files one batch ahead of the model
-    quick.py    is an update due that takes less than a second?
+    quick.py    finds out if an update is due and takes less than a second
 check.py    checks that the index is intact and up to date; repairs derived files
     sampling.py null distribution of scores
 """

@@ -50,7 +50,7 @@ def _changed(connection: Connection, index: Path) -> Iterator[str]:
         before = stored.get(file.path)
         if before is None:
             yield f"{file.path} (new)"
-        elif not before.sha256 or _sha256(file) not in ("", before.sha256):  # more than its time stamp
+        elif not before.sha256 or _sha256(file) not in ("", before.sha256):  # not only its time stamp
             yield f"{file.path} (changed)"
     yield from (f"{name} (deleted)" for name in plan.gone)
     yield from (f"{name} (folder gone or without text)" for name in plan.away)

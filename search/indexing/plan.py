@@ -34,7 +34,7 @@ from search.store.status import (
 from search.store.writer import Work, document_sha256
 
 PASSAGES_IN_A_BATCH = 512
-_FILES_IN_A_BATCH = 2048  # that have few passages, or none
+_FILES_IN_A_BATCH = 2048  # limit for files with few passages, or none
 _KEPT = ("same bytes", "unchanged")
 _COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
 
@@ -45,8 +45,8 @@ KEPT_WHEN_UNREADABLE = frozenset(
     }
 )  # fmt: skip
 
-# Since the walk saw it, a file has become something else, maybe for a moment: its stored passages are kept until
-# the next walk has looked.
+# Reasons for which a file that changed after the walk keeps its stored passages until the next run: the change may be
+# temporary.
 KEPT_UNTIL_SEEN = KEPT_WHEN_UNREADABLE | {Reason.VANISHED, Reason.NOT_REGULAR, Reason.SYMBOLIC_LINK}
 
 
@@ -59,7 +59,7 @@ class RunPlan:
         gone: path to delete -> SHA-256 of its content, if that is completely stored. A new file with the same content
             is a renamed file.
         unchanged: number of unchanged files with documents.
-        away: of several indexed folders, the ones that are gone or contain no text; their files stay in the index.
+        away: if several folders are indexed, the ones that are gone or contain no text; their files stay in the index.
     """
 
     changed: list[tuple[SourceFile, str | None]]
@@ -166,7 +166,7 @@ def batches_ahead(
             while (batch := following.result()) is not None:
                 following = thread.submit(next, batches, None)
                 yield batch
-        except BaseException:  # Ctrl-C, or the caller is gone: do not finish the next one
+        except BaseException:  # Ctrl-C, or the generator was closed: do not finish the next batch
             cutter.stop()
             raise
 
@@ -225,7 +225,7 @@ def _works(
     source: Source,
     cutter: Cutter | None = None,
 ) -> Iterator[Work]:
-    """Read files; yield each in pieces of about one batch, the last of which has the file's outcome.
+    """Read files; yield each in pieces of about one batch. The last piece of a file has its outcome.
 
     Args:
         documents_of: returns record number -> SHA-256 of the stored documents of a path.
@@ -234,7 +234,7 @@ def _works(
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
         stored = documents_of(file.path)
-        work = Work(_settled(file), "")
+        work = Work(_state_to_store(file), "")
         differs = False
         try:
             contents = load(file)
@@ -261,7 +261,7 @@ def _works(
                     yield work
                     work = replace(work, documents=[], renamed_from=None)
         except ReadError as error:
-            if error.reason in KEPT_UNTIL_SEEN:  # keep what there is, and look again next time
+            if error.reason in KEPT_UNTIL_SEEN:  # keep the stored passages until the next run
                 work.records |= set(stored)
                 work.file, differs = replace(file, size=-1), False
                 work.outcome = "unchanged"
@@ -277,11 +277,11 @@ def _works(
         yield work
 
 
-def _settled(file: SourceFile) -> SourceFile:
-    """Return the state of a file to store, without a time stamp if the file was changed a moment ago.
+def _state_to_store(file: SourceFile) -> SourceFile:
+    """Return the state of a file to store, without a time stamp if the file changed a moment ago.
 
-    Another change within the clock's resolution that leaves the size the same would go unnoticed. Without a time stamp,
-    the next run reads the file again.
+    A second change within the clock's resolution could leave time stamp and size the same. Without a time stamp, the
+    next run reads the file again.
     """
     fresh = time.time_ns() - file.mtime_ns < _COARSEST_CLOCK_NS
     return replace(file, mtime_ns=-1) if fresh else file

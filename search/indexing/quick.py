@@ -1,7 +1,7 @@
-"""Decide whether an index is out of date by so little that an update takes less than a second.
+"""Find out if an update of an index is due and takes less than a second.
 
-First only the known files and their folders are looked at, which imports nothing: a new file in a folder changes the
-folder's time. Only if something differs, the folder is walked as for an update.
+First, the time stamps of the known files and of their folders are compared, which needs no imports; a new file changes
+the time stamp of its folder. Only if one differs, the folder is walked as for an update.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _MOST_FILES = 5_000  # in the index
 _MOST_CHANGED = 20  # files
 _MOST_BYTES = 32 << 10  # of changed files: some 30 passages, which take half a second to encode
-_SECONDS = 0.3  # for looking at the folder
+_SECONDS = 0.3  # time limit for comparing the folder
 
 
 def needs_small_update(index: Path, facts: Facts) -> bool:
-    """Return True if files changed since the last run, but few and small ones, in a folder that is listed quickly."""
+    """Return True if only few and small files changed since the last run, and the folder is listed quickly."""
     end = time.monotonic() + _SECONDS
     with reading(index / DATABASE) as connection:
         updated = one_meta(connection, "updated")
@@ -40,7 +40,7 @@ def needs_small_update(index: Path, facts: Facts) -> bool:
 
 
 def _seems_changed(root: str, stored: Mapping[str, FileState], since: float, end: float) -> bool:
-    """Return True if a file differs, or a folder changed since then; False if looking takes too long."""
+    """Return True if a file differs, or a folder is newer than `since`; False if the time `end` has passed."""
     for path, before in stored.items():
         if time.monotonic() > end:
             return False
@@ -65,7 +65,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
 
 
 def _is_small(index: Path, facts: Facts, stored: Mapping[str, FileState], end: float) -> bool:
-    """Walk the folder; return True if there are changes, but few and small ones."""
+    """Walk the folder; return True if there are changes, but only few and small ones."""
     from search.indexing.plan import compare, listed
 
     try:

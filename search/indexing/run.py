@@ -48,7 +48,7 @@ class Batch:
         works: files, or pieces of them.
         passages: content key -> one passage with that content, and its document.
         vectors: content key -> embedding, for contents that were encoded before.
-        new: keys of the other contents, except those already in the previous batch.
+        new: keys of the contents to encode, which are neither in `vectors` nor in the previous batch.
         encoding: future result of the workers; None if this process encodes, or if nothing is new.
     """
 
@@ -101,14 +101,14 @@ class Run:
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped]) -> Report:
         self._claim()
         plan = compare(stored_files(self.connection), files, skipped)
-        if self.writer.streams:  # a row holds its path, so a file under another name is another file
+        if self.writer.streams:  # rows on a server contain the path, so a renamed file is a new file
             plan = replace(plan, gone=dict.fromkeys(plan.gone))
         self.away, self.counts["unchanged"] = plan.away, plan.unchanged
         self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
         if plan.changed:
             cutter = cutter_for(self.encoder, self.settings, self._boilerplate(plan))
             batches = batches_ahead(self.database, plan, cutter, self.source)
-            with closing(batches):  # at once, also when this is left by Ctrl-C
+            with closing(batches):  # stops the reading thread at once, also after Ctrl-C
                 for batch in self._in_order(batches):
                     self._commit(batch)
         if removed := [path for path in plan.gone if path not in self.renamed]:
@@ -198,7 +198,7 @@ class Run:
             return self.encoder.encode(batch.texts, role="document", progress=tell)
         while wait(
             [batch.encoding], 1
-        ).not_done:  # a wait without end could not be interrupted on Windows
+        ).not_done:  # on Windows, Ctrl-C cannot interrupt a wait without a timeout
             pass
         return batch.encoding.result()
 
@@ -220,7 +220,7 @@ class Run:
         if batch.new:
             encoded = self._encoded(batch, tell)
             vectors |= {key: as_blob(vector) for key, vector in zip(batch.new, encoded, strict=True)}
-        # What was new in a batch before this one is stored by now.
+        # Contents that were new in an earlier batch are stored by now.
         vectors |= self.writer.stored_embeddings(batch.passages.keys() - vectors.keys())
         if works:
             self.writer.store(works, vectors)

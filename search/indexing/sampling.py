@@ -6,8 +6,9 @@ index and a realistic length. Length matters most: longer queries score higher w
 
 Passages of a query's own document are related to it, so they are excluded from its pairs and from the BM25 divisor.
 
-The verdict needs the cosine that a question without an answer reaches: the median of the highest cosines of foreign
-questions (foreign.txt), about gardens, history, sport and the like. Most have nothing to do with an index.
+The verdict needs the cosine that a question without an answer reaches. It is measured with the foreign questions in
+foreign.txt, about gardens, history, sport and so on, most of them unrelated to any index: the median of their highest
+cosines.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _QUERIES = 200
 _PAIRS_OF_A_QUERY = 10
 _FEWEST_WORDS, _MOST_WORDS = 4, 16
 _FOREIGN = Path(__file__).with_name("foreign.txt")
-_CHANGE = 1.5  # factor of the number of passages after which the foreign questions are due again
+_CHANGE = 1.5  # factor of the number of passages after which foreign questions are measured again
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 

@@ -125,7 +125,7 @@ def update(
             remove_index(index)
         raise
     except OSError as error:
-        if error.errno and error.filename is None:  # a write that fails does not say where
+        if error.errno and error.filename is None:  # the error of a failed write names no file
             error.filename = str(index)
         raise
     return replace(report, seconds=time.monotonic() - started)
@@ -138,9 +138,9 @@ def _sweep(index: Path) -> None:
             delete_leftovers(index, named_files(connection))
 
 
-_TOGETHER_MS = 300  # changes that follow each other so quickly are one
+_TOGETHER_MS = 300  # changes that follow each other so quickly count as one
 _LOOK_UP_MS = 1000
-_LOOK_ANYWAY = 60  # times without a change, because a network drive tells nothing
+_LOOK_ANYWAY = 60  # seconds without a change; network drives report none
 
 
 def changes(folders: Folders, index: Path, stop: threading.Event | None = None) -> Iterator[None]:
@@ -220,7 +220,7 @@ def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | 
     try:
         meta = read_meta(place / DATABASE)
         return meta, Fingerprint(**meta["fingerprint"])
-    except IndexNotFound:  # begun, never filled
+    except IndexNotFound:  # its first run stored nothing
         return None
     except (IndexDamaged, IndexOutdated):
         if rebuild:
@@ -262,7 +262,7 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
     return target
 
 
-_LEAST = 0.5  # of an index's files have to be in the other folder
+_LEAST = 0.5  # share of the index's files that the new folder must contain
 
 
 def move(index: Path, named: Named) -> Path:

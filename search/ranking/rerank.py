@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.encoding.encoder import Encoder
-from search.encoding.loading import alone, kept_loaded
+from search.encoding.loading import alone, cached_models
 from search.encoding.models import from_hub
 from search.encoding.tokenizer import with_context
 from search.errors import ModelError, first_line
@@ -32,7 +32,7 @@ from search.records.contents import StoredPassage
 from search.records.tokens import TokenVectors
 from search.store.bm25 import weight
 from search.store.sqlite import Snapshot
-from search.store.vectors import kept, unit_rows
+from search.store.vectors import stored_positions, unit_rows
 
 LATE_SHARE = 0.5  # weight of `late`; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
 _LEAST = 0.05  # weight of a token
@@ -67,7 +67,7 @@ class LateInteraction:
     def __init__(self, encoder: Encoder, query: TokenVectors) -> None:
         self._encoder, self._query = encoder, query
         self._rows = unit_rows(query)
-        self._kept = kept(query.tokens)
+        self._kept = stored_positions(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
         """Read the reranker's data from the index, because no model runs while a snapshot is open."""
@@ -161,7 +161,7 @@ class CrossEncoderReranker:
 Reranker: TypeAlias = LateInteraction | CrossEncoderReranker
 
 
-@kept_loaded
+@cached_models
 @alone
 def cross_encoder(name: str, offline: bool) -> Any:
     """Load a cross-encoder with one output, in PyTorch; the last three are cached.

@@ -294,7 +294,7 @@ class Tagging:
 
     Attributes:
         labels: all classes of the checkpoint.
-        mentions: entities, or for "pos" each word with a part of speech, in order; spans are those of the text.
+        mentions: entities, or for "pos" each word with a part of speech, in order; spans are offsets in `text`.
     """
 
     model: str

@@ -16,7 +16,7 @@ from search.index import Index
 from search.serving.app_state import AppState
 from search.serving.guard import RequestLimiter
 from search.serving.problems import Problem
-from search.store.milvus.client import known_as
+from search.store.milvus.client import unique_name
 
 
 class Local:
@@ -49,7 +49,7 @@ class Local:
             LookupError: the command has another version, models are still being loaded, the server does not have the
                 index, or the index has notes.
         """
-        named = {known_as(index.name): index for index in self._served.indexes.values()}
+        named = {unique_name(index.name): index for index in self._served.indexes.values()}
         if query["version"] != search.__version__ or not self._served.ready.is_set():
             raise LookupError
         index: Index = named[query["index"]]

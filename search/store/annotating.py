@@ -34,7 +34,7 @@ _AT_ONCE = 64
 
 
 def annotators_of(index: Path) -> list[Annotator]:
-    """List the annotators of an index, in a transaction of their own.
+    """List the annotators of an index, in a separate transaction.
 
     Raises:
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be read.
@@ -49,7 +49,7 @@ class Annotating:
     """A run of an annotator, which holds the writer's lock; created by `annotating`.
 
     Attributes:
-        connection: to read from between the transactions, such as embeddings.
+        connection: connection for reading between the transactions.
         total: number of passages in the index.
         todo: IDs of the passages without an annotation at the start of the run, increasing.
     """
@@ -117,7 +117,7 @@ def annotating(
         IndexLocked: another process is writing to the index.
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be used.
     """
-    annotators_of(index)  # no lock and no rights are needed to say that an index is of no use
+    annotators_of(index)  # report an unusable index before a lock or write access is needed
     with _writing(index) as (writer, annotators):
         _check_fields(annotator, fields, annotators)
         before, made_json = annotators.get(annotator), as_json(dict(made_with))
@@ -173,7 +173,7 @@ def _check_fields(annotator: str, fields: Sequence[str], annotators: Mapping[str
     for name in (annotator, *fields):
         if not name.strip() or not name.isprintable():
             raise InputError(
-                f"{name!r} is not a valid name of annotations or a field. Use a name such as: ner"
+                f"{name!r} is not a valid name for annotations or a field. Use a name such as: ner"
             )
     others = (other.fields for other in annotators.values() if other.name != annotator)
     taken = {"metadata", *BUILT_IN_FIELDS, *map(folded, chain(*others))}

@@ -2,8 +2,8 @@
 
 Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4). It is a sum over terms; the weight of
 a term that occurs in n of N passages is log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene. N, n and the mean length
-count only passages that are not deleted. A passage counts as at most 1.5 times as long as the mean: otherwise a letter
-beside a table of short rows would lose nearly all its keyword score.
+count only passages that are not deleted. A passage counts as at most 1.5 times as long as the mean: otherwise, in a
+folder with a long table of short rows, a letter would have a keyword score of nearly 0.
 
 Scores are added up in one array over all passages of the blocks; nothing is sorted.
 """
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     Ids: TypeAlias = NDArray[np.int64]
     Scores: TypeAlias = NDArray[np.float64]
-    # What is `indexable` of passages, in the order of their ids.
+    # Returns the `indexable` texts of passages, in the order of their IDs.
     Texts: TypeAlias = Callable[[Ids], Iterable[str]]
 
 _K1, _B, _LONGEST = 1.2, 0.75, 1.5
-CARRYING = 3  # terms; chosen with benchmarks/quality.py and benchmarks/folders.py
+CARRYING = 3  # rarest terms that define `scale`; chosen with benchmarks/quality.py and folders.py
 _AT_ONCE = 4096  # texts that are searched for a phrase
-_MOST_KEPT = 256  # terms that are kept
-_SOME = 16  # every so many-th passage tells how good the best are at least
+_MOST_KEPT = 256  # cached terms
+_SOME = 16  # one passage in so many is sampled for a lower bound of the n best scores
 _LEAST = np.nextafter(0.0, 1.0)
 
 
@@ -166,7 +166,7 @@ class Words:
         return sums
 
     def living(self, hits: TermHits) -> Ids:
-        """Return the ids of the living passages with a term, increasing."""
+        """Return the IDs of the passages with a term that are not deleted, increasing."""
         rows = (self._starts[number] + rows.astype(np.intp) for number, (rows, _) in hits.places.items())
         return self.ids[np.setdiff1d(np.concatenate([np.empty(0, np.intp), *rows]), self._gone)]
 
@@ -176,7 +176,8 @@ class Words:
         numbers = np.searchsorted(self._starts, places, side="right") - 1
         for number, (rows, often) in term.places.items():
             here = np.flatnonzero(numbers == number)
-            targets = (places[here] - self._starts[number]).astype(np.uint16)  # else the rows are copied
+            # The type of the rows; with another type they would be copied.
+            targets = (places[here] - self._starts[number]).astype(np.uint16)
             at = np.minimum(np.searchsorted(rows, targets), len(rows) - 1)
             present = rows[at] == targets
             here, at = here[present], at[present]
@@ -210,7 +211,7 @@ class Words:
     def _in_a_row(
         self, block: PostingsBlock, rows: NDArray[Any], stems: Sequence[str], texts: Texts
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return those of `rows` whose texts contain the stems consecutively, and the number of occurrences."""
+        """Return the `rows` whose texts contain the stems one after another, and the number of occurrences in each."""
         times = np.zeros(len(rows), dtype=np.int64)
         for start, end in pairwise([*range(0, len(rows), _AT_ONCE), len(rows)]):
             counts = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)
@@ -249,7 +250,7 @@ class Matches:
         """Return IDs and parts of the n best passages, best first; equal parts in the order of IDs."""
         part, some = _LEAST, self._parts[::_SOME]
         if among is None and n <= len(some):
-            part = max(part, np.partition(some, -n)[-n])  # the n best have at least this
+            part = max(part, np.partition(some, -n)[-n])  # lower bound of the n best parts
         ids, parts = self.at_least(part, among)
         if len(ids) > n:
             enough = parts >= np.partition(parts, -n)[-n]

@@ -71,7 +71,7 @@ def postings(connection: Connection, index: Path) -> Iterator[str]:
             yield segment.words
             return
     if sum(map(len, blocks)) - len(tombstones(connection)) != one_meta(connection, "passages"):
-        yield "they do not cover all passages"
+        yield "the postings do not cover all passages"
 
 
 def vectors(connection: Connection, index: Path) -> Iterator[str]:

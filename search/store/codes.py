@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FRONT = 118  # bytes before the codes
-_OFFSET = 128  # of a byte from the code that it is
+_OFFSET = 128  # byte minus code
 
 _AT_ONCE = 4096  # rows; float32 and float64 take more memory than codes
 _LANES = 509
-MOST = 127  # of a code, whatever its sign
+MOST = 127  # highest absolute value of a code
 _PEAK, _ERROR = 1 << 16, 1 << 24  # the units of Scale
-_LENGTH = 1.001  # no embedding is longer
+_LENGTH = 1.001  # upper bound for the length of an embedding
 _EXACT = 1 << 24  # whole numbers below it are exact in float32, and so are their sums
 
-_AT_FIRST = 3  # times as many as asked for
-_MORE = 4  # times as many as before
+_AT_FIRST = 3  # candidates of the first search, as a multiple of k
+_MORE = 4  # factor by which each further search has more candidates
 _FEWEST = 16
 
 
@@ -133,11 +133,11 @@ def size_of(count: int, dimension: int) -> int:
 
 
 def checksum(content: bytes | mmap.mmap) -> int:
-    """Return a fast checksum of a file: its 8-byte numbers are added up in 509 interleaved columns, modulo 2**64; the
-    CRC-32 is of these sums and of the remaining bytes.
+    """Return a fast checksum of a file: the CRC-32 of the sums of 509 columns, and of the remaining bytes.
 
-    Four times as fast as the CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes it, and so do swapped
-    disk pages, because 509 is a prime.
+    The file's 8-byte numbers are dealt out to the columns in turn and added up modulo 2**64. This is four times as fast
+    as the CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes the checksum, and so do swapped disk pages,
+    because 509 is a prime.
     """
     rows = len(content) // (8 * _LANES)
     numbers = np.frombuffer(content, dtype="<u8", count=rows * _LANES).reshape(rows, _LANES)
@@ -191,7 +191,7 @@ class Codes:
             bits = np.packbits(alive, bitorder="little")
             parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
         vectors = faiss.downcast_index(self._index.index)
-        # FAISS shares out queries, not vectors: with one query a second thread only waits, on a busy machine for long.
+        # FAISS divides queries among threads, not vectors: with one query a second thread would only wait.
         threads = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)
         try:
@@ -235,7 +235,7 @@ class SegmentView:
         return self.codes.ids if self._chosen is None else self.codes.ids[self._chosen]
 
     def look(self, query: RoughQuery, limit: int) -> None:
-        """Search for the `limit` nearest passages; for all of them if `limit` is more than half of their number."""
+        """Search for the `limit` nearest passages; for all passages if `limit` is more than half of their number."""
         self.limit = limit if 2 * limit < self.count else self.count
         rows, rough = self.codes.nearest(query, self.limit, self._chosen)
         self.ids, self.highest = self.codes.ids[rows], rough + query.against(self.codes.scale)[1]
@@ -254,7 +254,7 @@ def nearest_of(
     Args:
         segments: segments to search; no two share a passage.
         query: (d,) vector of unit length.
-        scores: passage ID -> cosine, of the passages that are in no segment; the cosines computed here are added to it.
+        scores: passage ID -> cosine, for the passages in no segment; all cosines computed here are added.
     """
     views = list(filter(attrgetter("count"), segments))
     if views:
@@ -265,8 +265,8 @@ def nearest_of(
     while unsure:
         ids = np.concatenate(list(map(attrgetter("ids"), views)))
         highest = np.concatenate(list(map(attrgetter("highest"), views)))
-        least = _added_up(connection, query, ids[np.argsort(-highest)[:k]], scores, k)
-        least = _added_up(connection, query, ids[highest >= least], scores, k)
+        least = _add_cosines(connection, query, ids[np.argsort(-highest)[:k]], scores, k)
+        least = _add_cosines(connection, query, ids[highest >= least], scores, k)
         unsure = False
         for view in views:
             if view.limit < view.count and view.rest >= least:
@@ -277,7 +277,7 @@ def nearest_of(
     return list(zip(ids[first].tolist(), cosines[first].tolist(), strict=True))
 
 
-def _added_up(
+def _add_cosines(
     connection: sqlite3.Connection,
     query: NDArray[np.float32],
     passages: NDArray[np.int64],

@@ -32,7 +32,7 @@ from search.errors import InputError
 Scalar: TypeAlias = "str | int | float | bool"
 Test: TypeAlias = Callable[[Any], bool]
 
-# Where a value begins and ends, both included: a number or text with itself, a date with a microsecond.
+# First and last value, both included: equal for a number or text; for a date, its first and last microsecond.
 _Range: TypeAlias = tuple[Any, Any]
 
 _HOLDS: dict[str, Callable[[_Range, _Range], bool]] = {
@@ -51,7 +51,7 @@ _DATE = re.compile(
     r")?)?\s*"
 )
 
-_BEFORE, _AFTER = 60, 30  # characters of a long filter that an error shows around its place
+_BEFORE, _AFTER = 60, 30  # characters of a long filter that a message shows before and after the error
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def pattern(glob: str) -> Test:
-    """Return a test whether a value contains whole words that match a pattern ("*" any characters, "?" one).
+    """Return a test: does a value contain whole words that match a pattern ("*": any characters, "?": one)?
 
     A backslash escapes the next character. If the pattern begins or ends with a letter or digit, a word must begin or
     end there: "rotat*" matches "How to rotate keys", "tat*" does not. All pieces between stars have fixed lengths, so

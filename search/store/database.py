@@ -23,7 +23,7 @@ from search.files import create
 from search.store.files import denied, require_no_link
 from search.store.settings import Folders
 
-Connection = sqlite3.Connection  # for those who only hand it on
+Connection = sqlite3.Connection  # for modules that only pass it on
 DatabaseError = sqlite3.DatabaseError
 
 SCHEMA_VERSION = 8
@@ -61,14 +61,16 @@ def connect_to_write(database: Path) -> sqlite3.Connection:
     """Open the writer's connection, without automatic transactions; the caller must hold the writer's lock."""
     require_no_link(database)
     with suppress(FileExistsError):
-        create(database)  # SQLite would let others read it, and gives its journals the same rights
+        # Readable by this user only, unlike SQLite's default. Journals get the same permissions.
+        create(database)
     connection = _connect(database, "rw")
     with translated(database):
         try:
             connection.execute("PRAGMA journal_mode = DELETE")
         except UnicodeDecodeError as error:  # SQLite's message may quote what is damaged
             raise _damaged(database, error) from None
-        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the folder after the journal is gone
+        # Like FULL, and also syncs the folder after the journal was deleted.
+        connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA foreign_keys = 1")
     return connection
 
@@ -182,7 +184,7 @@ def settle(database: Path) -> None:
         with closing(connect_to_write(database)) as connection:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except (IndexDamaged, sqlite3.DatabaseError):
-        pass  # the database is beyond reading, and about to be replaced
+        pass  # the database is unreadable, and about to be replaced
     journal.unlink(missing_ok=True)
 
 
@@ -204,18 +206,18 @@ def translated(database: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
-        if (translation := in_words(error, database)) is error:
+        if (translation := as_search_error(error, database)) is error:
             raise
         raise translation from error
 
 
-def in_words(error: Exception, database: Path) -> Exception:
+def as_search_error(error: Exception, database: Path) -> Exception:
     """Convert an error of SQLite or the operating system to one of this package; return other errors unchanged."""
     if isinstance(error, sqlite3.DatabaseError):
         return _damaged(database, error)
     if isinstance(error, OSError):
         return denied(error, database.parent)
-    if str(error).endswith(_REPAIR):  # whoever found the damage does not know where the index is
+    if str(error).endswith(_REPAIR):  # the code that found the damage does not know the index
         return IndexDamaged(f"{error} --index {quoted(database.parent)}")
     return error
 
@@ -278,9 +280,9 @@ STREAMED = {
     # The ids of a document's passages, and how many words and tokens they have.
     "sent": """document INTEGER PRIMARY KEY NOT NULL, "first" INTEGER NOT NULL, "last" INTEGER NOT NULL,
         words INTEGER NOT NULL, tokens INTEGER NOT NULL""",
-    # Passages that are to be deleted on the server; `counted`: their stems were taken from the counts.
+    # Passages to delete on the server; `counted`: their stems are already subtracted from table `stems`.
     "gone": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, counted INTEGER NOT NULL""",
-    # In how many passages each stem is; `changed`: the server has another number.
+    # Number of passages with each stem; `changed`: the server still has another number.
     "stems": "stem TEXT PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, changed INTEGER NOT NULL",
 }
 """Additional tables of an index with its passages on a server."""

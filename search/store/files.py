@@ -27,11 +27,12 @@ DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK = "ann", "tmp"
-_LONGEST_NOTE = 1 << 16  # bytes, of who holds the lock
+_LONGEST_NOTE = 1 << 16  # bytes of the note that names the holder of the lock
 _PROBED = 0.5  # seconds to wait for the lock: `is_being_written` takes it for a moment
-_MOST_READ = 64 << 20  # bytes of all files of segments
+_MOST_READ = 64 << 20  # bytes of all segment files together; if there are more, each is memory-mapped
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
-_OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # errors that say nothing of a file
+# Errors that do not mean that a file is damaged.
+_OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK})
 
 SEGMENT_FILE = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.(?:faiss|words)")
@@ -127,7 +128,7 @@ def remove_index(index: Path) -> None:
     """Delete an index; files that are not from this program stay.
 
     Raises:
-        IndexLocked: another process is writing to it.
+        IndexLocked: another process is writing to the index.
         IndexDamaged: a name in it is a link.
     """
     with writer_lock(index):
@@ -164,7 +165,7 @@ def _delete(path: Path) -> None:
 
 
 def _remove_if_empty(folder: Path) -> None:
-    with suppress(OSError):  # others have something in it, or it does not exist
+    with suppress(OSError):  # it contains other files, or does not exist
         folder.rmdir()
 
 
@@ -198,7 +199,7 @@ def writer_lock(index: Path) -> Iterator[None]:
             raise denied(error, index) from None
         yield
     finally:
-        with suppress(OSError):  # left behind it does no harm
+        with suppress(OSError):  # a note that stays does no harm
             (index / HOLDER).unlink()
         lock.release()
 

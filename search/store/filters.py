@@ -1,7 +1,7 @@
 """Filters as SQL: from a tree of conditions to the IDs of the passages that pass it.
 
 "and", "or" and "not" become SQL, and so do conditions on kinds and pages. Text from the user is always a parameter,
-never part of the SQL. Words in a row are looked up in the postings.
+never part of the SQL. Phrases are looked up in the postings.
 
 Texts, paths and metadata are compared by the Python function `passes(number of the condition, column)`. SQLite's
 functions do not suffice: lower() and LIKE only know ASCII letters, and the JSON functions match field names exactly,
@@ -52,7 +52,7 @@ from search.store.passages import Rows, name_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The order is fixed by CROSS JOIN, so that a document's conditions are asked before its passages are read.
+# CROSS JOIN fixes the order: the conditions of a document are tested before its passages are read.
 _TABLES = """files CROSS JOIN documents ON documents.file = files.id
              CROSS JOIN passages ON passages.document = documents.id"""
 _COLUMNS = {
@@ -70,7 +70,7 @@ _COLUMNS = {
 _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
                         WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
 
-_LISTED, _LONGEST = 20, 40  # of fields and values that an error names
+_LISTED, _LONGEST = 20, 40  # number of field names in an error, and characters of each
 
 
 def passing(
@@ -82,8 +82,8 @@ def passing(
     """Return the ids of the passages that pass a filter, increasing, within a read transaction.
 
     Args:
-        with_words: returns the ids of the passages that have the words of a text in a row.
-        every: returns all ids.
+        with_words: returns the IDs of the passages that contain a phrase.
+        every: returns all IDs.
 
     Raises:
         InputError: the filter names a field that neither a document nor an annotator has.
@@ -103,7 +103,7 @@ def passing(
 
 
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
-    """Return the ids of the passages that pass a filter without words of the text, increasing."""
+    """Return the IDs of the passages that pass a filter without phrases, increasing."""
     annotators = Rows(connection).annotators()
     annotated = {folded(field): each.name for each in annotators for field in each.fields}
     _require_fields(connection, where, annotated)
@@ -142,7 +142,8 @@ class _Query:
         column, operator, values = condition.field.column, condition.operator, condition.values
         if column == "kind" and operator == "=":
             return self._compared(condition, [value.folded for value in values])
-        if column in ("page", "size") and operator not in (":", "has"):  # numbers alone, says the parser
+        # The parser allows only numbers here.
+        if column in ("page", "size") and operator not in (":", "has"):
             return self._compared(condition, [float(value.number or 0) for value in values])
         return self._by_function(condition)
 
@@ -214,7 +215,7 @@ def is_scalar(value: Any) -> bool:
     return value is not None and not isinstance(value, dict)
 
 
-_loaded = lru_cache(maxsize=4)(json.loads)  # several conditions in a row ask for one document
+_loaded = lru_cache(maxsize=4)(json.loads)  # consecutive conditions read the same document
 
 
 def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
@@ -248,7 +249,7 @@ def flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:
 
 
 def _require_fields(connection: sqlite3.Connection, where: Where, annotated: Mapping[str, str]) -> None:
-    """Raise InputError if the filter names a field that occurs nowhere in the index; an empty index allows all."""
+    """Raise InputError if the filter names a field that occurs nowhere in the index, unless the index is empty."""
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return
     for field in (leaf.field for leaf in comparisons(where.condition)):

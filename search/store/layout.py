@@ -98,7 +98,7 @@ def check_place(index: Path) -> None:
 
 
 def own_part(folder: Path, index: Path) -> str | None:
-    """Return the path of an index relative to its indexed folder, so that it is not indexed; None if it is outside."""
+    """Return the path of an index within its indexed folder, so that it can be left out; None if it is outside."""
     root, place = folder.expanduser().resolve(), index.resolve()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
 
@@ -108,7 +108,7 @@ def is_address(name: object) -> bool:
     return isinstance(name, str) and name.partition("://")[0].lower() in SCHEMES
 
 
-def only_read(address: str) -> InputError:
+def needs_local_index(address: str) -> InputError:
     """Return the error for a command that does not support indexes on a server."""
     return InputError(
         f"{address} is on a server; this command needs an index on this machine. Create one with: "
@@ -123,7 +123,7 @@ def named_place(named: str) -> Path:
         InputError: it is not a valid name, or it is the address of an index on a server.
     """
     if is_address(named):
-        raise only_read(named)
+        raise needs_local_index(named)
     path = Path(named).expanduser()
     if is_index(path) or os.sep in named or "/" in named or path.is_absolute() or named in (".", ".."):
         return path.resolve()
@@ -152,14 +152,14 @@ def existing_place(named: str) -> Path:
 
 
 def find_index(name: str | Path | None = None) -> Path:
-    """Find an index like `find_place`, but only with its passages on this machine.
+    """Find an index like `find_place`; its passages must be on this machine.
 
     Raises:
-        InputError: they are on a server.
+        InputError: the passages are on a server.
     """
     place = find_place(name)
     if server := streamed(place):
-        raise only_read(server["address"])
+        raise needs_local_index(server["address"])
     return place
 
 
@@ -188,7 +188,7 @@ def variable() -> str:
 
 def _named_index(name: str | Path) -> Path:
     if is_address(name):
-        raise only_read(str(name))
+        raise needs_local_index(str(name))
     if is_index(place := Path(name).expanduser()):
         return place.resolve()
     if not _is_path(str(name)) and is_index(place := home() / "indexes" / str(name)):
@@ -249,7 +249,7 @@ def _known_places(folders: Folders) -> Iterator[Path]:
     if not is_index(plain) or folders_of(plain) in (
         folders,
         None,
-    ):  # one that cannot be read may be theirs
+    ):  # an unreadable index may belong to these folders
         yield plain
     digest = hashlib.sha256(b"\0".join(map(os.fsencode, folders.paths))).hexdigest()[:8]
     yield home() / "indexes" / f"{name}-{digest}"

@@ -26,7 +26,7 @@ def opened(name: str | Path | None = None) -> Store:
     if not is_own(store.path):  # the token is never sent to a server that somebody else chose
         raise InputError(
             f"the index in '{store.path}' may come from somebody else; its passages are on "
-            f"{server['address']}. If you trust that server, open that address."
+            f"{server['address']}. If you trust that server, give this address instead."
         )
     return _on_server(server["address"], store.path)
 

@@ -31,14 +31,14 @@ from search.store.database import all_meta, one_meta
 from search.store.places import Place, resolve_place
 from search.store.settings import Facts
 
-FEWEST_DOCUMENTS = 5  # with a copied text
+FEWEST_DOCUMENTS = 5  # with the same text, which then counts as copied
 
-# Of `made_with` of an annotator: shown to people, not compared.
+# Keys of an annotator's `made_with` that are displayed, but not compared.
 COMMAND = "command"
 CALLED = "called"  # the name of the model, which may be a folder that was moved
 NOT_COMPARED = (COMMAND, CALLED)
 
-# A stored path that leads out of the indexed folder, or is none.
+# A stored path that leads out of the indexed folder, or is invalid.
 _OUTSIDE = re.compile(r"^/|^$|\0|(^|/)\.\.(/|$)" + (r"|\\|^.:" if os.name == "nt" else ""))
 
 _PASSAGE = ("id", "context", "heading", "text", "start", "end", "line_start", "line_end", "page")
@@ -166,7 +166,8 @@ class Rows:
         Raises:
             IdMissing: there is no document with this ID.
         """
-        ids = "SELECT id FROM passages WHERE document IN (SELECT value FROM json_each(?))"  # any whole number
+        # JSON, because integers of any size are allowed.
+        ids = "SELECT id FROM passages WHERE document IN (SELECT value FROM json_each(?))"
         rows = self.connection.execute(ids, (json.dumps([int(id_)]),)).fetchall()
         return document_of(id_, self.stored([row[0] for row in rows]).values())
 
@@ -232,7 +233,7 @@ class Rows:
         return by_passage
 
     def annotations_by(self, annotator: str) -> Iterator[Annotation]:
-        """Yield all annotations of an annotator, by increasing ids of passages."""
+        """Yield all annotations of an annotator, in the order of passage IDs."""
         rows = 'SELECT passage, "values", spans FROM annotations WHERE annotator = ? ORDER BY passage'
         return (_annotation(*row) for row in self.connection.execute(rows, (annotator,)))
 

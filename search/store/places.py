@@ -23,7 +23,7 @@ class Place:
         record: number of a record in the file; None for the whole file.
         line: line number in the file, from 1; None for the whole file.
         location: absolute path of the file, which may not exist.
-        passages: IDs of the stored passages at the place.
+        passages: IDs of the stored passages of the file, the record, or the line.
     """
 
     name: str | None
@@ -39,18 +39,18 @@ class Place:
 
 
 PassagesOf: TypeAlias = Callable[[Place], list[tuple[int, int, int]]]
-"""Reader of the id, first and last line of each stored passage of a place."""
+"""Function that returns the ID, first and last line of each stored passage of a file or record."""
 
 
 def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
     """Resolve a path.
 
-    If a path has several meanings, an indexed file is preferred to other existing files, and a file whose name is the
-    whole string to a file with a record or a line.
+    If a path has several meanings, an indexed file is preferred to other existing files, and a file named "a.md:3" to
+    line 3 of the file "a.md".
 
     Args:
         typed: a path, also with a record or lines as in a list of hits: "table.csv#12", "keys.md:31-35".
-        rows: returns the IDs of the stored passages at a place.
+        rows: reads the stored passages of a file or record.
 
     Raises:
         InputError: the path is a folder, or no passage contains the line.
@@ -59,7 +59,7 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
     stored = [place for place in places if place.name is not None and rows(place)]
     existing = [place for place in places if os.path.lexists(place.location)]
     inside = [place for place in places if place.name is not None]
-    # If no meaning exists, the last ones come without record and line.
+    # If no such file exists, take the last meaning: a path that was split from its record and line.
     place = (stored or existing or inside[-1:] or places[-1:])[0]
     if place in existing and not stored and place.location.is_dir() and not place.location.is_symlink():
         raise InputError(f"'{typed}' is a folder. Give a file in it.")
@@ -69,7 +69,7 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
 
 
 def _meanings(root: Path, typed: str) -> Iterator[Place]:
-    """Yield all meanings of a path: as typed, then without record and line; relative to here, then to the root."""
+    """Yield the meanings of a path: whole, then split from a record and line; each from here, then from the root."""
     match = _PARTS.fullmatch(typed)
     parts: list[tuple[str, int | None, int | None]] = [(typed, None, None)]
     if match and match["path"] != typed:

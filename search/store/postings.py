@@ -1,4 +1,4 @@
-"""Blocks of postings: for each stem, the passages that contain it and its frequencies, in a buffer without decoding.
+"""Blocks of postings: for each stem, the passages that contain it and its frequencies, in a buffer of arrays.
 
 A block has at most 65,536 passages, and is a value in index.db or a memory-mapped file: a look-up reads only the IDs,
 the lengths, and the first stem of every 64. Its bytes depend on its passages alone, not on how it was merged.
@@ -223,7 +223,7 @@ def _joined(each: Sequence[Postings], passages: Sequence[int]) -> Postings:
     frequencies = np.empty(
         len(rows), dtype=np.result_type(np.uint8, *(part.frequencies for part in each))
     )
-    free = _starts(counts)  # where the next of each stem goes
+    free = _starts(counts)  # next free position of each stem
     before = 0
     for part, its, size in zip(each, numbers, passages, strict=True):
         places = np.repeat(free[its] - _starts(part.counts), part.counts) + np.arange(len(part.rows))
@@ -257,7 +257,7 @@ def _composed(ids: NDArray[np.int64], lengths: NDArray[Any], postings: Postings)
 
 
 def _numbers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Repeat the number of each stem by its count."""
+    """Return the stem's number for each posting: [0, 0, 1] for the counts [2, 1]."""
     return np.repeat(np.arange(len(counts)), counts)
 
 

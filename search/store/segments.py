@@ -118,7 +118,7 @@ SELECT_SEGMENTS = f'SELECT {_COLUMNS} FROM segments ORDER BY "first"'
 
 
 def read_segments(connection: sqlite3.Connection) -> list[Segment]:
-    """List the segments of an index, in the order of ids."""
+    """List the segments of an index, in the order of their passage IDs."""
     return [Segment(*row) for row in connection.execute(SELECT_SEGMENTS)]
 
 
@@ -138,7 +138,7 @@ def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62
 def blocks_of_tail(
     connection: sqlite3.Connection, first: int = 0, last: int = 2**62
 ) -> list[PostingsBlock]:
-    """Open the blocks of table `words`, in the order of ids."""
+    """Open the blocks of table `words`, in the order of their passage IDs."""
     rows = connection.execute(
         'SELECT block FROM words WHERE "first" BETWEEN ? AND ? ORDER BY "first"', (first, last)
     )
@@ -202,7 +202,7 @@ def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
         block = written(_stemmer, [(id_, indexable(context, text)) for id_, context, text in chunk])
         _put_block(tables, chunk[0][0], chunk[-1][0], len(chunk), block)
         parts = _parts_of_tail(tables.connection)
-        parts = parts[_joined(parts, 1, LONGEST_TAIL) :]
+        parts = parts[_first_to_merge(parts, 1, LONGEST_TAIL) :]
         if len(parts) > 1:  # merge the last block with the preceding ones that are no larger
             first, last = parts[0].first, parts[-1].last
             block = _merged(
@@ -225,7 +225,7 @@ def _merged(
     return merged(blocks, [~np.isin(block.ids, dead) for block in blocks])
 
 
-def _joined(parts: Sequence[MergeInput], new: int, largest: int) -> int:
+def _first_to_merge(parts: Sequence[MergeInput], new: int, largest: int) -> int:
     """Return the position of the first input to merge.
 
     The last `new` inputs are merged, and each input before them that is no larger than all inputs after it.
@@ -263,7 +263,7 @@ def flush(tables: Tables, index: Path, dimension: int) -> None:
     segments, tail = _parts_of_segments(tables.connection), _parts_of_tail(tables.connection)
     parts = [*segments, *tail]
     due = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
-    start = _joined(parts, len(tail), LARGEST) if due else len(parts)
+    start = _first_to_merge(parts, len(tail), LARGEST) if due else len(parts)
     to_compact = [[part] for part in segments[:start] if _DEAD * part.dead > part.living + part.dead]
     _replace(tables, index, dimension, [*to_compact, *_filled(parts[start:])])
 
@@ -329,7 +329,7 @@ def _written(
     content = _words_of_rows(connection, ids) if of_rows else _words(connection, index, group)
     for path, data in ((faiss, b""), (postings, content)):
         create(path, data)
-        with suppress(FileNotFoundError):  # who may read index.db needs these
+        with suppress(FileNotFoundError):  # everybody who may read index.db may read these files
             path.chmod(stat.S_IMODE((index / DATABASE).stat().st_mode) & 0o666)
     scale, codes_crc = codes.write(faiss, ids, vectors)
     for path in (faiss, postings):

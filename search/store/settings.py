@@ -40,7 +40,7 @@ class Folders:
     def of(cls, named: Named | Folders) -> Folders:
         """Return the folders that a user named, after checking that they exist.
 
-        Of an index's `Folders`, only the root is checked.
+        For the `Folders` of an existing index, only the root is checked.
 
         Raises:
             InputError: a folder is missing, is a file or is inside another; or they have no common parent.
@@ -154,7 +154,7 @@ class Source:
     text_field: str | None = None
     title_field: str | None = None
     token_vectors: bool = False
-    folders: tuple[str, ...] = ()  # names of several, relative to the root
+    folders: tuple[str, ...] = ()  # paths of several folders, relative to the root
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Source:
@@ -179,12 +179,13 @@ class Facts:
 
     Attributes:
         passages: number of passages.
-        generation: a number that increases with every change that can change an answer.
+        generation: a number that increases with every change that can affect the results of queries.
         root: the indexed folder, or the common parent of several.
         source: selection of the indexed files and fields.
         fingerprint: model and settings of the embeddings.
         server: server with the passages (`search.store.milvus.collections.Server`); {} for this machine.
-        foreign_cosine: median of the highest cosines of foreign questions; None if it was not measured.
+        foreign_cosine: median of the highest cosines of foreign questions (see `search.indexing.sampling`); None if it
+            was not measured.
     """
 
     passages: int

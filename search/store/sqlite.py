@@ -40,7 +40,7 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.store.bm25 import Matches, TermHits, Words
 from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
-from search.store.database import connect_to_read, in_words, unfilled, whole
+from search.store.database import as_search_error, connect_to_read, unfilled, whole
 from search.store.files import DATABASE, remove_index
 from search.store.passages import Rows
 from search.store.postings import PostingsBlock
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     Ids: TypeAlias = NDArray[np.int64]
     Terms: TypeAlias = Sequence[IndexTerm]
 
-# Passages whose embeddings are read from index.db rather than searched by their codes: always, or in the first search
-# of a process, which is the only one in most. Loading FAISS takes some 50 ms, in which 10,000 are read.
+# Up to so many passages, embeddings are read from index.db instead of searching codes: in every search, and in the
+# first search of a process, because loading FAISS takes as long as reading 10,000 embeddings (50 ms).
 _ALWAYS_READ, _READ_FIRST = 500, 10_000
 _MANY = 100  # passages; with more, upper bounds of their cosines are computed first
 _KEPT = 32  # cached results of filters, and facets
@@ -148,11 +148,11 @@ class Store:
             connection = self._begun()
             yield Snapshot(self, connection)
         except (sqlite3.DatabaseError, OSError, IndexDamaged) as error:
-            if (translation := in_words(error, self.path / DATABASE)) is error:
+            if (translation := as_search_error(error, self.path / DATABASE)) is error:
                 raise
             raise translation from error
         finally:
-            if connection is not None and connection.in_transaction:  # after an I/O error it may be over
+            if connection is not None and connection.in_transaction:  # an I/O error may have ended it
                 connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
             if connection is not None and os.name == "nt":
                 connection.close()
@@ -171,7 +171,7 @@ class Store:
                 mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
                 return mine.connection
         if getattr(mine, "process", None) == os.getpid():
-            # Python closes it only when it next looks for garbage, and in a transaction it would keep a writer waiting.
+            # Python closes it only at the next garbage collection; until then, it could keep a writer waiting.
             mine.connection.close()
         mine.of = None
         mine.connection, mine.process = connect_to_read(self.path / DATABASE), os.getpid()
@@ -344,7 +344,7 @@ class Snapshot(Rows):
                 chosen = self._living(codes.ids)
             else:
                 chosen = np.zeros(len(codes.ids), dtype=bool)
-                chosen[_places(codes.ids, among)] = True
+                chosen[_positions(codes.ids, among)] = True
             views[segment] = SegmentView(codes, chosen)
         return views
 
@@ -359,7 +359,7 @@ class Snapshot(Rows):
         state = self._state
         if state.dead is None:
             state.dead = tombstones(self.connection)
-        dead = _places(ids, state.dead)
+        dead = _positions(ids, state.dead)
         if not len(dead):
             return None
         living = np.ones(len(ids), dtype=bool)
@@ -458,7 +458,7 @@ class Snapshot(Rows):
         return kept[where]
 
     def _with_words(self, text: str) -> Ids:
-        """Return the ids of the passages that have the words of a text in a row."""
+        """Return the IDs of the passages that contain a phrase."""
         (stems,) = self._store.stemmer.stems([text])
         if not stems:
             return np.empty(0, dtype=np.int64)
@@ -487,18 +487,18 @@ class Snapshot(Rows):
         return self._state.baseline[0]
 
 
-def _places(ids: Ids, those: Ids) -> NDArray[np.intp]:
-    """Return the positions in `ids` of the IDs in `those`; lower and higher IDs than in `ids` are left out.
+def _positions(ids: Ids, keys: Ids) -> NDArray[np.intp]:
+    """Return the positions in `ids` of the IDs `keys`, without keys below the first or above the last of `ids`.
 
     Raises:
         IndexDamaged: an ID within the range of `ids` is missing in it.
     """
     if len(ids):
-        those = those[np.searchsorted(those, ids[0]) : np.searchsorted(those, ids[-1], side="right")]
-        places = np.searchsorted(ids, those)
-        if (ids[places] != those).any():
+        keys = keys[np.searchsorted(keys, ids[0]) : np.searchsorted(keys, ids[-1], side="right")]
+        positions = np.searchsorted(ids, keys)
+        if (ids[positions] != keys).any():
             raise IndexDamaged(
                 "a segment of the index lacks passages. To fix this, run: seewhy check --repair"
             )
-        return places
+        return positions
     return np.empty(0, dtype=np.intp)

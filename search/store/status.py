@@ -134,7 +134,7 @@ def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str
 
 def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Skipped]]:
     """Yield (path of the file, skipped record or file) for everything that was skipped when files were read."""
-    from search.corpus import Skipped  # which a query does not need
+    from search.corpus import Skipped  # not needed by a query
 
     rows = connection.execute("SELECT path, record, reason, detail FROM skipped WHERE stage = 'read'")
     for path, record, reason, detail in rows:
@@ -142,17 +142,17 @@ def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Ski
 
 
 def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:
-    """Return the number of tokens that lie beyond the first `most` tokens of their passage, over all passages."""
+    """Return the number of tokens after the first `most` tokens of each passage, summed over all passages."""
     (over,) = connection.execute(
         "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?", (most, most)
     ).fetchone()
     return int(over)
 
 
-# Fewer pairs give no percentile: of 500 five are above the 99th.
+# With fewer pairs there is no percentile; of 500 pairs, only five are above the 99th.
 PAIRS_NEEDED = 500
 
-# Method of the sample; one of another method is replaced.
+# Sampling method; a stored sample from another method is replaced.
 MADE_WITH = f"sentences of at most 16 words, what three words reach; {TOKENIZER}"
 
 _PAIR = np.dtype([("cosine", "<f4"), ("lexical", "<f4")])

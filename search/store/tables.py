@@ -12,7 +12,7 @@ from typing import Any
 from search.store.database import as_json, one_meta
 
 if sys.modules.setdefault("pandas", None) is None:  # type: ignore[arg-type]
-    import sqlite_utils  # which would import pandas where that is installed: half a second, for nothing
+    import sqlite_utils  # would import pandas if it is installed, which takes half a second
 
     del sys.modules["pandas"]
 else:
@@ -38,8 +38,8 @@ class Tables:
         try:
             yield self.connection
             if not same_answers and self.connection.total_changes != changes:
-                # Numbers are never below the time, so that a restored copy, and an index that lost its number,
-                # do not repeat the numbers since then.
+                # At least the current time in milliseconds, so that an index restored from a backup never repeats a
+                # number.
                 before = int(one_meta(self.connection, "generation", 0))
                 self.put(generation=max(before + 1, time.time_ns() // 1_000_000))
         except BaseException:
@@ -51,8 +51,8 @@ class Tables:
     def insert(self, table: str, rows: Iterable[dict[str, Any]], *, replace: bool = False) -> None:
         """Insert rows into a table, within an open transaction; `rows` may be empty.
 
-        Not an upsert: sqlite-utils creates a table to test whether SQLite supports it, mistakes a full disk for missing
-        support, and then writes nothing.
+        sqlite-utils' upsert is not used: it creates a table to test if SQLite supports upserts, mistakes a full disk
+        for missing support, and then writes nothing.
 
         Args:
             replace: replace existing rows with the same key.

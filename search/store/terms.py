@@ -26,16 +26,16 @@ TOKENIZER = "porter unicode61 remove_diacritics 2"
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # a NUL would end the text
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])|(?<=\d)(?=[A-Z])")
-# From the beginning of a run of letters and digits alone: else a long one takes the square of its length.
+# Matches only at the beginning of a run of letters and digits; otherwise time grows with the square of its length.
 _HUMPED = re.compile(r"(?<![^\W_])(?:[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]{2,}[^\W\d_A-Z][^\W_]*)")
-# In a text without any of these there are no ideographs, and no marks that belong to the letter before.
+# A text without any of these characters has no ideographs and no combining marks.
 _FAR = re.compile(r"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2000-\u20cf\u2100-\u2bff]")
 _LETTERS = re.compile(r"[^\W_]+")
-_MOST_WORDS = 50_000  # words whose stems are kept
+_MOST_WORDS = 50_000  # words whose stems are cached
 _NO_FTS5 = (
     "the SQLite of this Python has no FTS5. Use a Python from python.org, conda-forge or your system."
 )
-QUOTED = r'(?<![\w"])"([^"]+)"(?!\w)'  # an unbalanced quote, or one behind a number (5"), is text
+QUOTED = r'(?<![\w"])"([^"]+)"(?!\w)'  # an unbalanced quote, or a quote after a number (5"), is text
 NUMBER = r"(?<!\w)(\d+(?:[^\w\s]\d+)+)(?!\w)"  # such as 09-01-28 or 3.10
 _IN_A_ROW = re.compile(f"{QUOTED}|{NUMBER}")
 

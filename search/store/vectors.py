@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from search.encoding.encoder import Encoder
 
 
-# Far more than two sums of the same products differ by.
+# Far more than the rounding difference between two sums of the same products.
 _ROUNDING = 1e-5
 
-# Float64 takes twice the memory of the vectors, so there are never many of them.
+# Rows converted to float64 at a time, because float64 takes twice the memory.
 _ROWS_AT_ONCE = 1024
 
 _LAST = 2**62  # above all ids
@@ -67,7 +67,7 @@ def best(
         vectors: (n, d) their embeddings.
         query: (d,) vector of unit length.
     """
-    if len(ids) > k:  # matrix products only choose whose cosines are worth adding up
+    if len(ids) > k:  # matrix products select the rows whose exact cosines are computed
         rough = vectors @ query
         off = max(_ROUNDING, 2 * len(query) * 2.0**-24)  # Higham 2002, section 3.1
         worth = np.flatnonzero(rough >= np.partition(rough, -k)[-k] - off)
@@ -153,21 +153,21 @@ def _rows(
     connection: sqlite3.Connection, among: NDArray[np.int64], start: int
 ) -> list[tuple[int, bytes]]:
     ids = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
-    those = f"{_VECTORS} IN (SELECT value FROM json_each(?)) ORDER BY passage"
-    return connection.execute(those, (ids,)).fetchall()
+    query = f"{_VECTORS} IN (SELECT value FROM json_each(?)) ORDER BY passage"
+    return connection.execute(query, (ids,)).fetchall()
 
 
 _TEXTS_AT_ONCE = 128
 
 
-def kept(tokens: Sequence[Token]) -> list[int]:
+def stored_positions(tokens: Sequence[Token]) -> list[int]:
     """Return the positions of the tokens whose vectors are stored: tokens of the text and its context."""
     return [i for i, token in enumerate(tokens) if token.part in ("text", "context")]
 
 
 def unit_rows(vectors: TokenVectors) -> NDArray[np.float32]:
     """Return the (n, d) last-layer vectors of the tokens of the text and its context, each scaled to length 1."""
-    rows = np.asarray(vectors.layers[max(vectors.layers)][kept(vectors.tokens)], dtype=np.float32)
+    rows = np.asarray(vectors.vectors[stored_positions(vectors.tokens)], dtype=np.float32)
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
 

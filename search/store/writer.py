@@ -119,7 +119,7 @@ class Writer(Tables):
         passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
         (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
         rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}
-        added: list[tuple[int, str, str]] = []  # to the words
+        added: list[tuple[int, str, str]] = []  # (ID, context, text) for the postings
         for work in batch:
             if work.renamed_from is not None:
                 self._rename_file(work.renamed_from, work.file.path)
@@ -147,7 +147,7 @@ class Writer(Tables):
         return counts(self.connection)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
-        """Update the time stamps of unchanged files; this changes answers only for filters by time."""
+        """Update the time stamps of unchanged files; this affects only filters by time."""
         rows = [(file.size, file.mtime_ns, file.inode, os.fsencode(file.path)) for file in files]
         select = "SELECT 1 FROM files WHERE path = ? AND mtime_ns >= 0 AND mtime_ns != ?"
         moved = any(self.connection.execute(select, (path, at)).fetchone() for _, at, _, path in rows)
@@ -172,7 +172,7 @@ class Writer(Tables):
             self.put(passages=passages)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
-        """End a run: store what the walk skipped, and meta values."""
+        """End a run: store the files that the walk skipped, and meta values."""
         with self.transaction(same_answers=True):
             self.delete("skipped", "stage = 'walk'")
             self._put_skipped("walk", ((os.fsencode(skip.path), 0, skip) for skip in walked))

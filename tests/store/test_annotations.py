@@ -151,8 +151,8 @@ def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
         ("other", ["Person"], "the field 'Person' already exists. Give another --name"),
         ("other", ["metadata"], "the field 'metadata' already"),
         ("other", ["a", "A"], "the field 'A' already"),
-        ("", ["a"], "is not a valid name of annotations"),
-        ("a\x1b", ["a"], "is not a valid name of annotations"),
+        ("", ["a"], "is not a valid name for annotations"),
+        ("a\x1b", ["a"], "is not a valid name for annotations"),
     ],
 )
 def test_names_that_are_taken(index: Index, name: str, fields: list[str], problem: str) -> None:

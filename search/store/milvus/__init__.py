@@ -2,9 +2,9 @@
 
     client.py       milvus://host:port/name; requests with retries and readable errors
     collections.py  the collections of an index, and the active one; conversion of passages to rows and back
-    filters.py      filters as expressions, or refused
-    writer.py       writing, by a run of indexing
-    store.py        reading
+    filters.py      translates filters into expressions, or refuses them
+    writer.py       writes an index
+    store.py        reads it
 
 `seewhy index` streams passages to the server while they are encoded. This machine keeps an `index.db` with the files,
 the IDs of each document's passages on the server, and the number of passages with each stem, but not the passages. So
@@ -12,5 +12,5 @@ the next run writes and deletes only what has changed.
 
 For a query, the server finds candidates by embeddings and by its own full-text search, and returns them with their
 embeddings and stems. This machine computes all scores with the same formula as for an index in a folder, so every score
-adds up. The choice of candidates is the server's, so the list of hits is approximate, and is labelled so.
+adds up. But the server chooses the candidates, so the list of hits is labelled as approximate.
 """

@@ -71,7 +71,7 @@ class Address:
         return f"{'milvus+tls' if scheme == 'https' else 'milvus'}://{rest}/{self.name}"
 
 
-def known_as(name: str | Path | None = None) -> str:
+def unique_name(name: str | Path | None = None) -> str:
     """Return a unique name of an index: its path with links resolved, or its address.
 
     Raises:
@@ -85,11 +85,11 @@ def known_as(name: str | Path | None = None) -> str:
 
 
 MOST_ROWS = 16_384  # of one answer: https://milvus.io/docs/limitations.md
-_ROWS_AT_ONCE = 500  # of one request to write; one takes at most 64 MB
+_ROWS_AT_ONCE = 500  # of one write request, whose limit is 64 MB
 
 _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.1, 2.0  # seconds
 _SECONDS = 60.0  # of one request
-# Milliseconds: a server that is back is used at once.
+# Milliseconds between attempts to reconnect; short, so that a restarted server is used at once.
 _RECONNECTING = {f"grpc.{name}_reconnect_backoff_ms": 200 for name in ("initial", "min", "max")}
 _GONE = re.compile(
     "UNAVAILABLE|Fail connecting|server unavailable|DEADLINE_EXCEEDED|Connection refused|closed channel"
@@ -164,10 +164,10 @@ class Client:
                 if method in ("search", "query") and _UNLOADED.search(message):
                     self.call("load_collection", args[0])
                 elif not left or not (gone or _BUSY.search(message)):
-                    raise self._in_words(message, gone) from error
+                    raise self._as_search_error(message, gone) from error
             time.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, _LONGEST_PAUSE)
-        raise self._in_words("it keeps unloading the collection", False)
+        raise self._as_search_error("it keeps unloading the collection", False)
 
     def _connected(self) -> MilvusClient:
         with self._lock:
@@ -185,7 +185,7 @@ class Client:
                 self._client.close()
             self._client = None
 
-    def _in_words(self, message: str, gone: bool) -> SearchError:
+    def _as_search_error(self, message: str, gone: bool) -> SearchError:
         server = f"the Milvus server at {self.address.uri}"
         if gone:
             return StoreUnavailable(f"{server} does not respond. Start it, or give another address.")
@@ -206,5 +206,5 @@ def _pymilvus() -> ModuleType:
         import pymilvus
     except ImportError as error:
         raise OptionalDependency("pymilvus", "milvus", "an index on Milvus") from error
-    logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)  # errors are reported once, in words
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)  # seewhy reports errors itself
     return pymilvus

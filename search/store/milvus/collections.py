@@ -51,7 +51,7 @@ LONGEST: Final = 65_535  # bytes of a text
 KINDS: Final[dict[str, dict[str, int]]] = {
     "FLAT": {}, "HNSW": {"M": 16, "efConstruction": 200}, "IVF_FLAT": {"nlist": 128}, "DISKANN": {},
 }  # fmt: skip
-"""Kinds of indexes of embeddings, and their parameters."""
+"""Milvus's index types for embeddings, and their parameters."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Server:
         address: as typed.
         kind: Milvus's type of index for the embeddings.
         collection: name of the collection of passages.
-        answers: the alias points to the collection, so queries use it.
+        answers: True if the alias points to the collection, so that queries use it.
     """
 
     address: str
@@ -128,7 +128,7 @@ def create(client: Client, server: Server, dimension: int) -> None:
     make(terms_of(server.collection), terms, nothing)
 
 
-def answer(client: Client, collection: str) -> None:
+def activate(client: Client, collection: str) -> None:
     """Point the alias to a collection, and drop the collections of the index's other builds."""
     name = client.address.name
     client.call("alter_alias" if client.target(name) else "create_alias", collection, name)
@@ -145,7 +145,7 @@ def drop_others(client: Client, keep: str) -> None:
 
 
 OF_PASSAGE = ("passage", "document", "embedding", "stems", "row")
-"""The fields that `MilvusRow.of` needs."""
+"""Columns that `MilvusRow.of` needs."""
 
 _COPIED = ("heading", "context", "text", "start", "end", "line_start", "line_end", "page", "hidden")
 _LONGEST_KEPT = 100  # characters of a stem; a longer one is replaced by its hash

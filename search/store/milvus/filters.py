@@ -6,7 +6,7 @@ that text from the user never becomes part of an expression:
     "is"            marks: hashes of a field and a value, of the folders of a file, and of the endings of the names in
                     its path
     "n0_F", "n1_F"  minimum and maximum of its numbers
-    "d0_F", "d1_F"  the first end and the last start of its dates, in milliseconds
+    "d0_F", "d1_F"  the earliest end and the latest start of its dates, in milliseconds
 
 A filter passes the same passages as in an index in a folder. But a field that no document has is not an error: it
 matches nothing.
@@ -127,7 +127,7 @@ def _comparison(where: Where, leaf: FieldComparison) -> str:
     if column in ("mtime", "dated"):
         raise _refused(where, leaf, "it stores no modification times")
     if column == "text":
-        raise _refused(where, leaf, "it cannot look up words in a row or exclude words. Leave that out")
+        raise _refused(where, leaf, "it cannot search for phrases or exclude words. Leave that out")
     if operator == "has" or value is None:
         return _any_of([_mark(field, "has")])
     if operator == ":":

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from search.store.sqlite import Ids, Terms
     from search.store.terms import IndexTerm
 
-_CANDIDATES = 300  # of each route, if that is enough
-_MOST = 1_000  # else
-_SCALING = 10  # passages; the best sets the scale of keyword scores if there are more than three terms
+_CANDIDATES = 300  # passages of a search by embedding or by terms, if they suffice
+_MOST = 1_000  # passages if they do not suffice
+_SCALING = 10  # passages; with more than three terms, the best of them sets the scale of keyword scores
 
 
 class MilvusStore(Store):
@@ -188,7 +188,7 @@ class MilvusSnapshot(Snapshot):
         searched, ids = self._searches.get((text, where), (0, []))
         if searched < limit:
             field, vector = ("sparse", text) if text else ("embedding", query.tolist())
-            ids = self._keep(
+            ids = self._put(
                 self._client.search(self._collection, field, vector, limit, where, OF_PASSAGE)
             )
             self._searches[text, where] = limit, ids
@@ -239,18 +239,18 @@ class MilvusSnapshot(Snapshot):
     def rows(self, passages: Iterable[int]) -> dict[int, MilvusRow]:
         """Return the passages that exist; fetch those that are not cached."""
         if missing := [id_ for id_ in dict.fromkeys(passages) if id_ not in self._rows]:
-            self._keep_all(f"passage in {missing}")
+            self._fetch(f"passage in {missing}")
         return {id_: self._rows[id_] for id_ in passages if id_ in self._rows}
 
-    def _keep(self, fetched: list[dict[str, Any]]) -> list[int]:
+    def _put(self, fetched: list[dict[str, Any]]) -> list[int]:
         """Cache fetched rows; return their ids."""
         root, rows = self._status["folder"], self._rows
         rows |= {row["passage"]: MilvusRow.of(row, root) for row in fetched if row["passage"] not in rows}
         return [row["passage"] for row in fetched]
 
-    def _keep_all(self, where: str) -> list[int]:
+    def _fetch(self, where: str) -> list[int]:
         """Fetch the passages that pass an expression."""
-        return sorted(self._keep(self._client.query(self._collection, where, OF_PASSAGE)))
+        return sorted(self._put(self._client.query(self._collection, where, OF_PASSAGE)))
 
     def stored(self, passages: Iterable[int]) -> dict[int, StoredPassage]:
         return {id_: row.passage for id_, row in self.rows(passages).items()}
@@ -276,7 +276,7 @@ class MilvusSnapshot(Snapshot):
         return {id_: passage.document_id for id_, passage in self.stored(passages).items()}
 
     def document(self, id_: int) -> StoredDocument:
-        return document_of(id_, self.stored(self._keep_all(f"document == {id_}")).values())
+        return document_of(id_, self.stored(self._fetch(f"document == {id_}")).values())
 
     def siblings(self, passages: Iterable[int]) -> dict[int, int]:
         numbers = sorted(set(self.documents(passages).values()))
@@ -285,7 +285,7 @@ class MilvusSnapshot(Snapshot):
 
     def place(self, path: str | Path) -> Place:
         def rows(place: Place) -> list[tuple[int, int, int]]:
-            passages = self.stored(self._keep_all(path_is(place.name or ""))).values()
+            passages = self.stored(self._fetch(path_is(place.name or ""))).values()
             return sorted(
                 (passage.passage_id, passage.line_start, passage.line_end)
                 for passage in passages

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from search.errors import InputError
 from search.store.database import STREAMED, one_meta
 from search.store.milvus.client import Address, Client
-from search.store.milvus.collections import ABOUT, Server, answer, create, rows_of, terms_of
+from search.store.milvus.collections import ABOUT, Server, activate, create, rows_of, terms_of
 from search.store.status import status_of
 from search.store.terms import Stemmer
 from search.store.writer import Work, Writer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from search.corpus import Skipped
 
-_RANGES, _LONGEST_RANGE = 100, 100  # of ids in an expression: fewer than an answer has room for
+_RANGES, _LONGEST_RANGE = 100, 100  # ID ranges in an expression, IDs in a range; they fit into one answer
 
 
 class MilvusWriter(Writer):
@@ -108,7 +108,7 @@ class MilvusWriter(Writer):
                 connection.executemany("UPDATE stems SET changed = 0 WHERE stem = ?", done)
         self._client.put(terms, [_term(ABOUT, 0, json.dumps(self._facts()))])
         if not self._server.answers:
-            answer(self._client, self._server.collection)
+            activate(self._client, self._server.collection)
             self._server = replace(self._server, answers=True)
             self.note(server=asdict(self._server))
 
