@@ -371,7 +371,7 @@ def _tokens_in(view: Inspection, start: int, end: int) -> list[int]:
     ]
     if not positions:
         text = view.texts[0][start:end]
-        raise InputError(f"'{view.model.name}' makes no tokens of '{text}'. Choose another word.")
+        raise InputError(f"the tokenizer of '{view.model.name}' drops '{text}'. Choose another word.")
     return positions
 
 

@@ -39,7 +39,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "List near-duplicate passages, largest cluster first.",
         ),
         "serve": ("serve:serve", "Serve a search page and an HTTP API."),
-        "mcp": ("serve:mcp", "Serve agents over the Model Context Protocol (MCP)."),
+        "mcp": ("serve:mcp", "Let AI agents search, over the Model Context Protocol (MCP)."),
     },
     "Why": {
         "explain": ("explain:explain", "Explain the score of a passage for TEXT, word by word."),
@@ -51,7 +51,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "status": ("index:status", "Show the contents of an index, and what was skipped."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "check": ("index:check", "Check whether an index is intact and up to date."),
-        "move": ("index:move", "Tell an index the new path of its folder."),
+        "move": ("index:move", "Change the path of an index's folder, after you moved it."),
         "remove": ("index:remove", "Delete an index; your files are not touched."),
         "config": ("config:config", "Show or set default options."),
     },
@@ -66,7 +66,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "lab ask": ("predict:ask", "Answer QUESTION with a quotation from the best passages."),
         "lab tag": ("label:tag", "Tag entities or parts of speech in all passages."),
         "lab label train": ("label:label_train", "Train a head on labelled examples."),
-        "lab label apply": ("label:label_apply", "Label all passages that have no label yet, or texts."),
+        "lab label apply": ("label:label_apply", "Label texts, or all passages that have no label yet."),
         "lab label explain": (
             "label:label_explain",
             "Show what each word of a text adds to each label.",

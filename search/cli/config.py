@@ -53,7 +53,7 @@ def model_for_new_indexes() -> str | None:
 
 
 def defaults(command: str) -> dict[str, Any]:
-    """Return the configured defaults of a command's options, in the form that Typer takes."""
+    """Return the configured defaults of a command's options, by name."""
     values = settings()
     if command not in _SEARCH_COMMANDS:
         return {name: values[name] for name in _EVERYWHERE if name in values}
@@ -101,7 +101,8 @@ def _read(key: str, typed: str) -> Any:
 
 
 def _require(key: str, value: Any, where: str, remedy: str) -> None:
-    """
+    """Check a setting.
+
     Raises:
         InputError: the setting is unknown, or its value is invalid.
     """

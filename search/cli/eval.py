@@ -30,7 +30,7 @@ class DataOptions(EncoderChoice):
         ),
     ] = None
     split: Annotated[
-        str, _retrieval(metavar="NAME", help="Judgements of a BEIR folder, in qrels/NAME.tsv.")
+        str, _retrieval(metavar="NAME", help="Use qrels/NAME.tsv, the judgements in a BEIR folder.")
     ] = "test"
     whole_documents: Annotated[
         bool,

@@ -40,7 +40,7 @@ def index(
         list[Path] | None,
         typer.Argument(
             metavar="FOLDER",
-            help="Folder to index; several go into one index. Default: the folder of --index.",
+            help="Folder to index; several share one index. Default: the folders of --index.",
         ),
     ] = None,
     index: Annotated[
@@ -76,9 +76,7 @@ def index(
     named: Named | Folders = folder or folders_of_index(index)
     if dry_run:
         if rebuild or watch:
-            raise typer.BadParameter(
-                "it cannot be combined with --rebuild or --watch.", param_hint="--dry-run"
-            )
+            raise typer.BadParameter("--dry-run cannot be combined with --rebuild or --watch.")
         output.show(Index.preview(named, index=index, **files), reports.changes)
         return
     if not (model["model"] or is_index(place_for(Folders.of(named), index))):
@@ -234,7 +232,7 @@ def move(
     ],
     output: Output,
 ) -> None:
-    """Tell an index the new path of its folder.
+    """Change the path of an index's folder, after you moved it.
 
     At least half of the indexed files must be there. To index new and changed files, then run: seewhy index FOLDER
     """

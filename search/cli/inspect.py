@@ -21,7 +21,7 @@ def inspect(
     output: DrawnOutput,
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="A text.")] = None,
     text2: Annotated[
-        str | None, typer.Argument(metavar="TEXT2", help="A second text: of a pair, or to compare.")
+        str | None, typer.Argument(metavar="TEXT2", help="Second text of a pair, or one to compare.")
     ] = None,
     model: Annotated[
         str | None, checkpoint("The model, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
@@ -32,7 +32,7 @@ def inspect(
     layer: Annotated[
         int | None, _attention(min=1, help="Show the mean attention of this layer's heads.")
     ] = None,
-    head: Annotated[int | None, _attention(min=1, help="Show this head of --layer.")] = None,
+    head: Annotated[int | None, _attention(min=1, help="Show only this head of --layer.")] = None,
     token: Annotated[
         str | None,
         _attention(
@@ -42,7 +42,7 @@ def inspect(
     ] = None,
     word: Annotated[
         list[str] | None,
-        _texts(metavar="WORD", help="Compare this word in both texts; give a second word for TEXT2."),
+        _texts(metavar="WORD", help="Compare this word in both texts; give --word twice for two words."),
     ] = None,
     against: Annotated[
         list[str] | None,
@@ -211,4 +211,4 @@ def _numbers(typed: str) -> list[int]:
     try:
         return [int(number) for number in typed.replace(",", " ").split()]
     except ValueError:
-        raise typer.BadParameter(f"'{typed}' is not a list of integers", param_hint="'--ids'") from None
+        raise typer.BadParameter(f"'{typed}': give integers, as in 1,2", param_hint="'--ids'") from None

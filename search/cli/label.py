@@ -155,7 +155,7 @@ def label_apply(
     ] = False,
     offline: OfflineOption = False,
 ) -> None:
-    """Label all passages that have no label yet, or texts.
+    """Label texts, or all passages that have no label yet.
 
     You can then filter by them: --where "sentiment=positive". With --text, nothing is stored.
     """
@@ -198,7 +198,7 @@ def label_explain(
 
 
 def label_remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="ner, pos, or the name of the labels.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Remove ner, pos, or labels of this name.")],
     output: Output,
     index: IndexOption = None,
 ) -> None:
@@ -210,7 +210,7 @@ def label_remove(
 
 
 def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | None:
-    """Return the named index, if any; else the default index, if it is needed: for examples that name a file."""
+    """Return the named index; else the default index if it is needed, because examples name files; else None."""
     if index or encoder or not needed:
         return index
     from search.store.layout import find_index

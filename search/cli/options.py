@@ -185,7 +185,7 @@ class IndexOptions(EngineOptions):
 
 @dataclass(frozen=True)
 class AnyIndexOptions(EngineOptions):
-    """One index or several searched as one, updated first on request."""
+    """One index, or several to search together; updated first on request."""
 
     index: Annotated[
         list[str] | None,
@@ -255,7 +255,7 @@ def _note_changes(report: Report, quiet: bool) -> None:
 
 
 def layer_of(typed: str | None) -> Layer | None:
-    """Convert a typed layer to the form that the library takes."""
+    """Convert a typed layer: "3" to 3; "middle" stays."""
     return int(typed) if re.fullmatch(r"[+-]?\d+", typed or "") else typed  # type: ignore[arg-type, return-value]
 
 

@@ -28,7 +28,7 @@ Color = Literal["auto", "always", "never"]
 COLORS: tuple[str, ...] = get_args(Color)
 output_option = partial(typer.Option, rich_help_panel="Output")
 PngOption = Annotated[
-    Path | None, typer.Option("--png", metavar="FILE", help="Save it as a PNG (extra `pictures`).")
+    Path | None, typer.Option("--png", metavar="FILE", help="Write a PNG picture (extra `pictures`).")
 ]
 
 
@@ -73,7 +73,7 @@ class Output:
             echo(json.document(record))
 
     def note(self, text: str) -> None:
-        """Print a message that is not a result to stderr."""
+        """Print a note to stderr, unless --quiet is given."""
         note(text, self.quiet)
 
     def remarks(self, sentences: Iterable[str]) -> None:
@@ -91,7 +91,7 @@ class DrawnOutput(Output):
     """
 
     png: PngOption = None
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Save it as an HTML page.")] = None
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")] = None
 
     def __post_init__(self) -> None:
         if self.png and not find_spec("matplotlib"):
@@ -132,7 +132,7 @@ def echo(text: str) -> None:
 
 
 def note(text: str, quiet: bool = False) -> None:
-    """Print a message that is not a result to stderr, escaped; drop it if stderr is closed."""
+    """Print a note or an error to stderr, escaped; drop it if stderr is closed."""
     if not quiet:
         from search.render.format import escape
 
@@ -152,7 +152,7 @@ def make_streams_usable() -> None:
 
 
 def flushed() -> bool:
-    """Flush all output; False if some cannot be written. It is dropped, so that Python exits quietly."""
+    """Flush all output; return False if some cannot be written. That is dropped, so that Python exits quietly."""
     whole = True
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
@@ -184,10 +184,10 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def text_of(name: str, remedy: str) -> str:
-    """The text of a file, or of standard input for "-".
+    """Return the text of a file, or of standard input for "-".
 
     Args:
-        remedy: advice if it is not text.
+        remedy: advice for the error message if the file has no usable text.
 
     Raises:
         InputError: it cannot be read.
@@ -205,7 +205,7 @@ def text_of(name: str, remedy: str) -> str:
 
 
 def lines_of(name: str) -> list[str]:
-    """The lines of a file, or of standard input for "-"; empty lines at the end are left out.
+    """Return the lines of a file, or of standard input for "-"; empty lines at the end are left out.
 
     Raises:
         InputError: it cannot be read, or a line before the last is empty.
@@ -252,7 +252,7 @@ def _described(state: Progress) -> str:
 
 @contextmanager
 def stopped_gently(quiet: bool) -> Iterator[None]:
-    """Context manager that says on Ctrl-C that nothing is lost."""
+    """Context manager: on Ctrl-C, print that finished work is saved."""
     try:
         yield
     except KeyboardInterrupt:

@@ -40,7 +40,7 @@ class NetworkOptions:
         network_option(
             envvar="SEEWHY_TOKEN",
             metavar="SECRET",
-            help="Secret that clients must send; 'new' creates one. Safer in $SEEWHY_TOKEN.",
+            help="Secret that clients must send; 'new' creates one. $SEEWHY_TOKEN is safer.",
         ),
     ] = ""
     origin: Annotated[
@@ -123,7 +123,7 @@ def mcp(
     engine: EngineOptions,
     index: ServedIndexes = None,
 ) -> None:
-    """Serve agents over the Model Context Protocol (MCP).
+    """Let AI agents search, over the Model Context Protocol (MCP).
 
     The agent's program starts this command and talks to it over standard input and output. Access is read-only.
     """

@@ -59,7 +59,7 @@ def train(
         Literal["encoder", "classify", "tag", "read"],
         typer.Argument(
             metavar="WHAT",
-            help="encoder; or a head: classify (texts), tag (entities), read (answers).",
+            help="Train the encoder, or a head: classify (texts), tag (entities), read (answers).",
         ),
     ],
     data: Annotated[

@@ -340,7 +340,7 @@ def evaluate(
     }
     if whole_documents or isinstance(data, SentencePairs):
         if settings or index:
-            raise InputError("whole documents and pairs use no index. Leave settings and index out.")
+            raise InputError("whole documents and sentence pairs use no index: omit settings and index.")
         encoder = Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL})
         if isinstance(data, SentencePairs):
             return evaluate_pairs(data, encoder, plan)

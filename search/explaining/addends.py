@@ -27,7 +27,7 @@ from search.store.vectors import stored_positions
 
 @dataclass(frozen=True, eq=False)
 class Addends:
-    """Addends of a score besides token pairs.
+    """Addends of a score other than those of token pairs.
 
     Attributes:
         embedding: embedding of the passage, from the index.

@@ -208,7 +208,7 @@ class Explainer:
             return self._named(snapshot, target).passage_id
 
     def _place(self, snapshot: Snapshot, target: str | Path | int) -> Place:
-        """Resolve a path to a place; for a passage ID, return its file's place with only that passage."""
+        """Resolve a path; for a passage ID, resolve the path of its file, and keep only that passage."""
         if not isinstance(target, int):
             return snapshot.place(target)
         stored = snapshot.passage(target)

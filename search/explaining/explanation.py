@@ -99,7 +99,7 @@ def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def similarity_layer(layer: Layer | None, n_layers: int) -> int:
-    """Return the number of a layer, counted from the embedding layer, 0.
+    """Return the number of a layer; the embedding layer is 0.
 
     Args:
         layer: a number (negative ones count from the last), "middle" or "last"; None is "middle".

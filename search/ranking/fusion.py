@@ -84,7 +84,7 @@ class Fusion:
         return self._snapshot.matches(self.counted, self._left_out)
 
     def top(self, n: int, among: Ids | None = None) -> list[Scored]:
-        """Return the n best passages, best first; equal scores in the order of ids. Fewer if there are no more.
+        """Return the n best passages (all if there are fewer), best first; equal scores in the order of IDs.
 
         Args:
             among: IDs of the passages to rank; None for all that the ranking includes.

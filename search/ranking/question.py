@@ -55,10 +55,10 @@ UNLIKE = 0.5  # default weight of an example that hits should be unlike
 
 @dataclass(frozen=True)
 class Question:
-    """A query of several parts; make one with `Question.of`.
+    """A query of several parts; create one with `Question.of`.
 
     Attributes:
-        texts: with their weights; at least one above 0.
+        texts: texts with weights, of which at least one is above 0.
         examples: passages and documents with weights; a weight below 0 asks for hits that are unlike the example.
     """
 
@@ -115,7 +115,7 @@ class QuestionPart:
 
     Attributes:
         name: the text, or a description of the part.
-        factor: factor of the part's cosine in the cosine of the query.
+        factor: the query's cosine is the sum of the parts' cosines times these factors.
         embedding: (d,) unit length.
         text, context, role: the encoded text, for an explanation by tokens; "" if there is none.
     """
@@ -146,7 +146,7 @@ class EncodedQuery:
 
 @contextmanager
 def query_fits(name: str = "query") -> Iterator[None]:
-    """Raise InputError for over-long queries; queries are never truncated."""
+    """Context manager: raise InputError if a query is too long. Queries are never truncated."""
     try:
         yield
     except TextTooLong as error:
@@ -213,7 +213,7 @@ def parse_query(text: str, where: str | None, passes: Callable[[str], bool]) -> 
     if rest != text:
         rest = " ".join(rest.split())
     if not rest:
-        raise InputError("the query only excludes or filters. Add what you are looking for.")
+        raise InputError("the query only excludes or filters passages. Add words to search for.")
     if re.fullmatch(NUMBER, rest) and passes(f'text:"{rest}"'):
         conditions.append(f'text:"{rest}"')
     if where is not None and conditions:
@@ -301,7 +301,7 @@ def similar_to(snapshot: Snapshot, example: Example) -> tuple[EncodedQuery, tupl
 
 
 def most_similar_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> EncodedQuery:
-    """Return the query with only one text: that of the part that adds most to the cosine with a passage."""
+    """Return the query with the text of a single part: the one that adds most to the cosine with a passage."""
     snapshot.passage(passage)
     (vector,) = snapshot.embeddings([passage])
     best = int(np.argmax([part.factor * float(part.embedding @ vector) for part in query.parts]))
@@ -339,7 +339,7 @@ def _example(snapshot: Snapshot, example: Example, weight: float) -> QuestionPar
 
 
 def _passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
-    """Return the ids of a passage, or of all passages of a document (or a line of it).
+    """Return the IDs of a passage, or of all passages of a document (or a line of it).
 
     Raises:
         InputError: the example is not in the index.

@@ -53,7 +53,7 @@ def document_text(store: Store, id_: int) -> DocumentText:
 
 
 def joined_text(passages: Sequence[StoredPassage]) -> tuple[str, tuple[Gap, ...]]:
-    """Join passages to the text of a document; return it with the gaps that no passage covers."""
+    """Join passages into the text of a document; return it, and the gaps between the passages."""
     pieces: list[str] = []
     gaps: list[Gap] = []
     at, line = 0, 1
@@ -112,7 +112,7 @@ def surroundings(hit: Hit, lines: int) -> Surroundings:
 
 
 def _file_lines(hit: Hit) -> tuple[list[str], str]:
-    """Return the lines of a hit's file; or none, and the reason."""
+    """Return the lines of a hit's file, and ""; if they cannot be shown, [] and the reason."""
     if hit.kind not in (*PLAIN_KINDS, *CONVERTED_KINDS):
         return [], f"{hit.document} is not a text file, so it has no lines to show"
     try:

@@ -70,7 +70,7 @@ class LateInteraction:
         self._kept = stored_positions(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """Read the reranker's data from the index, because no model runs while a snapshot is open."""
+        """Read the data for `rerank` from the index; `rerank` runs the model, when the snapshot is closed."""
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return self._weights(snapshot), stored
 
@@ -188,7 +188,7 @@ def cross_encoder(name: str, offline: bool) -> Any:
         raise ModelError(f"cannot load the cross-encoder '{name}': {first_line(error)}") from None
     if model.config.num_labels != 1:
         raise ModelError(
-            f"'{name}' outputs {model.config.num_labels} numbers per pair of texts; a reranker outputs one."
+            f"'{name}' outputs {model.config.num_labels} numbers per pair of texts. Use a model with one."
         )
     return model
 

@@ -52,7 +52,8 @@ class Selection:
 
     @classmethod
     def of(cls, k: int = 10, **options: Unpack[SelectionOptions]) -> Selection:
-        """
+        """Create a selection from options of `Index.query`.
+
         Raises:
             InputError: a value is not a number, or out of range.
         """
@@ -68,7 +69,7 @@ class Selection:
         return sorted(hits, key=_date_of, reverse=True) if self.sort == "date" else list(hits)
 
     def pools(self) -> tuple[Selection, ...]:
-        """Return selections of the passages to rerank: the best 30 or more, and with `group` the documents to show."""
+        """Return the selections to rerank: the best 30 passages or more; with `group`, also the documents to show."""
         limit = 0 if self.group else self.per_document
         pool = Selection.of(max(RERANKED, self.last), per_document=limit, all_copies=self.all_copies)
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)

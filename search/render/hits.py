@@ -82,7 +82,7 @@ def hits(
 
 @as_text
 def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
-    """Draw a hit as in a list."""
+    """Draw one hit as `hits` does."""
     _draw(canvas, hit, None, marks)
 
 

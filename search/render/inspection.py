@@ -200,7 +200,9 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
     canvas.line(
         f"The output of the head is the sum of softmax x v: {width} numbers, length {_length(work.output):.3f}."
     )
-    canvas.dim(f"Computed here; the weights of {one_line(work.model)} differ by {work.difference:.1e}.")
+    canvas.dim(
+        f"The weights that {one_line(work.model)} itself computes differ by {work.difference:.1e}."
+    )
 
 
 @as_text

@@ -52,7 +52,7 @@ def filled(canvas: Canvas, guessed: MaskPredictions) -> None:
     canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
     if guessed.loss is not None:
         at_random = math.log(guessed.vocabulary)
-        canvas.dim(f"The mean loss is {guessed.loss:.4f}; random guessing has {at_random:.4f}.")
+        canvas.dim(f"The mean loss is {guessed.loss:.4f}; random guesses have {at_random:.4f}.")
     if len(guessed.masks) > 1:
         canvas.dim("Each mask is predicted independently: the words may not fit together.")
 
@@ -119,7 +119,7 @@ def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
         table.add_row(f"  {one_line(name)}", f"{count:,}", f"{share:.0%}", bar(share))
     canvas.table(table)
     best = max(done.classes, key=lambda label: done.counts.get(label, 0))
-    canvas.dim(f"Filter by it: --where {one_line(filter_argument(in_filter(done.name, best)))}")
+    canvas.dim(f"To filter by label: --where {one_line(filter_argument(in_filter(done.name, best)))}")
 
 
 @as_text
@@ -178,7 +178,7 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
         canvas.table(table)
         first = next(field for field in done.fields if field.mentions)
         typed = one_line(filter_argument(in_filter(first.field, first.frequent[0][0])))
-        canvas.line(f"Filter by them: --where {typed}", style="dim", whole=True)
+        canvas.line(f"To filter by tag: --where {typed}", style="dim", whole=True)
 
 
 def _tagged_line(done: TagReport) -> str:
@@ -256,7 +256,7 @@ def _around(answer: Answer) -> tuple[str, str]:
 def _sum_line(answer: Answer) -> str:
     """Return the parts of an answer's score."""
     spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
-    parts = [f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"]
+    parts = [f"margin {answer.margin:+.2f} over 'no answer' ({spans}, minus {answer.null_score:+.2f})"]
     if answer.hit:
         parts.append(f"its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}")
     return "; ".join(parts)

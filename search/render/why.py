@@ -275,7 +275,7 @@ def _draw_passage(canvas: Canvas, why: Explanation) -> None:
     canvas.line(text.append(escape(why.passage[at:])), indent=2)
     for name, added in _beside(why).items():
         canvas.dim(f"  {one_line(name)}: {added:+.4f}")
-    canvas.dim(f"  (marked: words with at least a quarter of the strongest, {strongest:+.4f})")
+    canvas.dim(f"  (marked: words that add at least a quarter of the strongest, {strongest:+.4f})")
     canvas.gap()
 
 

@@ -143,7 +143,7 @@ class AppState:
         return index
 
     def named(self, name: str | None) -> dict[str, Index]:
-        """Return name -> index with only the named index; None means all.
+        """Return the named index as {name: index}; for None, all indexes.
 
         Raises:
             IndexNotFound: the server has no index of that name, or none at all.

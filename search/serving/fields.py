@@ -64,7 +64,7 @@ def of_next(value: str) -> tuple[int, int]:
     """Return the generation and the offset in a value of `next`.
 
     Raises:
-        InputError: the value is not one that `as_next` returns.
+        InputError: the value does not come from `as_next`.
     """
     match = re.fullmatch(r"([0-9]{1,16})-([0-9]{1,16})", value)
     if match is None or int(match[2]) > LAST_HIT:

@@ -313,7 +313,7 @@ def _compared(params: OfTexts, encoder: Encoder) -> Page:
     lines = [line for text in params.text for line in text.splitlines() if line.strip()]
     if not 2 <= len(lines) <= MOST_TEXTS:
         raise InputError(
-            f"2 to {MOST_TEXTS} sentences are compared, each on a line; there are {len(lines)}."
+            f"give 2 to {MOST_TEXTS} sentences, each on its own line; there are {len(lines)}."
         )
     if len(lines) == 2:
         why = explain_two(*lines, model=encoder)

@@ -78,7 +78,7 @@ class ContrastParameters(fields_of(RankingOptions, base=OfQuery)):  # type: igno
     """A query and two passages of its index."""
 
     a: Annotated[Id, Field(description="`passage_id` of the first passage.")]
-    b: Annotated[Id, Field(description="`passage_id` of the second.")]
+    b: Annotated[Id, Field(description="`passage_id` of the second passage.")]
 
 
 class ExampleParameters(OfIndex):
@@ -126,7 +126,7 @@ class Similarity(RequestModel):
     ]
     against: Annotated[
         list[Sentence],
-        Field(max_length=MOST_TEXTS, description="Compare with these instead of each other."),
+        Field(max_length=MOST_TEXTS, description="Texts to compare `text` with, instead of each other."),
     ] = Field(default_factory=list)
 
 

@@ -243,7 +243,8 @@ def _held_out(kind: Kind, rows: Sequence[Any], seed: int) -> tuple[list[Any], li
 
 
 def _require_free(out: Path) -> None:
-    """
+    """Check that the output folder can be created.
+
     Raises:
         InputError: the output path is taken, or its parent folder is missing.
     """
@@ -266,7 +267,8 @@ def _plan(
 
 
 def _open_work(work: Path, plan: str, resume: bool) -> None:
-    """
+    """Create the working folder of a training, or check that the training in it can be resumed.
+
     Raises:
         InputError: there is an unfinished training, and `resume` is not set or its plan differs.
     """

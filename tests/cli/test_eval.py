@@ -104,7 +104,7 @@ def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
             "has no judgements 'qrels/dev.tsv'. Available splits: test.",
         ),
         (["-k", "0"], 2, "--top-k"),
-        (["--whole-documents", "--mode", "dense"], 1, "Leave settings and index out"),
+        (["--whole-documents", "--mode", "dense"], 1, "omit settings and index"),
     ],
 )
 def test_failures(

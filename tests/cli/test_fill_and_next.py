@@ -38,7 +38,7 @@ def test_fill(run: Run, filler: str) -> None:
         assert (
             f"characters {mask.start}-{mask.end}: '{mask.label.word}' has rank {mask.label.rank}" in said
         )
-    assert f"The mean loss is {found.loss:.4f}; random guessing has {np.log(400):.4f}." in said
+    assert f"The mean loss is {found.loss:.4f}; random guesses have {np.log(400):.4f}." in said
     assert "Each mask is predicted independently" in said
     known = json.loads(run("lab", "fill", *args, "--json")[1])
     assert known["loss"] == pytest.approx(found.loss)

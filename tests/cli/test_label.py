@@ -115,7 +115,7 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     code, out, err = run("lab", "label", "apply", "--head", head, "-i", index.path, "-q")
     assert (code, err) == (0, "")
     assert f"topic: {passages} passages labelled" in out
-    assert 'Filter by it: --where "topic=' in out
+    assert 'To filter by label: --where "topic=' in out
     found = json.loads(run("lab", "label", "apply", "--head", head, "-i", index.path, "-q", "--json")[1])
     assert (found["labelled"], found["before"], found["name"]) == (0, passages, "topic")
     assert sum(found["counts"].values()) == passages

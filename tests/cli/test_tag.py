@@ -68,7 +68,7 @@ def test_a_run_goes_on_and_updates_are_told(
     _, out, _ = run("lab", "tag", "--model", tagger)
     assert out.startswith("ner: tagged all 5 passages, ")
     assert re.search(r"^field +mentions +most frequent$", out, re.MULTILINE)
-    assert "Filter by them: --where " in out
+    assert "To filter by tag: --where " in out
     _, out, _ = run("lab", "tag", "--model", tagger)
     assert out.startswith("ner: nothing new to tag; all 5 passages")
     (notes / "new.txt").write_text("The door is new.\n", encoding="utf-8")

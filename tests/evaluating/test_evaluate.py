@@ -338,7 +338,7 @@ def test_whole_documents(beir: Path, tiny: Encoder, model: str) -> None:
         assert judged.values == ranking_values(ranked, JUDGED[judged.id])
     assert "1 of 5 documents were truncated to 64 tokens" in notes_of(found)
     assert (found.index, found.documents) == ("", 5)
-    with pytest.raises(InputError, match="Leave settings and index out"):
+    with pytest.raises(InputError, match="omit settings and index"):
         search.evaluate(beir, model=model, whole_documents=True, settings=DENSE)
 
 
@@ -367,7 +367,7 @@ def test_sentences(tmp_path: Path, tiny: Encoder, model: str) -> None:
     assert found.metrics["spearman"].mean == pytest.approx(spearmanr(cosines, scores).statistic)
     assert found.metrics["pearson"].mean == pytest.approx(pearsonr(cosines, scores).statistic, abs=1e-6)
     assert (found.task, found.comparisons) == ("sts", ())
-    with pytest.raises(InputError, match="Leave settings and index out"):
+    with pytest.raises(InputError, match="omit settings and index"):
         search.evaluate(path, model=model, settings=DENSE)
     path.write_text(
         'sentence1\tsentence2\tscore\na "b" c\t"half\t1.5\r\nd\te\t5\nf\tg\t0\n', encoding="utf-8"

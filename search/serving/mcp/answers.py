@@ -28,7 +28,8 @@ class PassageId:
 
     @classmethod
     def of(cls, text: str) -> PassageId:
-        """
+        """Parse an ID.
+
         Raises:
             InputError: the text is not a passage ID.
         """
@@ -71,7 +72,7 @@ def listed(most: int, count: int, make: Callable[[int, int], Answer]) -> Answer:
     return answer
 
 
-Place = Annotated[str, Field(description="path:line-line, relative to the indexed folder.")]
+Place = Annotated[str, Field(description="Path and lines, such as keys.md:3-9, in the indexed folder.")]
 Changed = Literal["moved", "changed", "gone"]
 
 
@@ -85,7 +86,7 @@ class VerdictAnswer(BaseModel):
 class HitAnswer(BaseModel):
     """One passage."""
 
-    id: Annotated[str, Field(description="Pass it to fetch or explain.")]
+    id: Annotated[str, Field(description="Pass this ID to fetch or explain.")]
     index: str
     title: str
     url: str
@@ -95,7 +96,7 @@ class HitAnswer(BaseModel):
     score: Annotated[float, Field(description="`meaning` + `words`.")]
     meaning: Annotated[float | None, Field(description="Contribution of meaning to the score.")] = None
     words: Annotated[float | None, Field(description="Contribution of keywords to the score.")] = None
-    percentile: Annotated[float | None, Field(description="Percentile among random pairs.")] = None
+    percentile: Annotated[float | None, Field(description="Percentage of random pairs below it.")] = None
     changed: Annotated[Changed | None, Field(description="Status of the file since indexing.")] = None
 
 
@@ -104,7 +105,7 @@ class SearchAnswer(BaseModel):
 
     verdict: VerdictAnswer | None = None
     results: list[HitAnswer]
-    next: Annotated[str | None, Field(description="Pass it to search to get the next hits.")] = None
+    next: Annotated[str | None, Field(description="Pass this to search for the next hits.")] = None
     total: Annotated[int, Field(description="Number of passages searched.")]
     index: Annotated[str, Field(description="The indexes that were searched.")]
     generation: Annotated[int, Field(description="Changes whenever an index changes.")]
@@ -120,7 +121,7 @@ class FetchAnswer(BaseModel):
     url: str
     place: Place
     heading: str | None = None
-    cut: Annotated[str | None, Field(description="Why text is missing, and how to get it.")] = None
+    cut: Annotated[str | None, Field(description="Why the text is cut, and how to go on.")] = None
     changed: Annotated[Changed | None, Field(description="File status; `text` is as indexed.")] = None
     notes: list[str] | None = None
     metadata: dict[str, str]
@@ -130,9 +131,9 @@ class ShareAnswer(BaseModel):
     """Contribution of one query word to the score."""
 
     word: str
-    kind: Annotated[str, Field(description="word: by meaning; term: as a keyword.")]
+    kind: Annotated[str, Field(description="`word`: by meaning; `term`: as a keyword.")]
     adds: float
-    by: Annotated[list[str] | None, Field(description="Words of the passage.")] = None
+    by: Annotated[list[str] | None, Field(description="Matching words of the passage.")] = None
 
 
 class ExplanationAnswer(BaseModel):
@@ -172,7 +173,7 @@ class IndexStatus(BaseModel):
     model: str | None = None
     generation: int | None = None
     notes: list[str] | None = None
-    problem: Annotated[str | None, Field(description="Why it cannot be searched.")] = None
+    problem: Annotated[str | None, Field(description="Why the index cannot be searched.")] = None
 
 
 class IndexesAnswer(BaseModel):

@@ -297,7 +297,7 @@ def fetch(
     ] = 20,
     lines: Annotated[
         str | None,
-        Field(pattern=LINES, description="Read these lines of its file instead: 120-180"),
+        Field(pattern=LINES, description="Read these lines of the file instead, such as 120-180."),
     ] = None,
     offset: Annotated[
         int, Field(ge=0, description="Characters to skip, as given in `cut` of the previous answer.")
