@@ -12,7 +12,7 @@ from tests.size import measured as counted
 TESTS = Path(__file__).parent
 # folder: lines of code and modules now allowed, and the budget
 CEILINGS = {
-    SEARCH: ((24_900, 24_000), (200, 200)),
+    SEARCH: ((24_800, 24_000), (200, 200)),
     TESTS: ((24_000, 24_000), (300, 300)),
 }
 measured: Callable[[Path], Size] = cache(counted)
@@ -39,4 +39,4 @@ def test_the_code_stays_under_its_ceiling(folder: Path) -> None:
 def test_lines_are_not_denser() -> None:
     size = measured(SEARCH)
     assert round(sum(size.functions) / len(size.functions), 1) <= 8.4
-    assert round(sum(size.widths) / size.lines, 1) <= 40.2
+    assert round(sum(size.widths) / size.lines, 1) <= 40.3

@@ -3,7 +3,7 @@
     app.py          the table of commands, translation of errors, exit codes
     options.py      how a function becomes a command; options that several commands share
     output.py       output options, reading and writing files, the progress bar
-    hits_output.py  printing hits, opening the editor      server_client.py  queries to a running server
+    hits_output.py  printing hits, opening the editor
 
     query.py        query, similar, duplicates, search     interactive.py the screens of search
     explain.py      explain, contrast, why-not, similarity index.py       index, status, list, check, move, remove

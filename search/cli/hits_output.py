@@ -50,26 +50,15 @@ class HitsOutput(Output):
         """The requested format."""
         return "json" if self.as_json else "jsonl" if self.as_jsonl else self.form or "text"
 
-    @property
-    def lines_needed(self) -> int | None:
-        """Number of lines around a hit to read from its file; None if they are not needed."""
-        return self.lines or None
-
-    @property
-    def marked(self) -> bool:
-        """True if the format shows highlights."""
-        return self.form != "paths"
-
     def around(self, opened: Searchable, hits: Sequence[Hit]) -> list[Surroundings] | None:
         """Return the lines around each hit; None if they are not needed."""
-        lines = self.lines_needed
-        return None if lines is None else [opened.surroundings(hit, lines=lines) for hit in hits]
+        return [opened.surroundings(hit, lines=self.lines) for hit in hits] if self.lines else None
 
     def marks(
         self, opened: Searchable, question: Query, hits: Sequence[Hit]
     ) -> list[tuple[Highlight, ...]] | None:
         """Return the highlights of each hit; None if the format does not show them."""
-        return opened.highlights(question, hits) if self.marked else None
+        return opened.highlights(question, hits) if self.form != "paths" else None
 
     def print(
         self,

@@ -21,14 +21,13 @@ from search.errors import SearchError
 from search.records import options
 
 if TYPE_CHECKING:
-    from search.cli.server_client import ServerAnswer
     from search.encoding import Encoder
     from search.index import Index
     from search.indexes import Indexes
     from search.records.reports import Report
     from search.records.tokens import Layer
 
-    Searchable: TypeAlias = Index | Indexes | ServerAnswer
+    Searchable: TypeAlias = Index | Indexes
 
 
 def flattened(function: Callable[..., None]) -> Callable[..., None]:
@@ -204,12 +203,6 @@ class AnyIndexOptions(EngineOptions):
             help="Update the index before searching. Default: if that takes less than a second.",
         ),
     ] = None
-
-    @property
-    def may_be_served(self) -> bool:
-        """True if a running server may answer: for one index, the default engine, and no update."""
-        several = self.all_indexes or len(self.index or ()) > 1
-        return not several and not self.update and self.engine == "auto"
 
     def open(self, quiet: bool = False) -> Index | Indexes:
         """Open the index, or several as one; update them on request."""

@@ -40,14 +40,8 @@ def query(
 ) -> None:
     """Find the passages that best answer TEXT."""
     text = " ".join(words)
-    keywords = {**selection, **ranking, **filters}
-    opened: Any = None  # an index, several, or a server's answer
-    if index.may_be_served and ranking["rerank"] in (None, "late"):
-        from search.cli.server_client import ask
-
-        opened = ask(index.index, text, keywords, output.marked, output.lines_needed)
-    if opened is None:
-        opened = index.open(output.quiet)
+    keywords: dict[str, Any] = {**selection, **ranking, **filters}
+    opened = index.open(output.quiet)
     hits = opened.query(text, **keywords)
     around, marks = output.around(opened, hits), output.marks(opened, text, hits)
     none = "" if hits else _why_none(text, selection, filters)

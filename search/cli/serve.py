@@ -69,7 +69,6 @@ def serve(
     from search.serving.app_state import AppState
     from search.serving.guard import Settings
     from search.serving.life import configured, live, url_of
-    from search.serving.nearby import found_here
 
     token = secrets.token_urlsafe(24) if network.token == "new" else network.token
     settings = Settings(network.host, token, tuple(network.origin or ()))
@@ -86,10 +85,7 @@ def serve(
     background: list[Background] = [partial(served.warm, say=partial(note, quiet=quiet))]
     if open_:
         background.append(lambda ends: _open_when_ready(address, served, ends))
-    # `seewhy query` prints a server's hits as its own, but another engine's scores differ by rounding.
-    is_usual = engine.engine == "auto"
-    nearby = found_here() if is_usual else None
-    live(configured(application(served, settings)), listening, background, nearby)
+    live(configured(application(served, settings)), listening, background)
 
 
 def _open_when_ready(address: str, served: AppState, ends: threading.Event) -> None:

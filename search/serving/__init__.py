@@ -6,7 +6,6 @@ app.py        builds the ASGI application
     guard.py      protection: Origin and Host, token, size of a body, number of waiting requests
     life.py       runs uvicorn and background threads, and shuts them down
     app_state.py  the open indexes; answers from a single generation (state) of an index
-    local.py      answers `seewhy query` over a socket, which nearby.py creates
     problems.py   errors as JSON (RFC 9457) or as a page
     api.py        /api/v1; fields.py and parameters.py define its parameters
     pages.py      web pages, their scripts and styles

@@ -22,7 +22,6 @@ from search.errors import SearchError
 from search.serving import api, pages, problems
 from search.serving.app_state import AppState
 from search.serving.guard import AGENTS, RequestLimiter, SecurityMiddleware, Settings
-from search.serving.local import Local
 from search.serving.problems import Problem
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
             raise problems.busy("the model is still loading. Try again in a moment.", "not-ready")
         return PlainTextResponse("ok\n")
 
-    return Local(SecurityMiddleware(app, settings), served, limiter)
+    return SecurityMiddleware(app, settings)
 
 
 class Agents:

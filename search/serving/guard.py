@@ -101,15 +101,15 @@ class RequestLimiter:
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
         self._limiter, self._most_waiting = anyio.CapacityLimiter(at_once), waiting
 
-    async def run(self, function: Callable[[], Answer], *, wait: bool = True) -> Answer:
+    async def run(self, function: Callable[[], Answer]) -> Answer:
         """Run a function in a worker thread and return its result; its exceptions are raised here.
 
         Raises:
-            Problem: too many requests are waiting; or all threads are busy and `wait` is False.
+            Problem: too many requests are waiting.
         """
         state = self._limiter.statistics()
         is_free = state.borrowed_tokens < state.total_tokens
-        if not is_free and (not wait or state.tasks_waiting >= self._most_waiting):
+        if not is_free and state.tasks_waiting >= self._most_waiting:
             raise busy("too many requests are waiting. Try again in a moment.")
         return await run_sync(function, limiter=self._limiter)
 

@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from types import FrameType
 from typing import NoReturn
 
@@ -49,14 +48,12 @@ def live(
     config: uvicorn.Config,
     listening: socket.socket,
     background: Sequence[Background] = (),
-    nearby: AbstractContextManager[list[socket.socket]] | None = None,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; then refuse new requests, and finish the running ones within a time limit.
 
     Args:
         listening: the socket to serve on; it is closed at the end.
         background: functions to run in background threads; each returns soon after its event is set.
-        nearby: context manager that yields further sockets to serve on; it is closed before the process ends.
 
     Raises:
         SystemExit: SIGTERM was received; the exit code is 0, because that is the normal end of a server.
@@ -67,8 +64,7 @@ def live(
         threading.Thread(target=work, args=(ends,)).start()
     usual = signal.signal(signal.SIGTERM, _end)
     try:
-        with nearby or nullcontext(list[socket.socket]()) as further:
-            uvicorn.Server(config).run([listening, *further])
+        uvicorn.Server(config).run([listening])
     except (SystemExit, KeyboardInterrupt) as end:
         ends.set()
         if not _ended_in_time(set(threading.enumerate()) - before):

@@ -11,12 +11,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from search.errors import IndexDamaged, InputError, OptionalDependency, SearchError, StoreUnavailable
-from search.store.layout import SCHEMES, find_place, is_address, variable
+from search.store.layout import SCHEMES
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
@@ -69,19 +68,6 @@ class Address:
     def __str__(self) -> str:
         scheme, _, rest = self.uri.partition("://")
         return f"{'milvus+tls' if scheme == 'https' else 'milvus'}://{rest}/{self.name}"
-
-
-def unique_name(name: str | Path | None = None) -> str:
-    """Return a unique name of an index: its path with links resolved, or its address.
-
-    Raises:
-        IndexNotFound: there is no such index on this machine.
-        InputError: the address is invalid.
-    """
-    named = name or variable()
-    if not is_address(named):
-        return str(find_place(name).resolve())
-    return str(Address.parse(str(named)))
 
 
 MOST_ROWS = 16_384  # of one answer: https://milvus.io/docs/limitations.md
