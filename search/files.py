@@ -177,7 +177,8 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-_MOST_DOTS = 100  # in a line of TOML: memory grows with the square of the parts of a dotted key
+# Dots in a line of TOML; memory grows with the square of the parts of a dotted key.
+_MOST_DOTS = 100
 
 
 def toml(text: str, where: str) -> dict[str, Any]:

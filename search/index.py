@@ -350,7 +350,7 @@ class Index:
 
     @property
     def generation(self) -> int:
-        """Version number of the index, different after every change of passages, annotations or the chosen weight.
+        """Version number of the index: a new number after every change that can affect the results of queries.
 
         Document IDs are valid for one generation only, as they may be reused later.
         """

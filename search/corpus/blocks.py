@@ -34,7 +34,8 @@ from search.records.documents import Document, Section
 if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
 
-_LONGEST_SCRAP = 16  # characters of a span without letters or digits, and at most as many tokens
+# Characters of a span without letters or digits, and at most as many tokens.
+_LONGEST_SCRAP = 16
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
 _ENDS = tuple(
     map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+"))
@@ -45,7 +46,8 @@ _LONGEST_TITLE = 1_000  # characters of a title or header that may be a context
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8
 
-_VERY_SHORT = 3  # a chunk is very short if a passage has room for more than three of its size
+# A chunk is very short if a passage has room for more than three of its size.
+_VERY_SHORT = 3
 
 _LONGEST_HEADING = 10  # lines of one heading
 

@@ -2,9 +2,10 @@
 
 Boilerplate becomes passages of its own, so that a ranking can show such a text once for all of its files
 (`search.store.passages`). It has to be known before the first file is cut, so it is detected in the raw text of the
-files, without a parser. A paragraph is a run of lines with letters or digits. Where no blank line separates boilerplate
-from other text, runs of lines are compared: the shortest runs of at least 24 words that start, or end, at each line.
-Two texts count as equal if they differ only in case, punctuation, whitespace or a year.
+files, without a parser. A paragraph is a run of lines with letters or digits. Boilerplate may follow other text without
+a blank line, so parts of paragraphs are compared, too: for each line, the shortest run of lines with at least 24 words
+that starts there, and the one that ends there. Two texts count as equal if they differ only in case, punctuation,
+whitespace or a year.
 """
 
 from __future__ import annotations

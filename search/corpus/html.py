@@ -139,7 +139,7 @@ class _Page:
         self._length = start + len(piece)
 
     def mark(self) -> tuple[int, int]:
-        """Return the offset and the number of the next piece, if no line ends are added before it."""
+        """Return the offset and the number of the next piece, without further line ends before it."""
         return self._length + len(self._separator()), len(self.pieces)
 
     def end_heading(self, mark: tuple[int, int], level: int) -> None:

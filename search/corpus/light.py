@@ -22,8 +22,8 @@ class _Format(NamedTuple):
         fields: the groups are name and value of a field of the header.
         verbatim: blocks without headings; their group `inside` has no marks either.
         marks: as in `Marks.inline`.
-        levels: level of a heading by its `level`, or by the first character of its underline; if it is not listed, the
-            length of `level` counts.
+        levels: `level`, or the first character of the underline -> level of the heading. Else it is the length of
+            `level`.
         preamble: everything before the text.
     """
 
@@ -86,7 +86,8 @@ _TEX = _Format(
     r"[\s\S]*?^[ \t]*\\begin\{document\}")
 # fmt: on
 FORMATS = {"org": _ORG, "asciidoc": _ASCIIDOC, "tex": _TEX}
-_UNDERLINE = 2  # characters by which an underline may differ from the words above it
+# Characters by which an underline may differ from the words above it.
+_UNDERLINE = 2
 _HEAD = 20_000  # characters that are searched for fields
 
 

@@ -41,7 +41,8 @@ _FRONT_MATTER = re.compile(
 _LONGEST_FRONT_MATTER = 100_000  # characters; YAML is slow
 
 
-_LONGEST_INLINE = 10_000  # characters of a paragraph; in longer ones, inline marks stay in the text
+# Characters of a paragraph; in longer ones, inline marks stay in the text.
+_LONGEST_INLINE = 10_000
 _FIRST = re.compile(
     r"(?:[ \t]*(?:>|[-+*](?=\s|$)|\d{1,9}[.)](?=\s|$)|\[[ xX]\](?=\s)))*(?:[ \t]*#{1,6}(?=\s|$))?[ \t]*"
 )

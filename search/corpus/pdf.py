@@ -48,7 +48,8 @@ _FULL = 0.8
 _FEWEST_CHARACTERS = 25
 
 _ITEM = re.compile(r"[•‣▪◦●○■□–—*-] |\(?(?:\d{1,3}|[a-zA-Z])[.)] ")
-_PAGE_LEVEL = 99  # level of a page that is a section of its own, below all headings
+# Level of a page that is a section of its own, below all headings.
+_PAGE_LEVEL = 99
 # Page headers and footers are in so many rows at the top or bottom, on at least so many pages.
 _OUTER_ROWS = 3
 _FEWEST_RUNNING = 3
@@ -257,8 +258,8 @@ class Line:
 def mark_running(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return the lines of all pages, with `running` set on page headers and footers.
 
-    A line is a header or footer if many pages have the same words at the same place, ignoring numbers; or if they have
-    the page number there.
+    A line is a header or footer if many pages have the same words, ignoring numbers, or their page number at the same
+    place.
     """
     signs = [{line: _signs(line, number) for line in _outer(page)} for number, page in enumerate(pages)]
     counts = Counter(chain(*(set(chain(*page.values())) for page in signs)))

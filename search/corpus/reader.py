@@ -51,7 +51,8 @@ Items: TypeAlias = "list[Document | Skipped]"
 # 0.2 seconds to start, and some milliseconds per file.
 _LARGEST_HERE = 2**16
 
-_MOST_NAMED = 1_000  # skipped records of one file that are listed; further ones are counted
+# Skipped records of one file that are listed; further ones are counted.
+_MOST_NAMED = 1_000
 
 SECONDS = 100.0  # for one file
 MEMORY = 2**30  # bytes of address space, where the system can limit that

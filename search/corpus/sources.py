@@ -76,7 +76,8 @@ class SourceFile:
     Attributes:
         path: relative to the walked folder, with forward slashes. Bytes that are invalid in the file system's encoding
             are kept as surrogates (PEP 383).
-        location: path to open; `absolute` is the same as a Path, created on demand because most files did not change.
+        location: path to open. `absolute` is the same as a Path; most files are never opened, so it is created on
+            demand.
         size: bytes, during the walk.
         mtime_ns: time of the last change, in nanoseconds since 1970.
         inode: inode number; 0 if the file system has none.
@@ -249,7 +250,8 @@ _GENERATED = {
 _GENERATED_NAME = re.compile(
     "|".join(f"({'|'.join(map(translate, names.split()))})" for names in _GENERATED.values())
 )
-_LONGEST_MEAN = 1_000  # mean characters of a line; code in longer lines counts as minified
+# Mean characters of a line; code in longer lines counts as minified.
+_LONGEST_MEAN = 1_000
 _BASE64 = re.compile(r"^[A-Za-z0-9+/=]{60,76}$", re.MULTILINE)
 _BASE64_SHARE = 0.5
 

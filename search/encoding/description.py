@@ -162,7 +162,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     pooling, dense, only_torch = _after(files, modules)
     prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
     if prompts and not all(getattr(module, "include_prompt", True) for module in modules):
-        raise ModelError(f"unsupported: the model '{files.name}' excludes its prompts from pooling.")
+        raise ModelError(f"unsupported model '{files.name}': it excludes its prompts from pooling.")
     return Description(
         layers=int(inside.config.num_hidden_layers),
         positions=positions(inside),
@@ -214,7 +214,7 @@ def _not_ours(files: ModelFiles, module: Any, folder: str) -> str:
     activation = _kind(module.activation_function)
     saved = optional_json(files.folder / folder / "config.json", files.name).get("activation_function")
     if saved and str(saved).rpartition(".")[2] != activation:
-        raise ModelError(f"unsupported: a Dense module of the model '{files.name}' uses {saved}.")
+        raise ModelError(f"unsupported model '{files.name}': a Dense module uses the activation {saved}.")
     if activation not in ACTIVATIONS:
         return f"a Dense module with {activation}"
     if module.use_residual:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Loaded = TypeVar("Loaded")
 
-_KEPT = 3  # cached models of each kind, because indexes may have different models
+# Cached models of each kind, because indexes may have different models.
+_KEPT = 3
 _ALONE = threading.RLock()
 
 

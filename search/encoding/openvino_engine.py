@@ -184,7 +184,8 @@ def _openvino() -> Any:
     return openvino
 
 
-_TOLERANCE = 1e-4  # difference between unit-length token vectors of both engines; rounding is about 1e-6
+# Difference between unit-length token vectors of both engines; rounding is about 1e-6.
+_TOLERANCE = 1e-4
 
 
 def convert(source: KnownModel, folder: Path) -> None:

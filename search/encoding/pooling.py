@@ -163,7 +163,7 @@ def check_layer(layer: int | str, n_layers: int) -> str:
 
 
 def layer_number(layer: int, n_layers: int) -> int:
-    """Return a layer number counted from the embedding layer, 0; negative numbers count from the last layer."""
+    """Convert a layer option to a number from 0, the embedding layer; -1 is the last layer."""
     number = layer + n_layers + 1 if layer < 0 else layer
     if not 0 <= number <= n_layers:
         raise InputError(f"no layer {layer}. Choose from 0 to {n_layers}.")

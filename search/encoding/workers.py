@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     Embeddings: TypeAlias = NDArray[np.float32]
 
 _STARTS = 3  # attempts to start a worker before giving up
-_RAY_CORES = 4  # maximum of one worker; more would not help, because Python becomes the bottleneck
+# Maximum of one worker; more would not help, because Python becomes the bottleneck.
+_RAY_CORES = 4
 _RAY_SECONDS = 60.0  # for the cluster to find room for a worker
 _RAY_OBJECTS = 256 * 2**20  # bytes of Ray's object store, if Ray is started here
 

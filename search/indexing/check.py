@@ -67,7 +67,7 @@ def _sha256(file: SourceFile) -> str:
 CHECKS = {
     "database": _Check(checking.database, "index.db is sound", "index.db is damaged", command="rebuild"),
     "postings": _Check(
-        checking.postings, "postings are intact", "postings are damaged; only --mode dense answers"
+        checking.postings, "postings are intact", "postings are damaged; only --mode dense works"
     ),
     "vectors": _Check(
         checking.vectors,
@@ -75,7 +75,7 @@ CHECKS = {
         "a FAISS file is damaged or missing; queries are exact but slower",
     ),
     "leftovers": _Check(
-        checking.stray_files, "no leftover files", "files of an interrupted run", "stale"
+        checking.stray_files, "no leftover files", "leftover files of an interrupted run", "stale"
     ),
     "run": _Check(
         checking.interrupted_run, "no interrupted run", "the last run was interrupted", "stale", "index"

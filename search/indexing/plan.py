@@ -142,7 +142,7 @@ def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bo
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     message = f"no text to index in {as_text(folders.paths)} (skipped: {left_out or 'nothing'})."
     if indexed_before:
-        message += "The index was not changed. If you moved the folder, run: seewhy move INDEX FOLDER"
+        message += " The index was not changed. If you moved the folder, run: seewhy move INDEX FOLDER"
     return message
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 5_000  # in the index
 _MOST_CHANGED = 20  # files
-_MOST_BYTES = 32 << 10  # of changed files: some 30 passages, which take half a second to encode
+# Bytes of changed files: some 30 passages, which take half a second to encode.
+_MOST_BYTES = 32 << 10
 _SECONDS = 0.3  # time limit for comparing the folder
 
 

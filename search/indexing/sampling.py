@@ -6,9 +6,9 @@ index and a realistic length. Length matters most: longer queries score higher w
 
 Passages of a query's own document are related to it, so they are excluded from its pairs and from the BM25 divisor.
 
-The verdict needs the cosine that a question without an answer reaches. It is measured with the foreign questions in
-foreign.txt, about gardens, history, sport and so on, most of them unrelated to any index: the median of their highest
-cosines.
+The verdict needs the highest cosine that a question without an answer reaches. It is estimated with the foreign
+questions in foreign.txt (about gardens, history, sport and so on), which hardly any index answers: as the median of
+their highest cosines.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _QUERIES = 200
 _PAIRS_OF_A_QUERY = 10
 _FEWEST_WORDS, _MOST_WORDS = 4, 16
 _FOREIGN = Path(__file__).with_name("foreign.txt")
-_CHANGE = 1.5  # factor of the number of passages after which foreign questions are measured again
+# Factor of the number of passages after which foreign questions are measured again.
+_CHANGE = 1.5
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 
@@ -56,7 +57,7 @@ def renew_baseline(tables: Tables, snapshot: Snapshot, encoder: Encoder) -> None
 def renew_foreign_cosine(tables: Tables, snapshot: Snapshot, encoder: Encoder) -> None:
     """Compute and store the median of the highest cosines of the foreign questions, if that is due.
 
-    An index without a verdict needs none: with another model, or fewer than ten passages.
+    It is not needed for indexes without a verdict: with another model than the default, or fewer than ten passages.
     """
     passages = snapshot.facts.passages
     before = one_meta(tables.connection, "foreign", {}).get("passages", 0)

@@ -248,7 +248,7 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
             f"the index in '{index}' may be somebody else's. If you trust its server, add: --store {kept.address}"
         )
     if is_index(index) and not kept:
-        raise InputError(f"the index in '{index}' is stored on this machine. Choose another with --index")
+        raise InputError(f"'{index}' is stored on this machine. To use a server, choose another --index")
     address = Address.parse(store or (kept.address if kept else ""))
     target = Server.new(address, kind or (kept.kind if kept else "FLAT"))
     if kept and not rebuild:
@@ -262,7 +262,8 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
     return target
 
 
-_LEAST = 0.5  # share of the index's files that the new folder must contain
+# Share of the index's files that the new folder must contain.
+_LEAST = 0.5
 
 
 def move(index: Path, named: Named) -> Path:
@@ -282,7 +283,7 @@ def move(index: Path, named: Named) -> Path:
     meta = read_meta(index / DATABASE)
     old, new = Folders.from_meta(meta), Folders.of(named)
     if old.names != new.names:
-        raise InputError(f"the index covers {old.described}. Moved folders must keep their names")
+        raise InputError(f"the index covers {old.described}. Give their new paths, with the same names")
     usual = is_own(index) and place_for(old, None) == index
     with writer_lock(index), writing(index / DATABASE) as writer:
         names = stored_files(writer.connection)

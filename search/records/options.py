@@ -43,7 +43,7 @@ class Option:
     """Default, help text and range of an option.
 
     Attributes:
-        flags: flags on the command line; () for the name with hyphens.
+        flags: flags on the command line; () for "--" and the name with hyphens.
         metavar, panel: name of the value, and heading of the section, in the command's help.
         ge, le: minimum and maximum value.
     """
@@ -61,7 +61,8 @@ TagTask: TypeAlias = Literal["ner", "pos"]
 Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-WEIGHT = 0.75  # default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
+# Default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README.
+WEIGHT = 0.75
 
 
 class ModeOptions(TypedDict, total=False):

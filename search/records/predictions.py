@@ -367,8 +367,8 @@ class Answer(Location):
     def margin(self) -> float:
         """`start_logit + end_logit - null_score`: log of the odds of the span against no answer.
 
-        The margin is the logarithm of a ratio of two probabilities of the same softmax, whose normalisation cancels. So
-        margins of different windows and passages can be compared, unlike the sums of logits.
+        Both probabilities come from the same softmax, so its normalisation cancels. Margins of different windows and
+        passages can therefore be compared, unlike sums of logits.
         """
         return self.start_logit + self.end_logit - self.null_score
 

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     Texts: TypeAlias = Callable[[Ids], Iterable[str]]
 
 _K1, _B, _LONGEST = 1.2, 0.75, 1.5
-CARRYING = 3  # rarest terms that define `scale`; chosen with benchmarks/quality.py and folders.py
+# Rarest terms that define `scale`; chosen with benchmarks/quality.py and folders.py.
+CARRYING = 3
 _AT_ONCE = 4096  # texts that are searched for a phrase
 _MOST_KEPT = 256  # cached terms
-_SOME = 16  # one passage in so many is sampled for a lower bound of the n best scores
+# One passage in so many is sampled for a lower bound of the n best scores.
+_SOME = 16
 _LEAST = np.nextafter(0.0, 1.0)
 
 

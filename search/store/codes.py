@@ -44,7 +44,8 @@ _LANES = 509
 MOST = 127  # highest absolute value of a code
 _PEAK, _ERROR = 1 << 16, 1 << 24  # the units of Scale
 _LENGTH = 1.001  # upper bound for the length of an embedding
-_EXACT = 1 << 24  # whole numbers below it are exact in float32, and so are their sums
+# Whole numbers below it are exact in float32, and so are their sums.
+_EXACT = 1 << 24
 
 _AT_FIRST = 3  # candidates of the first search, as a multiple of k
 _MORE = 4  # factor by which each further search has more candidates
@@ -97,7 +98,7 @@ class RoughQuery:
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
     def against(self, scale: CodeScale) -> tuple[float, float]:
-        """Return the factor from a product of codes to an approximate cosine, and that cosine's maximum error."""
+        """Return the factor from a product of codes to an approximate cosine, and the maximum error of the cosine."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
         if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)

@@ -51,7 +51,8 @@ _DATE = re.compile(
     r")?)?\s*"
 )
 
-_BEFORE, _AFTER = 60, 30  # characters of a long filter that a message shows before and after the error
+# Characters of a long filter that a message shows before and after the error.
+_BEFORE, _AFTER = 60, 30
 
 
 @dataclass(frozen=True)

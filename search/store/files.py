@@ -28,8 +28,10 @@ JOURNAL = f"{DATABASE}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK = "ann", "tmp"
 _LONGEST_NOTE = 1 << 16  # bytes of the note that names the holder of the lock
-_PROBED = 0.5  # seconds to wait for the lock: `is_being_written` takes it for a moment
-_MOST_READ = 64 << 20  # bytes of all segment files together; if there are more, each is memory-mapped
+# Seconds to wait for the lock: `is_being_written` takes it for a moment.
+_PROBED = 0.5
+# Bytes of all segment files together; if there are more, each is memory-mapped.
+_MOST_READ = 64 << 20
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # Errors that do not mean that a file is damaged.
 _OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -129,7 +131,7 @@ def remove_index(index: Path) -> None:
 
     Raises:
         IndexLocked: another process is writing to the index.
-        IndexDamaged: a name in it is a link.
+        IndexDamaged: a file of the index is a link.
     """
     with writer_lock(index):
         delete_leftovers(index, ())
@@ -175,7 +177,7 @@ def writer_lock(index: Path) -> Iterator[None]:
 
     Raises:
         IndexLocked: another process holds it; the message says which, and since when.
-        IndexDamaged: a name in it is a link.
+        IndexDamaged: a file of the index is a link.
     """
     from filelock import FileLock, Timeout
 

@@ -188,7 +188,7 @@ def _comparison(condition: FieldComparison) -> Test:
 
 
 def own_date(metadata: Any) -> str | None:
-    """Return the date in the metadata of a document, a time with a zone in local time; None if there is none."""
+    """Return the date in a document's metadata, converted to local time if it has a zone; None if there is none."""
     return next(map(local_time, filter(as_date, values_under(metadata, ("date",)))), None)
 
 
@@ -273,7 +273,7 @@ def _unknown(
     hint = (
         f"did you mean '{by_key[near[0]]}'?"
         if near
-        else f"there are {', '.join(islice(by_key.values(), _LISTED))}"
+        else f"known fields are {', '.join(islice(by_key.values(), _LISTED))}"
     )
     problem = f"no document has a field '{field.name:.{_LONGEST}}'; {hint}"
     return wrong(where.text, field.at, problem, FieldMissing)

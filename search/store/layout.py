@@ -52,7 +52,7 @@ def streamed(index: Path) -> dict[str, Any]:
 
 
 def is_own(index: Path) -> bool:
-    """Return True if an index is under `home()`, so this user created it; others may come from somebody else."""
+    """Return True if an index is under `home()`: this user created it. Indexes elsewhere may come from others."""
     return index.resolve().parent == (home() / "indexes").resolve()
 
 

@@ -184,7 +184,7 @@ def written(stemmer: Stemmer, passages: Sequence[tuple[int, str]]) -> bytes:
 
 
 def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) -> bytes:
-    """Merge blocks, without their deleted passages; the result has the same bytes as from `written`.
+    """Merge blocks, without their deleted passages. The result has the same bytes as a block built from the rest.
 
     Args:
         blocks: blocks in the order of IDs.

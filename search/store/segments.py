@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 16  # passages of a segment
 LONGEST_TAIL = 4096
-_DEAD = 5  # a segment is rewritten if more than one passage in five is deleted
+# A segment is rewritten if more than one passage in five is deleted.
+_DEAD = 5
 _AT_ONCE = 4096  # passages of one block that is built from rows
 
 _stemmer = Stemmer()

@@ -65,7 +65,8 @@ if TYPE_CHECKING:
 # Up to so many passages, embeddings are read from index.db instead of searching codes: in every search, and in the
 # first search of a process, because loading FAISS takes as long as reading 10,000 embeddings (50 ms).
 _ALWAYS_READ, _READ_FIRST = 500, 10_000
-_MANY = 100  # passages; with more, upper bounds of their cosines are computed first
+# Passages; with more, upper bounds of their cosines are computed first.
+_MANY = 100
 _KEPT = 32  # cached results of filters, and facets
 
 # The values of facts; they also identify a state.
@@ -292,8 +293,8 @@ class Snapshot(Rows):
         """Return the (n,) exact cosines of existing passages, in the order of `passages`; equal to those of `nearest`.
 
         Args:
-            least: (n,) the lowest cosine of interest for each passage, ordered by increasing id. To save time, minus
-                infinity may be returned for a passage whose cosine is certainly lower.
+            least: (n,) lowest cosine of interest for each passage; passages must then be in the order of IDs. To save
+                time, a passage with a lower cosine may get minus infinity.
         """
         ids, places = np.unique(passages, return_inverse=True)
         worth = np.ones(len(ids), dtype=bool)
@@ -488,10 +489,10 @@ class Snapshot(Rows):
 
 
 def _positions(ids: Ids, keys: Ids) -> NDArray[np.intp]:
-    """Return the positions in `ids` of the IDs `keys`, without keys below the first or above the last of `ids`.
+    """Return the position in `ids` of each key that is between the first and the last of `ids`.
 
     Raises:
-        IndexDamaged: an ID within the range of `ids` is missing in it.
+        IndexDamaged: `ids` lacks such a key.
     """
     if len(ids):
         keys = keys[np.searchsorted(keys, ids[0]) : np.searchsorted(keys, ids[-1], side="right")]

@@ -74,6 +74,6 @@ class Tables:
             self.put(**values)
 
     def note(self, **values: Any) -> None:
-        """Set key-value pairs that no answer depends on, so the generation stays the same."""
+        """Set key-value pairs that affect no query, so that the generation stays the same."""
         with self.transaction(same_answers=True):
             self.put(**values)

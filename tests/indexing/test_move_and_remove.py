@@ -54,7 +54,7 @@ def test_several_folders_move_together(tmp_path: Path, tiny_model: Path) -> None
         (tmp_path / "old" / name / "text.txt").write_text(f"the door {name}", encoding="utf-8")
     index = Index.build([tmp_path / "old" / "a", tmp_path / "old" / "b"], model=str(tiny_model))
     new = (tmp_path / "old").rename(tmp_path / "new")
-    with pytest.raises(InputError, match="must keep their names"):
+    with pytest.raises(InputError, match="with the same names"):
         index.move(new)
     with pytest.raises(InputError, match="are gone.*seewhy move INDEX FOLDER"):
         Index.open(index.path).update()

@@ -206,7 +206,7 @@ def test_what_a_filter_finds(
         ("pth:docs", 1, "did you mean 'path'"),
         ("has autor", 5, "did you mean 'author.name'"),
         ("author.nam=a", 1, "did you mean 'author.name'"),
-        ("zzzzzz=1", 1, "there are heading, kind, mtime, name, page, path, size, text, title, "),
+        ("zzzzzz=1", 1, "known fields are heading, kind, mtime, name, page, path, size, text, title, "),
     ],
 )
 def test_errors_say_where(

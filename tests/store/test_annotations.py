@@ -91,7 +91,7 @@ def test_an_unknown_field_is_told_with_those_of_annotators(index: Index) -> None
         texts(index, "persn=x")
     with pytest.raises(
         InputError,
-        match="there are heading, kind, mtime, name, page, path, size, text, title, city, colour, person",
+        match="known fields are heading, kind, mtime, name, page, path, size, text, title, city, colour, person",
     ):
         texts(index, "zzzzzz=x")
 

@@ -3,13 +3,12 @@
 The JSON column `fields` of a passage stores a field F under the following keys, in ASCII letters and numbers only, so
 that text from the user never becomes part of an expression:
 
-    "is"            marks: hashes of a field and a value, of the folders of a file, and of the endings of the names in
-                    its path
+    "is"            hashes for tests of equality: of each field with its value, of the file's folders, and of endings
+                    of names in its path, such as ".md"
     "n0_F", "n1_F"  minimum and maximum of its numbers
     "d0_F", "d1_F"  the earliest end and the latest start of its dates, in milliseconds
 
-A filter passes the same passages as in an index in a folder. But a field that no document has is not an error: it
-matches nothing.
+A filter passes the same passages as in a local index. But an unknown field is not an error: it matches nothing.
 """
 
 from __future__ import annotations

@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     from search.store.sqlite import Ids, Terms
     from search.store.terms import IndexTerm
 
-_CANDIDATES = 300  # passages of a search by embedding or by terms, if they suffice
+# Passages of a search by embedding or by terms, if they suffice.
+_CANDIDATES = 300
 _MOST = 1_000  # passages if they do not suffice
-_SCALING = 10  # passages; with more than three terms, the best of them sets the scale of keyword scores
+# Passages; with more than three terms, the best of them sets the scale of keyword scores.
+_SCALING = 10
 
 
 class MilvusStore(Store):

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from search.corpus import Skipped
 
-_RANGES, _LONGEST_RANGE = 100, 100  # ID ranges in an expression, IDs in a range; they fit into one answer
+# ID ranges in an expression, IDs in a range; they fit into one answer.
+_RANGES, _LONGEST_RANGE = 100, 100
 
 
 class MilvusWriter(Writer):
