@@ -23,7 +23,8 @@ from search.bert.tokenizing import check_length, check_text, is_wordpiece, unkno
 from search.errors import InputError, ModelError
 from search.records.predictions import Guess, Mask, MaskPredictions, NextSentence
 
-TYPED = "[MASK]"  # a mask as the user types it; RoBERTa's own token is "<mask>"
+# A mask as the user types it; RoBERTa's own token is "<mask>".
+TYPED = "[MASK]"
 
 
 def fill(

@@ -107,7 +107,8 @@ class _Quick:
         for param in params:
             param._runtime_param = _Value
             if getattr(param, "is_flag", False):
-                param.metavar = ""  # instead of <bool>, which leaves no room for names at 80 columns
+                # Instead of <bool>, which leaves no room for names at 80 columns.
+                param.metavar = ""
         return params
 
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 PAUSE = 0.05  # seconds without a key before the search by meaning
 _AROUND = 40  # lines of the file before and after the passage
 _ABOVE = 3  # visible rows of the document above the passage
-_LONGEST = 1000  # characters of a line around a passage: drawing a line of megabytes took seconds
+# Longer lines around a passage are cut: drawing a line of megabytes took seconds.
+_LONGEST = 1000
 _NARROWEST = 20
 _BY = {"hybrid": "meaning and keywords", "dense": "meaning", "lexical": "keywords"}
 

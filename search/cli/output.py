@@ -217,7 +217,8 @@ def lines_of(name: str) -> list[str]:
     return lines
 
 
-_SECONDS_OF_SPEED = 300.0  # period whose speed estimates the remaining time; long, as batches differ
+# The remaining time is estimated from the speed in this period; it is long, as batches differ.
+_SECONDS_OF_SPEED = 300.0
 
 
 @contextmanager

@@ -184,7 +184,8 @@ class Explainer:
         *last, hit = with_file_status(looked_at)
         *last_why, why = self._explained([*last, hit], indexed)
         passes = hit.passage_id in passing
-        if not last:  # no hits: no passage passes the filter, or none has a word of a keyword query
+        # No hits: no passage passes the filter, or none has a word of a keyword query.
+        if not last:
             return WhyNot(*fields, "lower" if passes else "filtered", hit=hit)
         answer = WhyNot(*fields, "found", hit=hit, last=last[0])
         if hit.passage_id in [other.passage_id for other in hits]:

@@ -29,7 +29,8 @@ with extra("mteb", "MTEB"):
     from mteb.models import ModelMeta
     from mteb.models.abs_encoder import AbsEncoder
 
-_RERANKED = 10  # number of documents that a rerank applies to, as in `seewhy eval`
+# Number of documents that a rerank applies to, as in `seewhy eval`.
+_RERANKED = 10
 
 
 class SeewhySearch:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from search.records.contents import StoredFile
     from search.records.hits import Hit
 
-_LARGEST = 8 << 20  # bytes; a larger file is not searched for the current lines of a hit
+# Bytes; a larger changed file is not searched for the current lines of a hit.
+_LARGEST = 8 << 20
 
 
 @dataclass(frozen=True)

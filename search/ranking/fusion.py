@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from search.store.sqlite import Ids, Snapshot
     from search.store.terms import IndexTerm
 
-_MORE = 100  # extra passages by meaning; with more of them, fewer others can reach the n best
+# Extra passages by meaning; with more of them, fewer others can reach the n best.
+_MORE = 100
 _ROUNDING = 1e-9
 
 

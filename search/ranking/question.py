@@ -49,8 +49,9 @@ _OPERATOR = re.compile(
     f"|{QUOTED}"
 )
 
-Example: TypeAlias = str | Path | int  # a path as in `Index.why_not`, or a passage id
-UNLIKE = 0.5  # default weight of an example that hits should be unlike
+Example: TypeAlias = str | Path | int  # a path as in `Index.why_not`, or a passage ID
+# Default weight of an example that hits should be unlike.
+UNLIKE = 0.5
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ from search.store.bm25 import weight
 from search.store.sqlite import Snapshot
 from search.store.vectors import stored_positions, unit_rows
 
-LATE_SHARE = 0.5  # weight of `late`; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
+# Weight of `late`; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD.
+LATE_SHARE = 0.5
 _LEAST = 0.05  # weight of a token
 
 

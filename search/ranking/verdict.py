@@ -38,7 +38,8 @@ CONSTANT, EXCESS, COVERAGE, LEAD = -4.0, 11.95, 2.42, 6.9
 MOST_EXCESS, MOST_LEAD = 0.25, 0.25
 # 5 % of the unanswered questions reach LIKELY, 1 % of the answered ones stay below NOTHING.
 LIKELY, NOTHING = 0.83, 0.06
-FOREIGN_COSINE = 0.18  # for an index that did not measure it; most measure 0.13 to 0.25
+# Default for an index that did not measure it; most indexes measure 0.13 to 0.25.
+FOREIGN_COSINE = 0.18
 
 
 def answerability(

@@ -45,7 +45,8 @@ def one_line(text: str) -> str:
 
 def _code(match: re.Match[str]) -> str:
     number = ord(match.group())
-    if 0xDC80 <= number <= 0xDCFF:  # a byte of a file name that is not valid UTF-8 (PEP 383)
+    # A byte of a file name that is not valid UTF-8 (PEP 383).
+    if 0xDC80 <= number <= 0xDCFF:
         return f"\\x{number - 0xDC00:02x}"
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from search.records.tokens import Matrix, Vector
 
 _SHADES = " ·░▒▓█"
-_CELL = 7  # a space, one or two characters of shade, a number of at most five
+# Width of a cell: a space, one or two characters of shade, a number of at most five.
+_CELL = 7
 _MOST_SENTENCES = 60
 _CLOSEST = 5
 _LABEL = 12

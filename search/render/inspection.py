@@ -259,7 +259,8 @@ def equal_rows(canvas: Canvas, pair: EqualRows) -> None:
     """Draw a line for each position: "=" if the vectors of both texts are equal, else their cosine."""
     canvas.facts(((letters(i), one_line(text)) for i, text in enumerate(pair.texts)), style="bold")
     canvas.gap()
-    last = list(pair.cosines)[-1]  # of the layers there is room for the first two and the last
+    # There is room for the first two layers and the last.
+    last = list(pair.cosines)[-1]
     names = [
         name
         for name in pair.cosines

@@ -71,7 +71,8 @@ def _style() -> Iterator[None]:
     fonts = [name for name in _FONTS if name in here]
     settings: Any = {"font.family": fonts, "font.size": 9, "text.parse_math": False}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about characters that no font has; boxes are drawn for them
+        # About characters that no font has; boxes are drawn for them.
+        warnings.simplefilter("ignore")
         yield
 
 

@@ -33,8 +33,10 @@ from search.render.terminal import BLOCK, Canvas, as_text, bar, grid, number
 
 _BAR = 9
 _PAIRS = 8  # most similar pairs of words to list
-_MAINLY, _ALSO = 3, 0.5  # pairs in the sentence, and what each adds at least, as a share of the first
-_ALIKE = 0.5  # least cosine of a pair of similar words; else a word is paired by its contribution
+# Pairs in the sentence, and what each adds at least, as a share of the first.
+_MAINLY, _ALSO = 3, 0.5
+# Least cosine of a pair of similar words; else a word is paired by its contribution.
+_ALIKE = 0.5
 _NAMES = 2  # passage words in a contrast
 
 # Reason why a document is missing -> what to do; other reasons explain themselves.

@@ -17,7 +17,8 @@ from search import errors
 from search.render.page.document import Page, Site, document, fragment, text
 from search.serving.app_state import GenerationGone, IndexBusy
 
-FRAGMENT = "X-Seewhy-Fragment"  # header with which a script requests a part of its page
+# Header with which a script requests a part of its page.
+FRAGMENT = "X-Seewhy-Fragment"
 
 # Error -> status and code; the first match counts. Programs depend on the codes, so they must not change.
 _CODES: tuple[tuple[type[errors.SearchError], int, str], ...] = (
