@@ -59,11 +59,13 @@ if TYPE_CHECKING:
     from search.records.evaluations import Evaluation as Evaluation
     from search.records.explanations import Explanation as Explanation
     from search.records.hits import Hit as Hit
+    from search.records.memory_document import Document as Document
     from search.records.reports import Changes as Changes
     from search.records.reports import CheckReport as CheckReport
     from search.records.reports import Progress as Progress
     from search.records.reports import Report as Report
     from search.records.reports import Status as Status
+    from search.records.reports import Upserted as Upserted
     from search.records.tokens import Token as Token
     from search.texts import compare as compare
     from search.texts import explain as explain
@@ -81,7 +83,8 @@ _HOLDS = {
     "records.comparisons": "Contrast WhyNot",
     "records.evaluations": "Evaluation",
     "records.explanations": "Explanation",
-    "records.reports": "Changes CheckReport Progress Report Status",
+    "records.reports": "Changes CheckReport Progress Report Status Upserted",
+    "records.memory_document": "Document",
     "records.hits": "Hit",
     "records.tokens": "Token",
 }

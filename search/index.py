@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from weakref import finalize
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import InputError, SearchError, quoted
@@ -28,6 +31,7 @@ from search.records.hits import Cluster, Hit, Hits, Surroundings
 from search.records.options import (
     BuildOptions,
     CandidateOptions,
+    EncoderOptions,
     ExplainOptions,
     FilterOptions,
     LayerOptions,
@@ -44,7 +48,14 @@ from search.records.options import (
     parts_of,
 )
 from search.store.database import read_meta
-from search.store.layout import DATABASE, is_index, needs_local_index, place_for, streamed
+from search.store.layout import (
+    DATABASE,
+    is_index,
+    named_place,
+    needs_local_index,
+    place_for,
+    streamed,
+)
 from search.store.opening import is_trusted, opened, store_at
 from search.store.settings import Folders, Named, PassageSettings
 from search.store.sqlite import Store
@@ -60,13 +71,14 @@ if TYPE_CHECKING:
     from search.records.contents import DocumentText, Facet, StoredPassage
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.explanations import Explanation, Highlight
+    from search.records.memory_document import Document, Documents
     from search.records.options import (
         AnnotateOptions,
         SourceOptions,
         TagOptions,
     )
     from search.records.predictions import Answers, LabelledIndex, TagReport
-    from search.records.reports import Changes, CheckReport, Progress, Report, Status
+    from search.records.reports import Changes, CheckReport, Progress, Report, Status, Upserted
     from search.records.tokens import Layer
     from search.store.conditions import Where
 
@@ -99,6 +111,18 @@ class Index:
         self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._lock = threading.Lock()
         self._store = store
+        self._deleted: Callable[[], object] = lambda: None  # deletes a temporary index
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close this thread's connection to the files; a temporary index is deleted."""
+        self._store.close()
+        self._deleted()
 
     def __repr__(self) -> str:
         where, _, name = self.name.replace("\\", "/").rpartition("/")
@@ -194,6 +218,43 @@ class Index:
         return cls(store_at(path), encoder, offline, engine, report)
 
     @classmethod
+    @documented(EncoderOptions)
+    def create(
+        cls,
+        name: str | Path | None = None,
+        *,
+        offline: bool = False,
+        engine: str = "auto",
+        **options: Unpack[EncoderOptions],
+    ) -> Index:
+        """Create an empty index for documents from memory; `upsert` fills it.
+
+        Args:
+            name: name or path of the index. None creates a temporary one, which is deleted by `close`, at the end of
+                a `with` block, or with the object.
+            offline: never access the Hugging Face hub.
+            engine: "auto", "openvino" or "torch"; see `Encoder`.
+
+        An option that is None or left out takes the model's own configuration.
+
+        Raises:
+            InputError: the index exists already, or its name is invalid.
+            ModelError: the model cannot be found or used.
+        """
+        from search.indexing.memory import create
+        from search.indexing.update import build_inputs
+
+        place = named_place(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
+        encoder, *_ = build_inputs(
+            Folders(), place, cast("BuildOptions", options), rebuild=True, offline=offline, engine=engine
+        )
+        create(place, encoder)
+        index = cls(Store(place), encoder, offline, engine)
+        if not name:
+            index._deleted = finalize(index, rmtree, place, ignore_errors=True)
+        return index
+
+    @classmethod
     def open(
         cls,
         source: str | Path | None = None,
@@ -285,6 +346,60 @@ class Index:
                 workers=pool,
                 server=server_for(place, {"store": streamed(place).get("address")}),
             )
+
+    def upsert(
+        self, documents: Documents, *, progress: Callable[[Progress], None] | None = None
+    ) -> Upserted:
+        """Store documents from memory, replacing those with the same IDs; only new texts are encoded.
+
+        One call is one transaction: all documents are stored, or none. Give thousands in one call rather than one
+        by one; they are all in memory then, with about 2 kB for each passage.
+
+        Args:
+            documents: `search.Document`s, or mappings with their fields. Other keys of a mapping are metadata.
+            progress: callback, called often with the progress.
+
+        Raises:
+            InputError: a document is invalid, or the index belongs to a folder.
+            IndexLocked: another process has been writing to the index for a minute.
+        """
+        from search.indexing.memory import upsert
+
+        return upsert(self._passages_folder, self.encoder, documents, progress=progress)
+
+    def add(
+        self, documents: Documents, *, progress: Callable[[Progress], None] | None = None
+    ) -> Upserted:
+        """Store new documents from memory, like `upsert`.
+
+        Raises:
+            InputError: a document with the same ID exists; or as for `upsert`.
+            IndexLocked: as for `upsert`.
+        """
+        from search.indexing.memory import upsert
+
+        return upsert(self._passages_folder, self.encoder, documents, new=True, progress=progress)
+
+    def delete(self, ids: Iterable[str]) -> Upserted:
+        """Delete documents from memory; IDs that do not exist are ignored.
+
+        Raises:
+            InputError: the index belongs to a folder.
+            IndexLocked: as for `upsert`.
+        """
+        from search.indexing.memory import delete
+
+        return delete(self._passages_folder, [ids] if isinstance(ids, str) else ids)
+
+    def get(self, ids: Iterable[str]) -> list[Document]:
+        """Return the documents from memory with some IDs, in their order; IDs that do not exist are left out.
+
+        Raises:
+            InputError: the index belongs to a folder.
+        """
+        with self._store.reading() as snapshot:
+            snapshot.facts.folders.require_memory()
+            return snapshot.memory_documents([ids] if isinstance(ids, str) else ids)
 
     def needs_small_update(self) -> bool:
         """Return True if few files changed since the last run, so that `update` takes less than a second.
@@ -565,14 +680,15 @@ class Index:
         with self._store.reading() as snapshot:
             return snapshot.documents_named(part, most)
 
-    def location(self, document: int) -> Path:
-        """Return the path of a document by its ID, as `why_not` accepts it.
+    def location(self, document: int) -> str | Path:
+        """Return the path of a document by its number, as `why_not` accepts it; the ID of one from memory.
 
         Raises:
             IdMissing: the index has no document with this ID.
         """
         with self._store.reading() as snapshot:
-            return snapshot.facts.root / snapshot.document(document).name
+            name = snapshot.document(document).name
+            return name if snapshot.facts.folders.memory else snapshot.facts.root / name
 
     @documented(SimilarOptions)
     def similar(

@@ -80,11 +80,11 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
-        "Changes", "CheckReport", "Contrast", "Encoder", "Evaluation", "Explanation",
+        "Changes", "CheckReport", "Contrast", "Document", "Encoder", "Evaluation", "Explanation",
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
         "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
         "ReadError",
-        "Report", "SearchError", "Status", "TextTooLong", "Token",
+        "Report", "SearchError", "Status", "TextTooLong", "Token", "Upserted",
         "WhyNot", "compare", "evaluate", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:

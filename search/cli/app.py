@@ -48,6 +48,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "similarity": ("explain:similarity", "Compare sentences, or two texts token by token."),
     },
     "Indexes": {
+        "upsert": ("index:upsert", "Index documents from JSON Lines by their IDs."),
         "status": ("index:status", "Show the contents of an index, and what was skipped."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "check": ("index:check", "Check whether an index is intact and up to date."),

@@ -100,6 +100,8 @@ def open_hit(hit: Hit, marks: Sequence[Highlight]) -> None:
     """
     if hit.changed == "gone":
         raise InputError(f"'{hit.path}' no longer exists. To update the index, add --update.")
+    if not hit.path:
+        raise InputError(f"'{hit.document}' comes from no file.")
     from search.render.hits import line_of
 
     sys.stdout.flush()

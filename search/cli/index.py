@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from contextlib import suppress
@@ -18,12 +19,13 @@ from search.cli.options import (
     index_option,
     model_option,
 )
-from search.cli.output import Output, echo, note, progress_bar, stopped_gently
+from search.cli.output import Output, echo, note, progress_bar, stopped_gently, text_of
 from search.errors import InputError, SearchError, quoted
 from search.records import options
 
 if TYPE_CHECKING:
     from search.index import Index
+    from search.records.memory_document import Document
     from search.records.reports import Report
     from search.store.settings import Folders, Named
 
@@ -141,6 +143,47 @@ def watch_on(built: Index, output: Output) -> None:
                 echo(f"{now}  {reports.update_line(outcome)}")
     except KeyboardInterrupt:
         output.note("Stopped watching.")
+
+
+def upsert(
+    model: options.ModelOptions,
+    engine: EngineOptions,
+    output: Output,
+    index: Annotated[str, index_option("Name or path of the index; created if needed.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines; - for stdin.")] = "-",
+) -> None:
+    """Index documents from JSON Lines by their IDs.
+
+    Each line is an object with `id` and `text`, maybe `title` and `kind` ("markdown"); other keys are fields to filter
+    by. Documents with the same ID are replaced; only new text is encoded. All are stored, or none.
+    """
+    from search.index import Index
+    from search.render import reports
+    from search.store.layout import is_index, named_place
+
+    documents = [
+        document_of(line, number)
+        for number, line in enumerate(text_of(file, "Give JSON Lines.").split("\n"), 1)
+        if line.strip()
+    ]
+    exists = is_index(named_place(index))
+    if not (exists or model["model"]):
+        model["model"] = model_for_new_indexes()
+    opened = (Index.open if exists else Index.create)(index, **model, **vars(engine))
+    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
+        report = opened.upsert(documents, progress=progress)
+    if output.as_json or not output.quiet:
+        output.show(report, reports.upserted)
+
+
+def document_of(line: str, number: int) -> Document:
+    """Read a document from a line of JSON Lines."""
+    from search.records.memory_document import Document
+
+    try:
+        return Document.of(json.loads(line))
+    except (ValueError, TypeError, InputError) as error:
+        raise InputError(f"line {number} is no document: {error}") from None
 
 
 def status(output: Output, index: IndexOption = None) -> None:

@@ -63,6 +63,8 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
         of search/corpus/sources.py.
     """
     folders, root, source = facts.folders, facts.root, facts.source
+    if folders.memory:
+        return MISSING, ""
     if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):
         if os.path.lexists(place.location):
             return OUTSIDE, f"the index covers {folders}"
@@ -213,7 +215,7 @@ class Explainer:
         if not isinstance(target, int):
             return snapshot.place(target)
         stored = snapshot.passage(target)
-        place = snapshot.place(stored.path)
+        place = snapshot.place(stored.path or stored.document)
         record = stored.document.removeprefix(place.name or "").removeprefix("#")
         return replace(place, record=int(record) if record else None, passages=(target,))
 

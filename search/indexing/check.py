@@ -38,6 +38,8 @@ class _Check(NamedTuple):
 
 def _changed(connection: Connection, index: Path) -> Iterator[str]:
     """Yield the files that differ from the stored ones. A file with a new time stamp is read and compared."""
+    if not one_meta(connection, "root"):  # documents from memory
+        return
     root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))
     try:
         files, skipped = listed(root, index, source)
@@ -168,6 +170,8 @@ def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
     """Return check -> command that fixes its problems; "" if the command needs folders that are gone."""
     place = f"--index {index.name if index.parent == home() / 'indexes' else quoted(index)}"
     update = f"seewhy index {folders.typed if folders else 'FOLDER'} {place}"
+    if folders and folders.memory:
+        return {"repair": f"seewhy check --repair {place}", "index": "", "rebuild": ""}
     return {
         "repair": f"seewhy check --repair {place}",
         "index": update if not folders or folders.root.is_dir() else "",

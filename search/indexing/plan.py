@@ -154,13 +154,17 @@ def batches_ahead(
 ) -> Generator[list[Work], None, None]:
     """Yield the files of a plan, read and cut, in batches of about PASSAGES_IN_A_BATCH passages.
 
-    Each batch is prepared while the previous one is used. To stop early, close the generator.
+    To stop early, close the generator.
     """
-    with (
-        closing(connect_to_read(database)) as connection,
-        ThreadPoolExecutor(1, "seewhy-reader") as thread,
-    ):
-        batches = _batches(_works(partial(stored_documents, connection), plan, source, cutter))
+    with closing(connect_to_read(database)) as connection:
+        works = _works(partial(stored_documents, connection), plan, source, cutter)
+        yield from ahead(works, cutter)
+
+
+def ahead(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, None]:
+    """Yield works in batches; another thread prepares each batch while the previous one is used."""
+    with ThreadPoolExecutor(1, "seewhy-reader") as thread:
+        batches = _batches(works)
         following = thread.submit(next, batches, None)
         try:
             while (batch := following.result()) is not None:

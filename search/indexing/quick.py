@@ -33,7 +33,9 @@ def needs_small_update(index: Path, facts: Facts) -> bool:
     end = time.monotonic() + _SECONDS
     with reading(index / DATABASE) as connection:
         updated = one_meta(connection, "updated")
-        if has_more_files(connection, _MOST_FILES) or not updated or not facts.root.is_dir():
+        if facts.folders.memory or not updated or not facts.root.is_dir():
+            return False
+        if has_more_files(connection, _MOST_FILES):
             return False
         stored = stored_files(connection)
     since = datetime.fromisoformat(updated).timestamp()

@@ -109,8 +109,7 @@ class Run:
             cutter = cutter_for(self.encoder, self.settings, self._boilerplate(plan))
             batches = batches_ahead(self.database, plan, cutter, self.source)
             with closing(batches):  # stops the reading thread at once, also after Ctrl-C
-                for batch in self._in_order(batches):
-                    self._commit(batch)
+                self.commit_all(batches)
         if removed := [path for path in plan.gone if path not in self.renamed]:
             self.counts["removed"] = len(removed)
             self.writer.remove(removed)
@@ -120,14 +119,19 @@ class Run:
             raise InputError(nothing_to_index(self.folders, reasons, False))
         self._tell("saving")
         if not self.writer.streams:
-            self._derive()
+            self.derive()
         facts = {"updated": datetime.now().astimezone().isoformat(timespec="seconds"), "complete": True}
         if self.counts["encoded"]:
             facts["engine"] = self.encoder.runs_on
         self.writer.finish(skipped, **facts)
         return self._report()
 
-    def _derive(self) -> None:
+    def commit_all(self, batches: Iterable[Sequence[Work]]) -> None:
+        """Encode and store files that were read and cut, batch by batch."""
+        for batch in self._in_order(batches):
+            self._commit(batch)
+
+    def derive(self) -> None:
         """Build the files that are derived from the passages, and the null distribution."""
         segments.flush(self.writer, self.index, self.encoder.dimension)
         snapshot = Snapshot(Store(self.index), self.connection)

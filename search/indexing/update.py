@@ -155,6 +155,7 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
     """
     from watchfiles import DefaultFilter, watch
 
+    folders.require_files()
     watched = watch(
         *filter(Path.is_dir, folders.paths),
         watch_filter=DefaultFilter(ignore_paths=[index]),
@@ -282,6 +283,7 @@ def move(index: Path, named: Named) -> Path:
     """
     meta = read_meta(index / DATABASE)
     old, new = Folders.from_meta(meta), Folders.of(named)
+    old.require_files()
     if old.names != new.names:
         raise InputError(f"the index covers {old.described}. Give their new paths, with the same names")
     usual = is_own(index) and place_for(old, None) == index

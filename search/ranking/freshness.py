@@ -61,7 +61,9 @@ def with_file_status(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def since_indexed(path: str | Path, stored: StoredFile) -> FileStatus:
-    """Compare a file with its indexed state."""
+    """Compare a file with its indexed state; "" is the path of a document from memory."""
+    if not path:
+        return FileStatus("")
     try:
         now = os.lstat(path)
         if (now.st_size, now.st_mtime_ns, now.st_ino) == (stored.size, stored.mtime_ns, stored.inode):

@@ -115,6 +115,8 @@ def _file_lines(hit: Hit) -> tuple[list[str], str]:
     """Return the lines of a hit's file, and ""; if they cannot be shown, [] and the reason."""
     if hit.kind not in (*PLAIN_KINDS, *CONVERTED_KINDS):
         return [], f"{hit.document} is not a text file, so it has no lines to show"
+    if not hit.path:
+        return [], f"{hit.document} comes from no file, so the lines around it are not shown"
     try:
         text, sha256 = _read(hit.document, hit.path)
     except FileNotFoundError:

@@ -112,7 +112,12 @@ class Hit(StoredPassage, NotebookMixin):
 
     @property
     def uri(self) -> str:
-        """Link to the lines: `file:///notes/keys.md#L3-L9`, or `#page=3` in a format with pages (RFC 8118)."""
+        """Link to the lines: `file:///notes/keys.md#L3-L9`, or `#page=3` in a format with pages (RFC 8118).
+
+        "" for a document from memory.
+        """
+        if not self.path:
+            return ""
         place = f"page={self.page}" if self.page else f"L{self.line_start}-L{self.line_end}"
         return f"{Path(self.path).as_uri()}#{place}"
 

@@ -8,6 +8,8 @@ from typing import Literal
 
 from search.records.documents import Annotator
 
+MEMORY = "documents from memory"
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -102,11 +104,30 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Upserted:
+    """Report of `Index.upsert`, `add` or `delete`.
+
+    Attributes:
+        added, changed, unchanged, removed: numbers of documents.
+        encoded, reused: numbers of passages that were encoded, or whose embeddings were stored already.
+        seconds: duration.
+    """
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    encoded: int = 0
+    reused: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
 class Status:
     """Status of an index: its model, its contents and its last run.
 
     Attributes:
-        folder, folders: as in a `Report`.
+        folder, folders: as in a `Report`; `folder` is "documents from memory" for an index of these.
         engine: engine and device of the last encoding.
         bytes: size on disk; 0 for an index on a server.
         updated: end of the last run, in RFC 3339; "" if no run has finished.

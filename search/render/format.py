@@ -73,7 +73,7 @@ def where(hit: Hit | Copy | Answer) -> str:
     In a format with pages, slides, sheets or cells: `path page 3`. In a format with neither pages nor visible lines:
     the path alone.
     """
-    path, suffix = escaped_name(shown_path(hit.path)), Path(hit.path).suffix.lower()
+    path, suffix = name_of_file(hit), Path(hit.path).suffix.lower()
     if hit.page is not None:
         page = next((name for begin, name in _PAGES.items() if suffix.startswith(begin)), "page")
         return f"{path} {page} {hit.page}"
@@ -81,6 +81,11 @@ def where(hit: Hit | Copy | Answer) -> str:
         return path
     lines = str(hit.line_start) if hit.line_start == hit.line_end else f"{hit.line_start}-{hit.line_end}"
     return f"{path}:{lines}"
+
+
+def name_of_file(hit: Hit | Copy | Answer) -> str:
+    """Return the path of a hit's file, relative to the current folder if it is inside; else the document's name."""
+    return escaped_name(shown_path(hit.path) if hit.path else hit.document)
 
 
 def shown_path(path: str) -> str:

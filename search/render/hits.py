@@ -26,9 +26,9 @@ from search.render.format import (
     escape,
     escaped_name,
     headings,
+    name_of_file,
     one_line,
     shortened,
-    shown_path,
     since_indexed,
     verdict_line,
     where,
@@ -116,7 +116,7 @@ def paths(ranked: Sequence[Hit]) -> str:
 
     Paths are relative to the current folder if the files are inside it.
     """
-    return "\n".join(escaped_name(path) for path in dict.fromkeys(shown_path(hit.path) for hit in ranked))
+    return "\n".join(dict.fromkeys(map(name_of_file, ranked)))
 
 
 _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s)|\s*\n\s*\n|\Z)", re.DOTALL)
@@ -138,7 +138,7 @@ def _sentence_line(hit: Hit, marks: Sequence[Highlight]) -> str:
     place = where(hit)
     if hit.kind in PLAIN_KINDS:
         before = len(_LINE_END.findall(hit.text[:start]))
-        place = f"{escaped_name(shown_path(hit.path))}:{min(hit.line_start + before, hit.line_end)}"
+        place = f"{name_of_file(hit)}:{min(hit.line_start + before, hit.line_end)}"
     return f"{place}  {hit.score:.3f}  {shortened(one_line(text), _LONGEST_SENTENCE)}"
 
 

@@ -8,7 +8,16 @@ from pathlib import Path
 from rich.table import Column
 from rich.text import Text
 
-from search.records.reports import Changes, CheckReport, Finding, Report, SkippedGroup, Status
+from search.records.reports import (
+    MEMORY,
+    Changes,
+    CheckReport,
+    Finding,
+    Report,
+    SkippedGroup,
+    Status,
+    Upserted,
+)
 from search.records.tokens import ConvertedModel
 from search.render.format import (
     counted,
@@ -66,6 +75,16 @@ def moved(canvas: Canvas, item: Status) -> None:
     )
 
 
+@as_text
+def upserted(canvas: Canvas, done: Upserted) -> None:
+    """Summary of `Index.upsert`, in one line."""
+    canvas.line(
+        f"{counted(done.added, 'document')} added, {done.changed:,} changed, {done.unchanged:,} unchanged; "
+        f"{counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}",
+        whole=True,
+    )
+
+
 def folders_line(about: Report | Changes | Status) -> str:
     """Return the folders of an index, joined on one line."""
     folders = about.folders or (about.folder,)
@@ -116,6 +135,8 @@ def status(canvas: Canvas, state: Status) -> None:
     """Draw the status of an index: its model, its contents, its size."""
     folders = [
         ("folder", escape(folder) + ("" if Path(folder).is_dir() else "  (folder not found)"))
+        if folder != MEMORY
+        else ("texts", MEMORY)
         for folder in state.folders or (state.folder,)
     ]
     canvas.facts(

@@ -90,7 +90,7 @@ class ExampleParameters(OfIndex):
         Field(description="`document_id` of a hit, for all its passages."),
     ] = None
 
-    def example(self, index: Index) -> int | Path:
+    def example(self, index: Index) -> int | str | Path:
         """Return the passage ID or the path of the document, as `Index.why_not` and `Index.similar` take it.
 
         Raises:

@@ -266,6 +266,11 @@ _TABLES = {
         made_with TEXT NOT NULL, pairs BLOB NOT NULL, hubs TEXT NOT NULL""",
 }
 
+CONTENTS = (
+    """file INTEGER PRIMARY KEY NOT NULL REFERENCES files(id) ON DELETE CASCADE, content TEXT NOT NULL"""
+)
+"""Columns of the additional table of an index of documents from memory."""
+
 TABLES = (
     *(f"CREATE TABLE {name} ({columns}) STRICT" for name, columns in _TABLES.items()),
     "CREATE UNIQUE INDEX files_path ON files (path)",

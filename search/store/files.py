@@ -172,8 +172,8 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 @contextmanager
-def writer_lock(index: Path) -> Iterator[None]:
-    """Hold the writer's lock of an index.
+def writer_lock(index: Path, wait: float = _PROBED) -> Iterator[None]:
+    """Hold the writer's lock of an index; wait some seconds for it.
 
     Raises:
         IndexLocked: another process holds it; the message says which, and since when.
@@ -183,7 +183,7 @@ def writer_lock(index: Path) -> Iterator[None]:
 
     require_own_names(index)
 
-    lock = FileLock(index / LOCK, timeout=_PROBED, mode=PRIVATE_FILE)
+    lock = FileLock(index / LOCK, timeout=wait, mode=PRIVATE_FILE)
     try:
         lock.acquire()
     except Timeout:

@@ -71,10 +71,17 @@ def folders_of(index: Path) -> Folders | None:
 
 
 def place_for(folders: Folders, named: str | None) -> Path:
-    """Return the path for the index of some folders, existing or new."""
-    if named:
-        return named_place(named)
-    return next(_known_places(folders))
+    """Return the path for the index of some folders, existing or new.
+
+    Raises:
+        InputError: the index has documents from memory.
+    """
+    if not named:
+        return next(_known_places(folders))
+    place = named_place(named)
+    if existing := folders_of(place):
+        existing.require_files()
+    return place
 
 
 def check_place(index: Path) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 from search.errors import IdMissing, IndexDamaged
 from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention, NamedDocument
+from search.records.memory_document import Document
 from search.records.visible_text import Spans
 from search.store.database import all_meta, one_meta
 from search.store.places import Place, resolve_place
@@ -108,6 +109,7 @@ class Rows:
             IndexDamaged: a path leads out of the indexed folder.
         """
         ids = json.dumps(list(passages))
+        memory = self.facts.folders.memory
         root, annotated = str(self.facts.root), dict[int, dict[str, Any]]()
         for id_, _, values, _ in self._annotations(ids):  # no two annotators have a field in common
             annotated.setdefault(id_, {}).update(json.loads(values))
@@ -115,13 +117,13 @@ class Rows:
         for row in self.connection.execute(_STORED, (ids,)):
             hidden, document, record, title, metadata, kind, path, *file = row[len(_PASSAGE) :]
             name = os.fsdecode(path)
-            if _OUTSIDE.search(name):
+            if not memory and _OUTSIDE.search(name):
                 raise IndexDamaged(
                     f"the file '{name}' of passage {row[0]} is outside the indexed folder."
                 )
             by_id[row[0]] = StoredPassage(
                 **dict(zip(_COLUMNS, row, strict=False)),
-                path=os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
+                path="" if memory else os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker)
                 document=f"{name}#{record}" if record else name,
                 document_id=document,
                 title=title,
@@ -183,6 +185,12 @@ class Rows:
             doc for doc in named if all(word in f"{doc.name} {doc.title}".casefold() for word in words)
         )
         return list(islice(matches, most))
+
+    def memory_documents(self, ids: Iterable[str]) -> list[Document]:
+        """Return the documents from memory with some IDs, in their order; IDs that do not exist are left out."""
+        select = "SELECT content FROM contents JOIN files ON files.id = file WHERE path = ?"
+        rows = ((id_, self.connection.execute(select, (os.fsencode(id_),)).fetchone()) for id_ in ids)
+        return [Document(id_, **json.loads(row[0])) for id_, row in rows if row]
 
     def copies(self, passages: Iterable[int]) -> dict[int, Copied]:
         """Return passage ID -> its copied text, for the passages whose text occurs in many documents."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -55,6 +55,9 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
     Raises:
         InputError: the path is a folder, or no passage contains the line.
     """
+    if root == Path():  # documents from memory, which have an ID and no path
+        of_id = Place(str(typed), None, None, Path())
+        return replace(of_id, passages=_passages(of_id, rows))
     places = list(_meanings(root, str(typed)))
     stored = [place for place in places if place.name is not None and rows(place)]
     existing = [place for place in places if os.path.lexists(place.location)]

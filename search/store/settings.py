@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.errors import InputError, quoted
 from search.records.fingerprint import Fingerprint
+from search.records.reports import MEMORY
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,9 +32,11 @@ class Folders:
         root: base of the names of documents: the folder, or the common parent of several; resolved.
         names: paths of several folders relative to the root, with forward slashes, sorted; () if the root is the
             folder.
+
+    `Folders()` belongs to an index of documents from memory.
     """
 
-    root: Path
+    root: Path = Path()
     names: tuple[str, ...] = ()
 
     @classmethod
@@ -46,6 +49,7 @@ class Folders:
             InputError: a folder is missing, is a file or is inside another; or they have no common parent.
         """
         if isinstance(named, Folders):
+            named.require_files()
             if not named.root.is_dir():
                 raise InputError(
                     f"{named.described} {'are' if named.names else 'is'} gone. If you moved it, "
@@ -77,7 +81,30 @@ class Folders:
         return cls(Path(meta["root"]), tuple(meta["source"].get("folders", ())))
 
     @property
+    def memory(self) -> bool:
+        """True for documents from memory."""
+        return self.root == Path()
+
+    def require_memory(self) -> None:
+        """Raise InputError for files of a folder."""
+        if not self.memory:
+            raise InputError(
+                f"this index belongs to {self.described}, so it has no documents from memory. Create another one "
+                "for them with Index.create."
+            )
+
+    def require_files(self) -> None:
+        """Raise InputError for documents from memory."""
+        if self.memory:
+            raise InputError(
+                "this index has documents from memory, not from a folder. Change them with upsert and delete; "
+                "for a folder, create another index."
+            )
+
+    @property
     def paths(self) -> tuple[Path, ...]:
+        if self.memory:
+            return ()
         return tuple(self.root / name for name in self.names) or (self.root,)
 
     @property
@@ -93,10 +120,12 @@ class Folders:
     @property
     def described(self) -> str:
         """The folders in a message: "the folder" or "the folders" with their paths."""
+        if self.memory:
+            return str(self)
         return f"the folder{'s' * bool(self.names)} {as_text(self.paths)}"
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.paths))
+        return ", ".join(map(str, self.paths)) or MEMORY
 
 
 def absolute(named: Named) -> list[Path]:

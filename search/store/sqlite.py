@@ -133,6 +133,12 @@ class Store:
         """Warnings about the index: sentences that end with the command to run."""
         return (self.problem,) if self.problem else ()
 
+    def close(self) -> None:
+        """Close the connection of this thread; the next read opens another."""
+        if getattr(self.mine, "process", None) == os.getpid():
+            self.mine.connection.close()
+            self.mine.of = None
+
     def remove(self) -> None:
         """Delete the index, also on its server."""
         remove_index(self.path)

@@ -19,7 +19,7 @@ import numpy as np
 
 from search.files import bytes_in
 from search.records.fingerprint import Fingerprint
-from search.records.reports import SkippedGroup, Status
+from search.records.reports import MEMORY, SkippedGroup, Status
 from search.store.database import meta_of
 from search.store.files import DATABASE, is_being_written
 from search.store.passages import Rows, name_of
@@ -63,7 +63,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     return Status(
         name=index.name,
         index=str(index),
-        folder=meta["root"],
+        folder=meta["root"] or MEMORY,
         folders=Folders.from_meta(meta).several,
         model=fingerprint.model,
         pooling=fingerprint.pooling,

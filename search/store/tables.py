@@ -32,7 +32,12 @@ class Tables:
 
         Args:
             same_answers: keep the generation, because no answer depends on the written rows.
+
+        Within another transaction it is a part of that one.
         """
+        if self.connection.in_transaction:
+            yield self.connection
+            return
         self.connection.execute("BEGIN IMMEDIATE")
         changes = self.connection.total_changes
         try:

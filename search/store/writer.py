@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import text_key
 from search.records.documents import Document, Passage
 from search.store.database import (
+    CONTENTS,
     SCHEMA_VERSION,
     TABLES,
     all_meta,
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
 
 _OF_PASSAGE = ("start", "end", "line_start", "line_end", "heading", "context", "text", "n_tokens", "page")
 
+_PUT_FILE = """INSERT INTO files (path, size, mtime_ns, inode, sha256, status) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (path) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,
+        sha256 = excluded.sha256, status = excluded.status
+    RETURNING id"""
+
 
 @dataclass
 class Work:
@@ -51,6 +57,7 @@ class Work:
         outcome: what happened to the file, known in its last batch: "added", "changed", "renamed", "unchanged",
             "skipped" if it has no document and never had one, or "same bytes" if only its time stamp is new.
         renamed_from: earlier path of the same content, if that file is gone.
+        content: `MemoryDocument.content` of a document from memory; "" for a file.
     """
 
     file: SourceFile
@@ -61,6 +68,7 @@ class Work:
     last: bool = False
     outcome: str = ""
     renamed_from: str | None = None
+    content: str = ""
 
     @property
     def n_passages(self) -> int:
@@ -91,6 +99,21 @@ class Writer(Tables):
         """
         with self.transaction() as connection:
             connection.execute("UPDATE files SET mtime_ns = -1, sha256 = NULL")
+
+    def create_contents(self) -> None:
+        """Create the table of documents from memory, within an open transaction."""
+        self.connection.execute(f"CREATE TABLE IF NOT EXISTS contents ({CONTENTS}) STRICT")
+
+    def hashes(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return path -> SHA-256 of its content, for the paths that are stored."""
+        select = "SELECT sha256 FROM files WHERE path = ?"
+        rows = ((path, self.connection.execute(select, (os.fsencode(path),))) for path in paths)
+        return {path: state[0] for path, row in rows if (state := row.fetchone())}
+
+    def large_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open a transaction whose changes stay in memory until the commit, so that nobody waits for it."""
+        self.connection.execute("PRAGMA cache_spill = 0")
+        return self.transaction()
 
     def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Return content key -> stored embedding, for the contents that were encoded before."""
@@ -201,33 +224,24 @@ class Writer(Tables):
             self.database.table("files").update(row[0], {"path": os.fsencode(new)})
 
     def _put_file(self, work: Work) -> int:
-        path = os.fsencode(work.file.path)
-        row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-        facts = {
-            "size": work.file.size,
-            "mtime_ns": work.file.mtime_ns,
-            "inode": work.file.inode,
-            "sha256": work.sha256,
-            "status": "partial" if not work.last else "indexed" if work.records else "skipped",
-        }
-        if row:
-            self.database.table("files").update(row[0], facts)
-        else:
-            row = self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
-            self.insert("files", [{"id": row[0], "path": path, **facts}])
+        """Store the state of a file; return its id. Plain SQL, as documents from memory are files, too."""
+        path, file, execute = os.fsencode(work.file.path), work.file, self.connection.execute
+        status = "partial" if not work.last else "indexed" if work.records else "skipped"
+        row = (path, file.size, file.mtime_ns, file.inode, work.sha256, status)
+        [(id_,)] = execute(_PUT_FILE, row).fetchall()
+        if work.content:
+            execute("INSERT OR REPLACE INTO contents VALUES (?, ?)", (id_, work.content))
         if work.last:
-            self.delete("skipped", "path = ? AND stage = 'read'", path)
-            self._put_skipped(
-                "read", ((path, _record_of(skip, work.file), skip) for skip in work.skipped)
-            )
-        return int(row[0])
+            execute("DELETE FROM skipped WHERE path = ? AND stage = 'read'", (path,))
+            self._put_skipped("read", ((path, _record_of(skip, file), skip) for skip in work.skipped))
+        return int(id_)
 
     def _put_skipped(self, stage: str, skipped: Iterable[tuple[bytes, int, Skipped]]) -> None:
-        rows = (
-            {"path": path, "record": record, "stage": stage, "reason": skip.reason, "detail": skip.detail}
-            for path, record, skip in skipped
+        insert = (
+            "INSERT OR REPLACE INTO skipped (path, record, stage, reason, detail) VALUES (?, ?, ?, ?, ?)"
         )
-        self.insert("skipped", rows, replace=True)
+        rows = ((path, record, stage, skip.reason, skip.detail) for path, record, skip in skipped)
+        self.connection.executemany(insert, rows)
 
     def _delete_documents(self, file: int, records: Sequence[int]) -> int:
         """Delete records of a file, if they exist; return the number of deleted passages."""

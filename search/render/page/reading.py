@@ -111,7 +111,7 @@ def _reach(sizes: Sequence[int], i: int, limit: int, step: int) -> int:
 def _about(read: _Reading) -> str:
     document = read.document
     here = document.passages[read.here]
-    path = escaped_name(document.path)
+    path = escaped_name(document.path or document.document)
     place = f"{path}:{here.line_start}" if document.kind in _LINES else _of_page(document, here, path)
     facts = {
         "Document": isolated(document.document),

@@ -211,7 +211,7 @@ def why_not(
     indexed, its file has changed, or a filter excludes it."""
     from search.render.why import REMEDIES, answer
 
-    def stand(name: str, index: library.Index, item: Path | int) -> tuple[str, int, WhyNot]:
+    def stand(name: str, index: library.Index, item: str | Path | int) -> tuple[str, int, WhyNot]:
         return name, *in_one_generation(index, None, lambda: index.why_not(query, item, k, **options))
 
     name, generation, standing = _standing(served, document, index, stand)
@@ -228,7 +228,7 @@ def why_not(
     )
 
 
-Stand = Callable[[str, library.Index, Path | int], tuple[str, int, WhyNot]]
+Stand = Callable[[str, library.Index, str | Path | int], tuple[str, int, WhyNot]]
 
 
 def _standing(served: AppState, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
@@ -250,13 +250,15 @@ def _standing(served: AppState, document: str, name: str | None, stand: Stand) -
     return stand(id_.index, index, id_.passage)
 
 
-def _within(index: library.Index, document: str) -> Path:
-    """Return the path of a document that an agent names relative to the indexed folder.
+def _within(index: library.Index, document: str) -> str | Path:
+    """Return the path of a document that an agent names relative to the indexed folder; the ID of one from memory.
 
     Raises:
         InputError: the path is absolute, invalid or outside of the folder.
     """
     root = index.folders.root
+    if index.folders.memory:
+        return document
     try:
         is_within = (root / document).resolve().is_relative_to(root.resolve())
     except (OSError, ValueError):
@@ -414,7 +416,7 @@ def _fetched(
         id=str(id_),
         title=document.title or document.document,
         text=_readable(document, *span),
-        url=f"{Path(document.path).as_uri()}#L{first}-L{last}",
+        url=f"{Path(document.path).as_uri()}#L{first}-L{last}" if document.path else "",
         place=place(document.document, first, last),
         heading=passage.heading or None,
         cut=cut or None,

@@ -1,0 +1,79 @@
+"""Documents that a program gives to an index, in contrast to files of a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
+
+from search.errors import InputError
+
+
+@dataclass(frozen=True)
+class MemoryDocument:
+    """A document from memory.
+
+    Attributes:
+        id: any text but ""; hits have it as `document`. Slashes make folders, for filters like "path:web/**".
+        text: text to search. A document without text and title is stored, but never found.
+        title: title, which is encoded with each passage; "" for none.
+        metadata: JSON values to filter by.
+        kind: "text", or "markdown" to use headings and front matter, and to ignore markup.
+    """
+
+    id: str
+    text: str
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    kind: Literal["text", "markdown"] = "text"
+
+    @classmethod
+    def of(cls, source: MemoryDocument | Mapping[str, Any]) -> MemoryDocument:
+        """Return a checked document; keys of a mapping that are not fields become metadata, as in JSON Lines.
+
+        Raises:
+            InputError: a field is missing or has a wrong type.
+        """
+        if isinstance(source, Mapping):
+            values = dict(source)
+            own = {name: values.pop(name) for name in _FIELDS & values.keys()}
+            if values:
+                own["metadata"] = {**values, **own.get("metadata", {})}
+            if type(own.get("id")) is int:
+                own["id"] = str(own["id"])
+            missing = [name for name in ("id", "text") if name not in own]
+            if missing:
+                raise InputError(f"a document has no '{missing[0]}': {str(source)[:80]}")
+            source = cls(**own)
+        if not isinstance(source, cls):
+            raise InputError(f"{str(source)[:80]!r} is no Document and no mapping.")
+        source._check()
+        return source
+
+    def _check(self) -> None:
+        for name in ("id", "text", "title"):
+            if not isinstance(value := getattr(self, name), str):
+                kind = type(value).__name__
+                raise InputError(f"the {name} of document {self.id!r} is of type {kind}, not a text.")
+        if not isinstance(self.metadata, Mapping):
+            raise InputError(f"the metadata of document {self.id!r} are not a mapping.")
+        if self.kind not in ("text", "markdown"):
+            raise InputError(f"kind={self.kind!r} is unknown. Choose from: text, markdown.")
+        try:
+            empty = not self.id.encode()
+        except UnicodeEncodeError:
+            empty = True
+        if empty:
+            raise InputError(f"{self.id!r} cannot be the ID of a document: it is empty or not Unicode.")
+
+    @property
+    def content(self) -> str:
+        """Everything but the ID, as JSON."""
+        values = {name: value for name, value in vars(self).items() if name != "id"}
+        return json.dumps(values, ensure_ascii=False, sort_keys=True)
+
+
+_FIELDS = {item.name for item in fields(MemoryDocument)}
+Document = MemoryDocument  # the public name
+Documents: TypeAlias = "Iterable[Document | Mapping[str, Any]]"
