@@ -6,6 +6,7 @@ import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 
@@ -16,16 +17,18 @@ class BruteForce:
     def __init__(self, texts: Mapping[int, str]) -> None:
         self.tokens: dict[int, list[str]] = {id_: [] for id_ in texts} | _stems(texts)
         self.mean = sum(map(len, self.tokens.values())) / max(1, len(self.tokens))
+        self.frequencies = cache(self._frequencies)
 
-    def frequencies(self, term: str) -> dict[int, int]:
+    def _frequencies(self, term: str) -> dict[int, int]:
         """How often each text with the term has its words in a row."""
-        words = _stems({0: term}).get(0, [])
+        words = _words(term)
         n = len(words)
         times = {
             id_: sum(tokens[at : at + n] == words for at in range(len(tokens)))
             for id_, tokens in self.tokens.items()
+            if n and words[0] in tokens
         }
-        return {id_: count for id_, count in times.items() if count and n}
+        return {id_: count for id_, count in times.items() if count}
 
     def idf(self, term: str) -> float:
         n = len(self.frequencies(term))
@@ -53,6 +56,16 @@ class BruteForce:
         return max(
             [2.2 * sum(sorted(map(self.idf, terms))[-3:]), *self.scores(terms).values()], default=1.0
         )
+
+
+@lru_cache(maxsize=8)
+def brute_force(texts: tuple[tuple[int, str], ...]) -> BruteForce:
+    return BruteForce(dict(texts))
+
+
+@cache
+def _words(term: str) -> list[str]:
+    return _stems({0: term}).get(0, [])
 
 
 def _stems(texts: Mapping[int, str]) -> dict[int, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import itertools
 import json
@@ -37,7 +38,15 @@ _NUMBERS = itertools.count(1)
 # How variables begin that pytest, polars, scikit-learn, PyTorch, sentence-transformers and Ray set.
 _SET_BY_OTHERS = ("PYTEST_", "_RJEM_", "KMP_", "TORCH", "TOKENIZERS_", "RAY_", "PYTHONBREAKPOINT")
 
+# Files that need PyTorch or scikit-learn: by their text, and by name. They take ten seconds to load.
 _HEAVY = re.compile(r"torch|transformers|sklearn|scipy|tiny_bert|(search|tests)\.bert|mteb|haystack")
+_HEAVY_TOO = re.compile(
+    r"test_(explanation|hostile_text|household|links|pages|rank|stop|surroundings|transcripts|why)\."
+)
+_LIGHT = ("test_house.", "test_public", "test_surfaces")
+_MODELS = ("/bert/", "/training/", "/encoding/", "/integrations/")
+_TOGETHER = ("/contract/", "/end_to_end/")
+_SLOW = ("/faults/", "/contract/", "/end_to_end/", "/store/", "/cli/", "/serving/")
 _PATIENCE = 30.0  # seconds
 
 _MEMORY = Path("/dev/shm")
@@ -268,15 +277,47 @@ def save_modules(folder: Path, pooling: str) -> None:
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
+@cache
+def group(file: str) -> str:
+    """Name of the tests that run in one worker, for what they share: two import PyTorch, one starts the servers."""
+    text = (REPOSITORY / file).read_text(encoding="utf-8")
+    if (_HEAVY.search(text) or _HEAVY_TOO.search(file)) and not any(name in file for name in _LIGHT):
+        return "models" if any(name in file for name in _MODELS) else "torch"
+    return next((name for name in _TOGETHER if name in file), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives each worker whole groups of tests: no fixture of a module is made by two workers."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByGroup(LoadFileScheduling):
+        @property
+        def nodes(self) -> list[Any]:
+            """The workers; the first group is for the first of them, which makes the models."""
+            return sorted(super().nodes, key=lambda node: node.gateway.id)
+
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid.partition("::")[0])
+
+    return ByGroup(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported to collect all tests stays; nobody looks through it for garbage again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs PyTorch or scikit-learn comes first, the real model before all: it is the first worker's share
-    then, and others need not load them, which takes ten seconds."""
+    """What needs PyTorch comes first, the real model before all; then what takes long."""
 
-    @cache
-    def heavy(path: Path) -> bool:
-        return bool(_HEAVY.search(path.read_text(encoding="utf-8")))
+    def order(item: pytest.Item) -> tuple[int, bool, int]:
+        file = item.nodeid.partition("::")[0]
+        first = ("models", "torch", group(file)).index(group(file))
+        slow = next((i for i, name in enumerate(_SLOW) if name in file), len(_SLOW))
+        return first, "real" not in getattr(item, "fixturenames", ()), slow
 
-    items.sort(key=lambda item: (not heavy(item.path), "real" not in getattr(item, "fixturenames", ())))
+    items.sort(key=order)
 
 
 def once(made: Path, make: Callable[[], Any]) -> None:

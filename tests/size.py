@@ -9,23 +9,12 @@ of all, the mean lines of a function and the mean characters of a line, so that 
 from __future__ import annotations
 
 import ast
-import io
 import sys
-import tokenize
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 SEARCH = Path(__file__).resolve().parent.parent / "search"
-_NO_CODE = (
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-)
 
 
 @dataclass(frozen=True)
@@ -68,36 +57,37 @@ def measured(root: Path) -> Size:
     functions, widths = [], []
     for path in sorted(root.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
-        tree = ast.parse(source)
-        code = lines_of_code(source)
+        code, found = lines_of_code(source)
         folders[path.parent.relative_to(root.parent).as_posix()].append(len(code))
         rows = source.splitlines()
         widths += [len(rows[number - 1].strip()) for number in code]
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                functions.append(len(code.intersection(range(node.lineno, (node.end_lineno or 0) + 1))))
+        functions += [len(code.intersection(lines)) for lines in found]
     return Size({name: (len(each), sum(each)) for name, each in folders.items()}, functions, widths)
 
 
-def lines_of_code(source: str) -> set[int]:
-    """Numbers of the lines on which a token stands that is neither a comment nor part of a docstring."""
-    rows = source.splitlines()
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in _NO_CODE:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    return {
-        number for number in lines.difference(_docstrings(ast.parse(source))) if rows[number - 1].strip()
+def lines_of_code(source: str) -> tuple[set[int], list[range]]:
+    """Numbers of the lines that are neither blank, nor a comment, nor part of a docstring, and the functions' lines."""
+    docstrings: set[int] = set()
+    strings: set[int] = set()  # a line in a long one may begin with "#"
+    functions = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno != node.lineno:
+            strings.update(_lines(node)[1:])
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                docstrings.update(_lines(node.body[0]))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                functions.append(_lines(node))
+    code = {
+        number
+        for number, row in enumerate(map(str.strip, source.splitlines()), 1)
+        if row and number not in docstrings and (number in strings or not row.startswith("#"))
     }
+    return code, functions
 
 
-def _docstrings(tree: ast.Module) -> Iterator[int]:
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-            and ast.get_docstring(node, clean=False) is not None
-        ):
-            yield from range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+def _lines(node: ast.expr | ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or 0) + 1)
 
 
 if __name__ == "__main__":

@@ -108,26 +108,23 @@ HEADS: dict[str, Made] = {
 }
 # Those that go through what others and the tests of their part go through; they take longest.
 REPEATING = {
-    "encoder", "labels", "page", "peers", "precision", "serve", "server", "training", "verdict", "warm_query",
-    "workers",
+    "cold_start", "encoder", "faults", "interactive", "labels", "page", "peers", "precision", "serve", "server",
+    "training", "verdict", "warm_query", "workers",
 }  # fmt: skip
 HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
 SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "agent": answered,
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
-    "cold_start": lambda p: [pages(p / "pages"), "--passages", "3", "--repeats", "1", "--calls", "5", "--no-reference"],
-    "faults": lambda p: ["--only", "full"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
     "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
-    "interactive": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--between", "0.01"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "plan": lambda p: [],
     "quality": lambda p: [beir(p / "a"), "--offline"],
     "scale": lambda p: [pages(p / "pages"), "--sizes", "150", "--steps", "built", "exact", "--repeats", "1",
-                        "--queries", "3", "--adversarial", "--many", "9"],
-    "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
+                        "--queries", "3"],
+    "unchanged": lambda p: ["--files", "5", "--repeats", "1", "--wait", "0"],
 }  # fmt: skip
 
 

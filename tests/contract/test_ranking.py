@@ -133,7 +133,7 @@ def test_a_filter_that_cannot_be_read_is_refused(index: search.Index, where: str
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
 def test_selections_show_what_they_are_to_show(index: search.Index, oracle: Oracle, mode: str) -> None:
     rng = random.Random(mode)
-    for _ in range(60):
+    for _ in range(40):
         query = rng.choice(QUERIES)
         ranked = oracle.ranking(query, mode)
         if not ranked:

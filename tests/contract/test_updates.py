@@ -205,7 +205,7 @@ def test_readers_see_one_generation(tmp_path: Path, tiny_model: Path) -> None:
                     seen.update(states)
                     if not states:
                         wrong.append(got.passages)
-                    stop.wait(0.01)
+                    stop.wait(0.03)
 
     readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
@@ -273,7 +273,7 @@ def touched(folder: Path) -> bool:
 
 
 CHILD = """
-import os, resource, signal, sys, threading, time
+import os, resource, signal, sys, threading
 import search
 folder, place, model, how, amount = sys.argv[1:]
 if how == "kill":
@@ -287,12 +287,10 @@ def progress(_):
             os.kill(os.getpid(), signal.SIGKILL)
 if how == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(amount), int(amount)))
-begun = time.monotonic()
 try:
     search.Index.build(folder, index=place, model=model, progress=progress)
 except (search.SearchError, OSError) as error:
     sys.exit(f"refused: {error}")
-print(time.monotonic() - begun, flush=True)
 os._exit(0)
 """
 
@@ -317,8 +315,7 @@ def test_a_killed_run_leaves_the_index_before_or_after(
     between = Answers(build("clean"), ASKED)  # what is gone goes last
     (notes / "f2.rst").unlink()
     after = Answers(build("clean"), ASKED)
-    took = float(child(notes, tmp_path / "timed", tiny_model, "none", 0).stdout)
-    ends = [("kill", rng.random() * took), ("step", 0), ("step", 1), ("step", 3)]
+    ends = [("kill", rng.uniform(0, 0.5)), ("step", 0), ("step", 2)]
     for how, amount in ends:
         done = child(notes, place, tiny_model, how, amount)
         assert done.returncode in (0, -9), done.stderr
@@ -344,16 +341,16 @@ def test_a_full_disk_leaves_the_old_index(
     rng, place = random.Random(5), tmp_path / "index"
     index = build()
     before = Answers(index, ASKED)
-    for n in range(40):
+    for n in range(15):
         write(notes / f"more{n}.txt", paragraphs(rng, 3) + "\n")
     refused = 0
-    for size in (0, 3_000, 40_000, (place / "index.db").stat().st_size + 5_000):
+    for size in (0, 40_000, (place / "index.db").stat().st_size + 5_000):
         done = child(notes, place, tiny_model, "full", size)
         refused += done.returncode == 1
         if done.returncode:
             assert done.stderr.startswith("refused: ") and "Traceback" not in done.stderr
             assert Answers(search.Index.open(str(place)), ASKED) == before
-    assert refused >= 3
+    assert refused >= 2
     report = build().report
     assert report.passages > len(before.passages[0])
     assert Answers(build(), ASKED) == Answers(build("clean"), ASKED)

@@ -18,28 +18,7 @@ from search import Encoder
 from tests.conftest import DATA, REPOSITORY
 
 HANDBOOK = REPOSITORY / "corpora" / "handbook"
-QUESTIONS = [
-    "how does WordPiece split a word it does not know",
-    "what are segment embeddings for",
-    "why divide the attention scores by the square root",
-    "is the CLS vector a good sentence embedding",
-    "difference between cosine and dot product",
-    "negation is hard for embeddings",
-    "what does attention not explain",
-    "how are masked words predicted",
-    "bi-encoder or cross-encoder",
-    "late interaction of token vectors",
-    "formula of BM25",
-    "combine lexical and dense scores",
-    "approximate nearest neighbour search",
-    "how long should a passage be",
-    "what is nDCG",
-    "do the addends sum to the score",
-    "reading a heatmap of token similarities",
-    "what happens when the program is killed while indexing",
-    "training sentence embeddings with in-batch negatives",
-    "why do floating point sums differ in the last digit",
-]
+QUESTION = "how does WordPiece split a word it does not know"
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +44,7 @@ def seewhy(home: Path, *args: Any, code: int = 0) -> subprocess.CompletedProcess
 
 
 def test_a_question_finds_its_page(home: Path) -> None:
-    hits = json.loads(seewhy(home, "query", QUESTIONS[0], "-k", "3", "--json").stdout)
+    hits = json.loads(seewhy(home, "query", QUESTION, "-k", "3", "--json").stdout)
     assert "02-wordpiece.md" in [Path(hit["path"]).name for hit in hits]
     for hit in hits:
         lines = Path(hit["path"]).read_text(encoding="utf-8").split("\n")
@@ -79,28 +58,13 @@ def test_second_run_and_explain(home: Path) -> None:
     assert "Nothing changed in corpora/handbook." in seewhy(
         home, "index", "corpora/handbook"
     ).stdout.replace(os.sep, "/")
-    shown = seewhy(home, "explain", QUESTIONS[0], "1").stdout
+    shown = seewhy(home, "explain", QUESTION, "1").stdout
     assert "(residual)" in shown
     assert "Most similar words" in shown
 
 
-def test_contributions_sum_to_the_cosine_of_every_hit_of_five_questions(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SEEWHY_HOME", str(home))
-    index = search.Index.open(HANDBOOK, offline=True)
-    for question in QUESTIONS[::4]:
-        for hit in index.query(question, explain=True):
-            why = hit.explanation
-            assert why is not None and hit.cosine is not None
-            assert why.contributions.sum() == pytest.approx(hit.cosine, abs=1e-5)
-            assert abs(why.residual) <= 1e-5
-            terms = sum(term.contribution for term in why.terms)
-            assert why.weight * why.contributions.sum() + terms == pytest.approx(hit.score, abs=1e-5)
-
-
 def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
-    """By OpenVINO on every twelfth pair; by PyTorch, which sentence-transformers uses too, on a fifth of these."""
+    """By OpenVINO on every thirtieth pair; by PyTorch, which sentence-transformers uses too, on a fifth of these."""
     file = DATA / "sts" / "stsb_dev.tsv"
     if not file.is_file():
         pytest.skip("STS-B is not at hand")
@@ -110,7 +74,7 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
     with file.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
     assert len(rows) == 1500
-    rows = rows[::12]
+    rows = rows[::30]
     first, second = [row["sentence1"] for row in rows], [row["sentence2"] for row in rows]
     model = SentenceTransformer(str(real.files.folder), device="cpu")
     one, two = (model.encode(texts, normalize_embeddings=True) for texts in (first, second))

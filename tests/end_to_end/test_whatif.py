@@ -27,11 +27,11 @@ LICENCE = (
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> search.Index:
-    """Forty documents of fifty passages of random words; half of them have the same text at the end."""
+    """Twenty documents of fifty passages of random words; half of them have the same text at the end."""
     rng = random.Random(19)
     folder = tmp_path_factory.mktemp("drawn")
     shares = [1 / (number + 1) for number in range(len(WORDS))]
-    for number in range(40):
+    for number in range(20):
         texts = [" ".join(rng.choices(WORDS, shares, k=rng.randint(3, 20))) + LONG for _ in range(50)]
         texts += [LICENCE] * (number % 2)
         sections = [f"# Part {i}\n\n{text}." for i, text in enumerate(texts)]
@@ -55,10 +55,10 @@ def drawn_change(rng: random.Random, pool: Candidates) -> dict[str, Any]:
 
 
 def test_what_if_equals_what_the_server_ranks(browser: webdriver.Chrome, drawn: search.Index) -> None:
-    """For 200 random changes of 40 queries."""
+    """For 100 random changes of 20 queries."""
     rng = random.Random(5)
     asked: list[tuple[str, dict[str, Any], Candidates, dict[str, Any]]] = []
-    for number in range(40):
+    for number in range(20):
         text = " ".join(rng.sample(WORDS, rng.randint(1, 6)))
         options: dict[str, Any] = {"mode": rng.choice(["hybrid"] * 6 + ["dense", "lexical"])}
         options["where"] = rng.choice([None, None, "path:1*.md", "path:7.md"])
@@ -86,7 +86,7 @@ def test_what_if_equals_what_the_server_ranks(browser: webdriver.Chrome, drawn: 
         f"exact without asking again: {exact} of {len(asked)}; of the others {different} are not what is ranked"
     )
     assert any(one.copied is not None for *_, pool, _ in asked for one in pool.pool)
-    assert len(asked) == 200 and exact >= 150
+    assert len(asked) == 100 and exact >= 75
     assert different  # so it would be wrong to say that all are exact
 
 

@@ -30,7 +30,7 @@ from search.records.reports import Report
 from search.records.visible_text import visible
 from search.store import opening
 from search.store.settings import PassageSettings, Source
-from tests.bm25 import BruteForce
+from tests.bm25 import brute_force
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
 
 faiss.omp_set_num_threads(
@@ -204,7 +204,7 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "h
 
 def _word_parts(texts: Mapping[int, str], query: str) -> dict[int, float]:
     """The keyword scores of passages, worked out from texts alone."""
-    words = BruteForce(texts)
+    words = brute_force(tuple(texts.items()))
     terms = words.discriminative(query.split())
     scale = words.scale(terms)
     return {id_: score / scale for id_, score in words.scores(terms).items()}

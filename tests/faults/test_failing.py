@@ -8,9 +8,9 @@ SEED = 4
 
 
 def test_calls_from_python_that_fail(place: Path) -> None:
-    outcome = every_failure(place, seed=SEED, most=3)
+    outcome = every_failure(place, seed=SEED, most=2)
     outcome.require_clean()
-    assert outcome.runs == 9
+    assert outcome.runs == 6
     assert outcome.figures["raised"]
 
 

@@ -8,13 +8,13 @@ SEED = 4
 
 
 def test_kills_at_random_moments(place: Path) -> None:
-    outcome = random_kills(place, seed=SEED, kills=3, readers=1)
+    outcome = random_kills(place, seed=SEED, kills=2, readers=1)
     outcome.require_clean()
-    assert outcome.runs == 3
+    assert outcome.runs == 2
     assert outcome.figures["queries meanwhile"]
 
 
 def test_kills_at_named_steps(place: Path) -> None:
-    outcome = kills_at_steps(place, seed=SEED, most=2)
+    outcome = kills_at_steps(place, seed=SEED, most=1)
     outcome.require_clean()
-    assert outcome.runs == 6
+    assert outcome.runs == 3

@@ -16,9 +16,9 @@ SEED = 4
 
 
 def test_flipped_bits_of_segments(place: Path) -> None:
-    outcome = flipped_segments(place, seed=SEED, files=8)
+    outcome = flipped_segments(place, seed=SEED, files=6)
     outcome.require_clean()
-    assert outcome.runs == 8
+    assert outcome.runs == 6
     assert outcome.figures["right"] and outcome.figures["refused: hybrid, lexical"]
 
 
@@ -30,15 +30,15 @@ def test_damaged_input_files(place: Path) -> None:
 
 
 def test_damaged_converted_models(place: Path) -> None:
-    outcome = damaged_models(place, seed=SEED, files=5)
+    outcome = damaged_models(place, seed=SEED, files=2)
     outcome.require_clean()
-    assert outcome.runs == 5
+    assert outcome.runs == 2
     assert outcome.figures["converted again"]
 
 
 def test_damaged_packages(place: Path) -> None:
     if not packages():
         pytest.skip("the extra 'documents' is not installed")
-    outcome = damaged_packages(place, seed=SEED, files=8)
+    outcome = damaged_packages(place, seed=SEED, files=6)
     outcome.require_clean()
-    assert outcome.runs == 8
+    assert outcome.runs == 6

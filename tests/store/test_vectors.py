@@ -48,8 +48,8 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def brute_force(ids: list[int], vectors: np.ndarray, query: np.ndarray, k: int) -> list[int]:
-    cosines = {id_: float(np.float32(vectors[id_ - 1] @ query)) for id_ in ids}
-    return sorted(ids, key=lambda id_: (-round(cosines[id_], 6), id_))[:k]
+    cosines = (vectors @ query).round(6)
+    return sorted(ids, key=lambda id_: (-cosines[id_ - 1], id_))[:k]
 
 
 def queries(n: int) -> np.ndarray:
@@ -59,12 +59,12 @@ def queries(n: int) -> np.ndarray:
 
 def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors: np.ndarray) -> Store:
     store = Store(folder)
-    for query in [*queries(20), vectors[3]]:
+    for query in [*queries(8), vectors[3]]:
         for k in (1, 7, 1000):
             found = nearest(connection, store, query, k)
             assert [id_ for id_, _ in found] == brute_force(ids, vectors, query, k)
-            for id_, cosine in found:
-                assert cosine == pytest.approx(float(vectors[id_ - 1] @ query), abs=1e-6)
+            cosines = vectors[[id_ - 1 for id_, _ in found]] @ query
+            np.testing.assert_allclose([cosine for _, cosine in found], cosines, rtol=0, atol=1e-6)
     return store
 
 

@@ -168,8 +168,9 @@ def test_a_stopped_run_goes_on_to_the_same_weights(
     assert 0 < found.resumed < whole.steps
     assert (found.sha256, found.scores) == (whole.sha256, whole.scores)
     assert found.after == whole.after and not work.exists()
-    (tmp_path / "other").mkdir()
-    assert trained(what, tmp_path / "other", base, seed=1)[0].sha256 != whole.sha256
+    if what == "encoder":  # with dropout
+        (tmp_path / "other").mkdir()
+        assert trained(what, tmp_path / "other", base, seed=1)[0].sha256 != whole.sha256
 
 
 def test_nothing_is_lost_or_overwritten(tiny_model: Path, tmp_path: Path) -> None:
@@ -231,7 +232,7 @@ def test_pairs_and_triplets(tiny_model: Path, tmp_path: Path, capfd: pytest.Capt
 
 def test_prompts_of_the_model_are_used(tmp_path: Path) -> None:
     """What is learned and measured is what an index would encode, "query: " and "passage: " before the texts."""
-    pairs, hashes = write_pairs(tmp_path / "a.csv"), []
+    pairs, hashes = write_pairs(tmp_path / "a.csv", 20), []
     for prompts in ({"query": "find: ", "passage": "text: "}, {}):
         base = save_tiny_bert(tmp_path / f"base{len(prompts)}")
         settings = base / "config_sentence_transformers.json"
