@@ -895,7 +895,7 @@ class Index:
         Args:
             model: a checkpoint with a text classification head.
             head: instead of `model`, a head trained with `search.bert.train_labels`, or its folder.
-            name, replace, progress: as for `search.annotating.passages`.
+            name, replace, progress: as for `search.annotating.passages.label_index`.
 
         Raises:
             FingerprintMismatch: the head was trained on embeddings of another model or other settings.

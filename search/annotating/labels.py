@@ -229,7 +229,7 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
         return [Item("", text, label, text)]
     if snapshot is None:
         raise InputError(f"{where} names a document of an index. Give the index with --index.")
-    ids = snapshot.place(example.path or "").passages
+    ids = snapshot.resolve(example.path or "").passages
     stored = snapshot.stored(ids)
     if not stored:
         raise InputError(f"{where} names '{example.path}', which is not in the index. Check the path.")

@@ -139,7 +139,7 @@ class _Page:
         self._length = start + len(piece)
 
     def mark(self) -> tuple[int, int]:
-        """Return the offset and the number of the next piece, without further line ends before it."""
+        """Return the offset and the number that the next piece will have."""
         return self._length + len(self._separator()), len(self.pieces)
 
     def end_heading(self, mark: tuple[int, int], level: int) -> None:

@@ -22,8 +22,8 @@ class _Format(NamedTuple):
         fields: the groups are name and value of a field of the header.
         verbatim: blocks without headings; their group `inside` has no marks either.
         marks: as in `Marks.inline`.
-        levels: `level`, or the first character of the underline -> level of the heading. Else it is the length of
-            `level`.
+        levels: level of a heading by its group `level`, or by the first character of its underline. Without an entry,
+            the length of the group `level` is the level.
         preamble: everything before the text.
     """
 

@@ -6,8 +6,8 @@ decides, and a line that starts with "!" includes again. As in git, nothing insi
 again, because the folder is never entered.
 
 The walk tests each folder before its contents, so a pattern is matched against an entry itself, not against its
-parents. pathspec also matches parents: given "*", "!*/" and "!*.txt", which keeps all text files, it reports every
-folder as ignored. Hence this module; its tests compare it with git.
+parents. The package pathspec also matches parents, so it is not used: for "*", "!*/" and "!*.txt", which include all
+text files, it reports every folder as ignored. The tests compare this module with git.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def _spaced(text_page: Any, row: str, start: int, whole_words: set[str]) -> str:
 
 
 def _gaps(text_page: Any, start: int, first: int, last: int) -> Iterator[int]:
-    """Yield the offsets of gaps in the word [first, last) of a row; the row itself starts at `start`."""
+    """Yield the offsets of gaps in the word [first, last) of a row, which starts at `start` in the text of its page."""
     from pypdfium2 import raw
 
     index = raw.FPDFText_GetCharIndexFromTextIndex(text_page, start + first) - first

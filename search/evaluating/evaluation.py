@@ -213,7 +213,7 @@ def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]],
     names, judgements = set(), {}
     with opened(index.name).reading() as snapshot:
         for query, grades in data.judgements.items():
-            places = [(snapshot.place(path), grade) for path, grade in grades.items()]
+            places = [(snapshot.resolve(path), grade) for path, grade in grades.items()]
             judgements[query] = {place.document: grade for place, grade in places}
             names |= {place.document for place, _ in places if place.passages}
     return judgements, names

@@ -33,7 +33,7 @@ from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.options import Ranking
 from search.records.tokens import TokenVectors
-from search.store.places import Place
+from search.store.places import ResolvedPath
 from search.store.settings import Facts, Source
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 MISSING, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
-def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
+def why_missing(facts: Facts, index: Path, place: ResolvedPath) -> tuple[str, str]:
     """Return the reason why the index has no passage of a path.
 
     Walks the folder as indexing does, and reads the file, so the reason is current even if the file has changed since
@@ -82,7 +82,7 @@ def why_missing(facts: Facts, index: Path, place: Place) -> tuple[str, str]:
     return MISSING, f"did you mean '{near[0]}'?" if near else ""
 
 
-def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
+def _unread(file: SourceFile, place: ResolvedPath, source: Source) -> tuple[str, str]:
     """Read a file that indexing would read; return the reason why it has no passage, and a detail."""
     n_records = 0
     try:
@@ -210,12 +210,12 @@ class Explainer:
         with self._store.reading() as snapshot:
             return self._named(snapshot, target).passage_id
 
-    def _place(self, snapshot: Snapshot, target: str | Path | int) -> Place:
+    def _place(self, snapshot: Snapshot, target: str | Path | int) -> ResolvedPath:
         """Resolve a path; for a passage ID, resolve the path of its file, and keep only that passage."""
         if not isinstance(target, int):
-            return snapshot.place(target)
+            return snapshot.resolve(target)
         stored = snapshot.passage(target)
-        place = snapshot.place(stored.path or stored.document)
+        place = snapshot.resolve(stored.path or stored.document)
         record = stored.document.removeprefix(place.name or "").removeprefix("#")
         return replace(place, record=int(record) if record else None, passages=(target,))
 

@@ -347,7 +347,7 @@ def _passages_of(snapshot: Snapshot, example: Example) -> tuple[int, ...]:
     """
     if isinstance(example, int):
         return (snapshot.passage(example).passage_id,)
-    place = snapshot.place(example)
+    place = snapshot.resolve(example)
     if not place.passages:
         raise InputError(
             f"'{example}' is not in the index. Give a path or passage ID from a list of hits."

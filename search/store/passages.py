@@ -29,7 +29,7 @@ from search.records.documents import Annotation, Annotator, Mention, NamedDocume
 from search.records.memory_document import Document
 from search.records.visible_text import Spans
 from search.store.database import all_meta, one_meta
-from search.store.places import Place, resolve_place
+from search.store.places import ResolvedPath, resolve_path
 from search.store.settings import Facts
 
 FEWEST_DOCUMENTS = 5  # with the same text, which then counts as copied
@@ -208,10 +208,10 @@ class Rows:
         )
         return {passage: Copied(key, documents) for passage, key, documents in rows}
 
-    def place(self, path: str | Path) -> Place:
-        """Resolve a path to a place with its passages; see `search.store.places.resolve_place`."""
+    def resolve(self, path: str | Path) -> ResolvedPath:
+        """Resolve a path, and find its passages; see `search.store.places.resolve_path`."""
 
-        def rows(place: Place) -> list[tuple[int, int, int]]:
+        def rows(place: ResolvedPath) -> list[tuple[int, int, int]]:
             return self.connection.execute(
                 """SELECT passages.id, line_start, line_end
                    FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
@@ -219,7 +219,7 @@ class Rows:
                 (os.fsencode(place.name or ""), place.record, place.record),
             ).fetchall()
 
-        return resolve_place(self.facts.root, path, rows)
+        return resolve_path(self.facts.root, path, rows)
 
     def annotators(self) -> list[Annotator]:
         """List the annotators of the index, by name."""

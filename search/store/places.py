@@ -15,7 +15,7 @@ _PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+
 
 
 @dataclass(frozen=True)
-class Place:
+class ResolvedPath:
     """A path that was resolved in an index.
 
     Attributes:
@@ -34,15 +34,15 @@ class Place:
 
     @property
     def document(self) -> str:
-        """Name of the document, as in a `Hit`; for a place outside of the indexed folder, its path."""
+        """Name of the document, as in a `Hit`; for a path outside of the indexed folder, the path."""
         return (self.name or str(self.location)) + (f"#{self.record}" if self.record else "")
 
 
-PassagesOf: TypeAlias = Callable[[Place], list[tuple[int, int, int]]]
+PassagesOf: TypeAlias = Callable[[ResolvedPath], list[tuple[int, int, int]]]
 """Function that returns the ID, first and last line of each stored passage of a file or record."""
 
 
-def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
+def resolve_path(root: Path, typed: str | Path, rows: PassagesOf) -> ResolvedPath:
     """Resolve a path.
 
     If a path has several meanings, an indexed file is preferred to other existing files, and a file named "a.md:3" to
@@ -56,7 +56,7 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
         InputError: the path is a folder, or no passage contains the line.
     """
     if root == Path():  # documents from memory, which have an ID and no path
-        of_id = Place(str(typed), None, None, Path())
+        of_id = ResolvedPath(str(typed), None, None, Path())
         return replace(of_id, passages=_passages(of_id, rows))
     places = list(_meanings(root, str(typed)))
     stored = [place for place in places if place.name is not None and rows(place)]
@@ -68,11 +68,14 @@ def resolve_place(root: Path, typed: str | Path, rows: PassagesOf) -> Place:
         raise InputError(f"'{typed}' is a folder. Give a file in it.")
     if not stored:
         return place
-    return Place(place.name, place.record, place.line, place.location, _passages(place, rows))
+    return ResolvedPath(place.name, place.record, place.line, place.location, _passages(place, rows))
 
 
-def _meanings(root: Path, typed: str) -> Iterator[Place]:
-    """Yield the meanings of a path: whole, then split from a record and line; each from here, then from the root."""
+def _meanings(root: Path, typed: str) -> Iterator[ResolvedPath]:
+    """Yield the possible meanings of a typed path, relative to the current folder, then to the root.
+
+    First, the whole text is the path; then a record or line ("a.md:3") is split off.
+    """
     match = _PARTS.fullmatch(typed)
     parts: list[tuple[str, int | None, int | None]] = [(typed, None, None)]
     if match and match["path"] != typed:
@@ -81,7 +84,7 @@ def _meanings(root: Path, typed: str) -> Iterator[Place]:
     for path, record, line in parts:
         for base in (Path.cwd(), root):
             location = Path(os.path.abspath(base / Path(path).expanduser()))  # noqa: PTH100 (keeps links)
-            yield Place(_name(root, location), record, line, location)
+            yield ResolvedPath(_name(root, location), record, line, location)
 
 
 def _name(root: Path, location: Path) -> str | None:
@@ -92,7 +95,7 @@ def _name(root: Path, location: Path) -> str | None:
     return None
 
 
-def _passages(place: Place, rows: PassagesOf) -> tuple[int, ...]:
+def _passages(place: ResolvedPath, rows: PassagesOf) -> tuple[int, ...]:
     if place.line is None:
         return tuple(id_ for id_, _, _ in rows(place))
     ids = tuple(id_ for id_, first, last in rows(place) if first <= place.line <= last)

@@ -1,7 +1,8 @@
 """Blocks of postings: for each stem, the passages that contain it and its frequencies, in a buffer of arrays.
 
-A block has at most 65,536 passages, and is a value in index.db or a memory-mapped file: a look-up reads only the IDs,
-the lengths, and the first stem of every 64. Its bytes depend on its passages alone, not on how it was merged.
+A block has at most 65,536 passages, and is a value in index.db or a memory-mapped file. A look-up compares the first
+stem of each group of 64, then reads one group. The bytes of a block depend on its passages alone, not on how it was
+merged.
 
 Arrays are little-endian, each in the smallest unsigned type that holds its values, starting at multiples of 8:
 

@@ -7,7 +7,7 @@ import pytest
 
 import search
 from search.errors import InputError
-from search.store.places import Place
+from search.store.places import ResolvedPath
 from search.store.sqlite import Store
 
 
@@ -17,9 +17,9 @@ def store(notes: Path, tiny_model: Path) -> Store:
     return Store(search.Index.build(notes, model=str(tiny_model)).path)
 
 
-def place_of(store: Store, what: str | Path) -> Place:
+def place_of(store: Store, what: str | Path) -> ResolvedPath:
     with store.reading() as snapshot:
-        return snapshot.place(what)
+        return snapshot.resolve(what)
 
 
 def test_a_path_from_anywhere(store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ that text from the user never becomes part of an expression:
     "is"            hashes for tests of equality: of each field with its value, of the file's folders, and of endings
                     of names in its path, such as ".md"
     "n0_F", "n1_F"  minimum and maximum of its numbers
-    "d0_F", "d1_F"  the earliest end and the latest start of its dates, in milliseconds
+    "d0_F", "d1_F"  the earliest end and the latest start of its dates (2024 is a year long), in milliseconds
 
 A filter passes the same passages as in a local index. But an unknown field is not an error: it matches nothing.
 """

@@ -29,7 +29,7 @@ from search.store.milvus.client import Client
 from search.store.milvus.collections import ABOUT, OF_PASSAGE, MilvusRow, drop_others, key_of, terms_of
 from search.store.milvus.filters import expression, path_is
 from search.store.passages import document_of
-from search.store.places import resolve_place
+from search.store.places import resolve_path
 from search.store.settings import Facts
 from search.store.sqlite import Snapshot, Store
 from search.store.vectors import exact_cosines
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from search.store.conditions import Where
     from search.store.milvus.client import Address
     from search.store.passages import StoredDocument
-    from search.store.places import Place
+    from search.store.places import ResolvedPath
     from search.store.sqlite import Ids, Terms
     from search.store.terms import IndexTerm
 
@@ -285,8 +285,8 @@ class MilvusSnapshot(Snapshot):
         rows = self._client.query(self._collection, f"document in {numbers}", ("passage", "document"))
         return dict(sorted((row["passage"], row["document"]) for row in rows))
 
-    def place(self, path: str | Path) -> Place:
-        def rows(place: Place) -> list[tuple[int, int, int]]:
+    def resolve(self, path: str | Path) -> ResolvedPath:
+        def rows(place: ResolvedPath) -> list[tuple[int, int, int]]:
             passages = self.stored(self._fetch(path_is(place.name or ""))).values()
             return sorted(
                 (passage.passage_id, passage.line_start, passage.line_end)
@@ -294,7 +294,7 @@ class MilvusSnapshot(Snapshot):
                 if place.record is None or passage.document == place.document
             )
 
-        return resolve_place(self.facts.root, path, rows)
+        return resolve_path(self.facts.root, path, rows)
 
     def random_pairs(self) -> None:
         """Return None: scores of random pairs are not measured on Milvus."""
