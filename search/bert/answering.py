@@ -127,10 +127,10 @@ def answer_from(
 
 
 def required(model: str | None) -> str:
-    """Return `model` if it is given.
+    """Return the name of the model, if one is given.
 
     Raises:
-        InputError: it is None or empty.
+        InputError: `model` is None or empty.
     """
     if not model:
         raise InputError(f"no model given. Give one that was trained to answer questions: {READERS}.")

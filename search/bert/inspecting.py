@@ -328,7 +328,7 @@ def _projections(model: Any, layer: int) -> list[Any]:
 
 
 def _place(view: Inspection, token: int | str) -> int:
-    """Return the position of a token, named by position, by its text, or by a word whose first token it is.
+    """Return the position of a token, which is given by its position, by its text, or by the word that it begins.
 
     Raises:
         InputError: there is no such token.

@@ -24,7 +24,7 @@ def inspect(
         str | None, typer.Argument(metavar="TEXT2", help="Second text of a pair, or one to compare.")
     ] = None,
     model: Annotated[
-        str | None, checkpoint("The model, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
+        str | None, checkpoint("Model; NAME@REVISION pins a revision. Default: all-MiniLM-L6-v2.")
     ] = None,
     attention: Annotated[
         bool, _attention("--attention", help="Show attention; --html and --json include every head.")
@@ -177,7 +177,7 @@ def vocabulary(
         list[str] | None, typer.Option(help="Look up this entry (key, ##ing, [MASK]); may be repeated.")
     ] = None,
     model: Annotated[
-        str | None, checkpoint("The model, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
+        str | None, checkpoint("Model; NAME@REVISION pins a revision. Default: all-MiniLM-L6-v2.")
     ] = None,
     offline: OfflineOption = False,
 ) -> None:

@@ -121,7 +121,7 @@ def json_values(value: Any, levels: int = DEEPEST) -> Any:
 def whole_characters(text: str) -> str:
     """Replace lone surrogates with U+FFFD; offsets do not change.
 
-    JSON and YAML can contain half of a UTF-16 pair ("\ud800"), which UTF-8 and tokenizers cannot represent.
+    JSON and YAML can contain half of a UTF-16 pair ("\\ud800"), which UTF-8 and tokenizers cannot represent.
     """
     return _LONE_SURROGATE.sub("\ufffd", text)
 

@@ -220,7 +220,7 @@ def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]],
 
 
 def evaluate_whole(data: Retrieval, encoder: Encoder, plan: MetricPlan) -> Evaluation:
-    """Evaluate a ranking of whole documents by the cosine of one embedding each; ties stay in the order of the data."""
+    """Evaluate a ranking of whole documents, each with one embedding, by cosine; ties stay in the order of the data."""
     names = list(data.entries)
     texts = [entry.whole for entry in data.entries.values()]
     vectors = encoder.encode(

@@ -196,7 +196,7 @@ def answer_values(predicted: str, gold: Sequence[str]) -> dict[str, float]:
     """Return exact match and F1 with the best matching gold answer.
 
     Args:
-        predicted: "" for no answer.
+        predicted: the predicted answer, or "".
         gold: correct answers; if none contains a word, "" is correct.
     """
     right = [words for answer in gold if (words := _words(answer))] or [[]]

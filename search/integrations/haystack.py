@@ -20,8 +20,8 @@ class SeewhyTextRetriever:
     """Retriever of the best passages of an index.
 
     Args:
-        index: an open index, or its folder, path or name; a list of these searches several together; None as for
-            `search.Index.open`.
+        index: an open index, or its folder, path or name; a list of these, to search several indexes together; or None,
+            for the index that `search.Index.open()` opens.
         top_k: maximum number of passages.
         options: options of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
         figures: add score, addends, percentile, verdict and rank to the meta.

@@ -34,8 +34,8 @@ class SeewhyNodeRetriever(BaseRetriever):
     """Retriever of the best passages of an index, as nodes.
 
     Args:
-        index: an open index, or its folder, path or name; a list of these searches several together; None as for
-            `search.Index.open`.
+        index: an open index, or its folder, path or name; a list of these, to search several indexes together; or None,
+            for the index that `search.Index.open()` opens.
         k: maximum number of passages.
         figures: add score, addends, percentile, verdict and rank to the metadata. They depend on the query, so
             LlamaIndex's fusion of several queries lists a passage once for each query.

@@ -37,7 +37,7 @@ class Candidate:
 
     Attributes:
         document: number of its document.
-        copied: number shared by all passages of a text that occurs in many documents; None for other passages.
+        copied: number of the text, which all its copies in other documents share; None for a text without copies.
         cosine: None if the ranking does not use embeddings.
         addends: addend of each term to its BM25.
     """

@@ -270,7 +270,7 @@ def _cell(share: float, number: str) -> Text:
 
 
 CAVEATS = (
-    "A weight says how much one head of one layer reads from a token: one step of many.",
+    "A weight says how much one head of one layer attends to a token. It is one step of many.",
     "Whether attention explains an answer is disputed (Jain & Wallace 2019, Wiegreffe & Pinter 2019).",
 )
 

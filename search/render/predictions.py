@@ -258,7 +258,7 @@ def _sum_line(answer: Answer) -> str:
     spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
     parts = [f"margin {answer.margin:+.2f} over 'no answer' ({spans}, minus {answer.null_score:+.2f})"]
     if answer.hit:
-        parts.append(f"its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}")
+        parts.append(f"its passage ranks {answer.hit.rank}, score {answer.hit.score:.3f}")
     return "; ".join(parts)
 
 

@@ -329,7 +329,7 @@ def _remarks(report: TrainingReport) -> list[str]:
     """Return notes that help to interpret the figures."""
     best = next(point for point in report.scores[1:] if point.step == report.kept)
     remarks = [
-        f"kept step {report.kept:,} of {report.steps:,}: {report.primary} {best.value:.4f} on "
+        f"kept the weights of step {report.kept:,}: {report.primary} {best.value:.4f} on "
         f"{report.counts['chosen_by']:,} held-out examples"
     ]
     if not report.improved:

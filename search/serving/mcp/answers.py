@@ -131,7 +131,7 @@ class ShareAnswer(BaseModel):
     """Contribution of one query word to the score."""
 
     word: str
-    kind: Annotated[str, Field(description="`word`: by meaning; `term`: as a keyword.")]
+    kind: Annotated[str, Field(description="It adds by meaning (word) or as a keyword (term).")]
     adds: float
     by: Annotated[list[str] | None, Field(description="Matching words of the passage.")] = None
 

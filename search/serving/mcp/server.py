@@ -32,7 +32,7 @@ _TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
     (tools.explain, "Why a passage has its score", (ModeOptions,)),
     (tools.why_not, "Why a document is not among the hits", (FilterOptions, ModeOptions)),
     (tools.status, "List the indexes", ()),
-    (tools.fetch, "Read a passage or lines", ()),
+    (tools.fetch, "Read a passage, or lines of its file", ()),
 )
 
 
