@@ -86,7 +86,7 @@ def cluster(nodes: int) -> Iterator[float]:
         yield time.perf_counter() - started
     finally:
         os.environ.pop("RAY_ADDRESS", None)
-        made.shutdown()  # type: ignore[no-untyped-call]
+        made.shutdown()
 
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ def quiet() -> Iterator[None]:
 
     loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers")]
     levels, bars = [logger.level for logger in loggers], of_transformers.is_progress_bar_enabled()
-    of_transformers.disable_progress_bar()  # type: ignore[no-untyped-call]
+    of_transformers.disable_progress_bar()
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
     try:
@@ -170,7 +170,7 @@ def quiet() -> Iterator[None]:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
         if bars:
-            of_transformers.enable_progress_bar()  # type: ignore[no-untyped-call]
+            of_transformers.enable_progress_bar()
 
 
 @contextmanager

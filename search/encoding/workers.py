@@ -195,7 +195,7 @@ def _ray_workers(address: str, encoder: Encoder, engine: str) -> Iterator[Worker
     if started:
         _connect(ray, os.environ.get("RAY_ADDRESS", "") if address == "ray" else address)
     try:
-        nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+        nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
         cores = min(_RAY_CORES, *filter(None, nodes)) if any(nodes) else 0
         if not cores:
             raise ModelError("no node of the Ray cluster has a CPU. Add a node with: ray start")

@@ -244,7 +244,7 @@ class _Patience(EarlyStoppingCallback):
 
     def check_metric_value(self, args: Any, state: Any, control: Any, metric_value: float) -> None:
         if metric_value:
-            super().check_metric_value(args, state, control, metric_value)  # type: ignore[no-untyped-call]
+            super().check_metric_value(args, state, control, metric_value)
 
 
 class _Watcher(TrainerCallback):
