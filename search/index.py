@@ -352,8 +352,8 @@ class Index:
     ) -> Upserted:
         """Store documents from memory, replacing those with the same IDs; only new texts are encoded.
 
-        One call is one transaction: all documents are stored, or none. Give thousands in one call rather than one
-        by one; they are all in memory then, with about 2 kB for each passage.
+        One call is one transaction: all documents are stored, or none. Pass thousands of documents in one call, not one
+        by one. All of them are in memory during the call, with about 2 kB for each passage.
 
         Args:
             documents: `search.Document`s, or mappings with their fields. Other keys of a mapping are metadata.
@@ -392,7 +392,7 @@ class Index:
         return delete(self._passages_folder, [ids] if isinstance(ids, str) else ids)
 
     def get(self, ids: Iterable[str]) -> list[Document]:
-        """Return the documents from memory with some IDs, in their order; IDs that do not exist are left out.
+        """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out.
 
         Raises:
             InputError: the index belongs to a folder.
@@ -449,7 +449,7 @@ class Index:
 
     @property
     def _passages_folder(self) -> Path:
-        """The same folder, if the passages are on this machine, too.
+        """Folder of an index whose passages are on this machine, too.
 
         Raises:
             InputError: the passages are on a server.
@@ -681,7 +681,7 @@ class Index:
             return snapshot.documents_named(part, most)
 
     def location(self, document: int) -> str | Path:
-        """Return the path of a document by its number, as `why_not` accepts it; the ID of one from memory.
+        """Return the path of a document by its number, as `why_not` accepts it; for a document from memory, its ID.
 
         Raises:
             IdMissing: the index has no document with this ID.

@@ -1,9 +1,9 @@
 """Index documents from memory: an ID in place of a path, and a text in place of a file.
 
-    documents -> those that differ from the stored ones -> cut -> encode -> store -> make segments
+    documents -> leave out unchanged ones -> cut -> encode -> store -> make segments
 
-One call is one transaction. It encodes while the transaction is open, which excludes other writers, but no readers: its
-changes stay in the cache of SQLite until the commit. A killed call leaves the index as it was.
+One call is one transaction, which stays open while the model works. Other writers wait; readers do not, because the
+changes stay in SQLite's cache until the commit. A killed call leaves the index as it was.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class MemoryDocument:
                 raise InputError(f"a document has no '{missing[0]}': {str(source)[:80]}")
             source = cls(**own)
         if not isinstance(source, cls):
-            raise InputError(f"{str(source)[:80]!r} is no Document and no mapping.")
+            raise InputError(f"{str(source)[:80]!r} is neither a Document nor a mapping.")
         source._check()
         return source
 

@@ -187,7 +187,7 @@ class Rows:
         return list(islice(matches, most))
 
     def memory_documents(self, ids: Iterable[str]) -> list[Document]:
-        """Return the documents from memory with some IDs, in their order; IDs that do not exist are left out."""
+        """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out."""
         select = "SELECT content FROM contents JOIN files ON files.id = file WHERE path = ?"
         rows = ((id_, self.connection.execute(select, (os.fsencode(id_),)).fetchone()) for id_ in ids)
         return [Document(id_, **json.loads(row[0])) for id_, row in rows if row]
