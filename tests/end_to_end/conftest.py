@@ -76,7 +76,7 @@ def serving(*indexes: Index) -> Iterator[str]:
         thread.join(20)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[webdriver.Chrome]:
     if importlib.util.find_spec("selenium") is None:
         skip_or_fail("selenium is not installed")
