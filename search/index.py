@@ -13,6 +13,8 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from weakref import finalize
 
+import numpy as np
+
 from search.encoding import Encoder, Fingerprint
 from search.errors import InputError, SearchError, quoted
 from search.ranking.freshness import with_file_status
@@ -21,9 +23,11 @@ from search.ranking.question import (
     Example,
     Query,
     Question,
+    as_embedding,
     as_question,
     encoded,
     parse_query,
+    query_fits,
 )
 from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
@@ -59,8 +63,10 @@ from search.store.layout import (
 from search.store.opening import is_trusted, opened, store_at
 from search.store.settings import Folders, Named, PassageSettings
 from search.store.sqlite import Store
+from search.store.terms import unquoted
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Unpack
 
     from search.bert.labelling import LinearHead
@@ -505,7 +511,14 @@ class Index:
             return snapshot.status()
 
     @documented(QueryOptions)
-    def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> Hits:
+    def query(
+        self,
+        text: Query = "",
+        k: int = 10,
+        *,
+        vector: ArrayLike | None = None,
+        **options: Unpack[QueryOptions],
+    ) -> Hits:
         """Return the k passages with the highest scores for a query, best first; the search is exact.
 
         Args:
@@ -515,6 +528,8 @@ class Index:
                 `Question.of(text)` takes it literally. See `search.ranking.question`.
             k: maximum number of hits, at least 1. You get fewer only if fewer passages pass the filters or, with mode
                 "lexical", contain a word of the query.
+            vector: (d,) embedding to use in place of the text's, scaled to length 1. The text, if there is one, has the
+                keywords; without a text, the mode is "dense". A vector has no tokens to explain or rerank by.
 
         `without` ignores all forms of a word; hits then have no percentile and no verdict, as both are calibrated with
         all words. If many documents contain the same text, only its best copy is listed. See also
@@ -531,19 +546,63 @@ class Index:
         ranking_options, selection_options, filter_options, matrix_options = parts_of(
             options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
-        question, where = self._parsed(text, **filter_options)
+        question: str | Question = ""
+        if vector is not None and not text:
+            where = self._filter(**filter_options)
+            ranking_options.setdefault("mode", "dense")
+        else:
+            question, where = self._parsed(text, **filter_options)
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
+        if vector is not None and (explained or ranking.rerank or isinstance(question, Question)):
+            raise InputError("a query with a vector takes one text, and neither explain nor rerank.")
         if matrix_options.get("layer") is not None and not explained:
             raise InputError("'layer' requires explain=True.")
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
-        query = explainer.query if explainer else self._encoded(question, ranking)
+        query = explainer.query if explainer else self._encoded(question, ranking, vector)
         reranker = self._reranker(query, ranking) if ranking.rerank else None
         hits = selection.ordered(ranked(self._store, query, ranking, selection, where, reranker))
         if explainer:
             whys = explainer.explain(hits)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         return Hits(hits)
+
+    @documented(QueryOptions)
+    def query_many(
+        self, texts: Sequence[str], k: int = 10, **options: Unpack[QueryOptions]
+    ) -> list[Hits]:
+        """Return the hits of each of several queries, as `query` does; the texts are encoded in one batch.
+
+        With `explain` or `rerank`, which need the token vectors of a query, the texts are encoded one by one.
+
+        Raises:
+            InputError: as for `query`.
+        """
+        if options.get("explain") or options.get("rerank"):
+            return [self.query(text, k, **options) for text in texts]
+        questions = [unquoted(str(self._parsed(text)[0])) for text in texts]
+        with query_fits():
+            vectors = self.encoder.encode(questions, role="query")
+        pairs = zip(texts, vectors, strict=True)
+        return [self.query(text, k, vector=vector, **options) for text, vector in pairs]
+
+    def embeddings(
+        self, passages: Sequence[int] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return passage IDs, and the (n, d) embeddings of these passages, each of unit length.
+
+        Args:
+            passages: passage IDs, as in `Hit.passage_id`; None for all passages, by increasing IDs.
+
+        Raises:
+            IdMissing: the index has no passage with one of the IDs.
+        """
+        with self._store.reading() as snapshot:
+            stored = snapshot.ids()
+            ids = stored if passages is None else np.array(passages, dtype=np.int64)
+            for id_ in np.setdiff1d(ids, stored):
+                snapshot.passage(int(id_))  # raises IdMissing
+            return ids, snapshot.embeddings(ids.tolist())
 
     @documented(CandidateOptions)
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
@@ -1002,8 +1061,13 @@ class Index:
 
         return combined(**filters)
 
-    def _encoded(self, question: str | Question, ranking: Ranking) -> EncodedQuery:
-        """Encode a query; no model is loaded if the score uses keywords only."""
+    def _encoded(
+        self, question: str | Question, ranking: Ranking, vector: ArrayLike | None = None
+    ) -> EncodedQuery:
+        """Encode a query; no model is loaded for a vector, or if the score uses keywords only."""
+        if vector is not None:
+            embedding = as_embedding(vector, int(self.fingerprint.dimension))
+            return EncodedQuery(str(question), embedding)
         if isinstance(question, str) and not ranking.weight and not ranking.rerank:
             return EncodedQuery(question, None)
         return encoded(question, ranking, self.encoder, self._store)

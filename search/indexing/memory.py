@@ -26,14 +26,15 @@ from search.errors import InputError
 from search.files import make_private
 from search.indexing.plan import ahead, cutter_for
 from search.indexing.run import Run
+from search.indexing.update import earlier
 from search.records import documents as records
 from search.records.documents import Section
 from search.records.fingerprint import Fingerprint
 from search.records.memory_document import Document, Documents
 from search.records.reports import Progress, Upserted
-from search.store.database import all_meta, has_tables, meta_of, one_meta, reading
+from search.store.database import all_meta, meta_of, one_meta, reading
 from search.store.files import DATABASE, delete_leftovers, writer_lock
-from search.store.layout import check_place, is_index
+from search.store.layout import check_place
 from search.store.segments import flush, named_files
 from search.store.settings import Folders, PassageSettings, Source
 from search.store.writer import Work, Writer, writing
@@ -48,10 +49,8 @@ def create(index: Path, encoder: Encoder) -> None:
         InputError: the index exists already, or the folder contains other files.
     """
     check_place(index)
-    if is_index(index):
-        with reading(index / DATABASE) as connection:
-            if has_tables(connection) and one_meta(connection, "fingerprint"):
-                raise InputError(f"the index '{index}' exists already. Open it with Index.open.")
+    if earlier(index, False):
+        raise InputError(f"the index '{index}' exists already. Open it with Index.open.")
     make_private(index)
     fingerprint = replace(encoder.fingerprint, passages=PassageSettings().as_json())
     with writer_lock(index), writing(index / DATABASE) as writer, writer.transaction():
@@ -87,10 +86,9 @@ def upsert(
         Fingerprint(**meta["fingerprint"]).require_equal(fingerprint)
         run = Run(Path(), index, index / DATABASE, writer, encoder, settings, Source(), progress)
         stored = writer.hashes(by_id)
-        if new:
-            twice = [id_ for id_, count in Counter(each.id for each in checked).items() if count > 1]
-            if existing := [*twice, *stored]:
-                raise InputError(f"the document {existing[0]!r} exists already. Replace it with upsert.")
+        more = Counter(each.id for each in checked) - Counter(by_id.keys())
+        if new and (existing := [*more, *stored]):
+            raise InputError(f"the document {existing[0]!r} exists already. Replace it with upsert.")
         works = [work for each in by_id.values() if (work := _work(each, stored)).outcome]
         if works:
             _store(run, works, by_id)

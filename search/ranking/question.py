@@ -34,7 +34,7 @@ from search.records.documents import BUILT_IN_FIELDS
 from search.store.terms import NUMBER, QUOTED, unquoted, words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from search.encoding import Encoder
     from search.encoding.tokenizer import Role
@@ -243,6 +243,19 @@ def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: St
         if ranking.rerank == "late":
             return encoded_text(query, encoder, [-1])
         return EncodedQuery(query, encoder.encode([unquoted(query)], role="query")[0])
+
+
+def as_embedding(vector: ArrayLike, dimension: int) -> NDArray[np.float32]:
+    """Return a vector at unit length.
+
+    Raises:
+        InputError: it is not of this dimension, not finite, or zero.
+    """
+    embedding = np.asarray(vector, dtype=np.float64)
+    length = float(np.linalg.norm(embedding))
+    if embedding.shape != (dimension,) or not 0 < length < np.inf:
+        raise InputError(f"a query vector needs {dimension} finite numbers that are not all 0.")
+    return (embedding / length).astype(np.float32)
 
 
 def encoded_text(text: str, encoder: Encoder, layers: Sequence[int]) -> EncodedQuery:

@@ -54,17 +54,12 @@ class MemoryDocument:
     def _check(self) -> None:
         for name in ("id", "text", "title"):
             if not isinstance(value := getattr(self, name), str):
-                kind = type(value).__name__
-                raise InputError(f"the {name} of document {self.id!r} is of type {kind}, not a text.")
+                raise InputError(f"the {name} of {self.id!r} is of type {type(value).__name__}.")
         if not isinstance(self.metadata, Mapping):
             raise InputError(f"the metadata of document {self.id!r} are not a mapping.")
         if self.kind not in ("text", "markdown"):
             raise InputError(f"kind={self.kind!r} is unknown. Choose from: text, markdown.")
-        try:
-            empty = not self.id.encode()
-        except UnicodeEncodeError:
-            empty = True
-        if empty:
+        if not self.id or self.id.encode(errors="replace").decode() != self.id:
             raise InputError(f"{self.id!r} cannot be the ID of a document: it is empty or not Unicode.")
 
     @property

@@ -22,6 +22,10 @@ class NotebookMixin:
 
     drawer: ClassVar[Callable[[], Any]]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON types, with the keys of --json; matrices become lists of rows."""
+        return dict(NotebookMixin.drawer().as_dict(self))
+
     def _repr_html_(self) -> str:
         return NotebookMixin.drawer().html(self)
 

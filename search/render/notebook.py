@@ -14,6 +14,7 @@ from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.hits import Hit, Hits
 from search.records.inspections import InputToken, Inspection
+from search.render import json
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
 from search.render.heatmap import By, Units, largest_addend, left_out, part, units
 from search.render.page.document import isolated, text
@@ -30,6 +31,12 @@ MOST_ROWS, MOST_COLUMNS, MOST_SENTENCES = 24, 60, 40
 _PURPLE, _GREY = "138,95,191", "125,133,142"  # cosines above zero and below, as in pictures
 _BLUE, _BROWN = "49,130,196", "201,112,31"  # addends
 _DEEPEST = 0.75  # opacity of the deepest colour
+
+
+def as_dict(record: Any) -> dict[str, Any]:
+    """Return a record as `--json` writes it; a hit with its explanation, if it has one."""
+    whole = json.hits([record])[0] if isinstance(record, Hit) else record
+    return dict(json.plain(whole))
 
 
 @singledispatch

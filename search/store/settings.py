@@ -88,18 +88,12 @@ class Folders:
     def require_memory(self) -> None:
         """Raise InputError for files of a folder."""
         if not self.memory:
-            raise InputError(
-                f"this index belongs to {self.described}, so it has no documents from memory. Create another one "
-                "for them with Index.create."
-            )
+            raise InputError(f"this index belongs to {self.described}. Index.create makes one for texts.")
 
     def require_files(self) -> None:
         """Raise InputError for documents from memory."""
         if self.memory:
-            raise InputError(
-                "this index has documents from memory, not from a folder. Change them with upsert and delete; "
-                "for a folder, create another index."
-            )
+            raise InputError("this index has documents from memory, not from a folder. Use upsert.")
 
     @property
     def paths(self) -> tuple[Path, ...]:

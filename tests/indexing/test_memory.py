@@ -108,7 +108,7 @@ def test_a_document_without_text_is_stored_and_never_found(index: Index) -> None
         ({"id": "\ud800", "text": "a"}, "not Unicode"),
         ({"id": "a", "text": 3}, "of type int"),
         ({"id": "a", "text": "a", "kind": "html"}, "text, markdown"),
-        ("text", "no mapping"),
+        ("text", "nor a mapping"),
     ],
 )
 def test_an_invalid_document_stores_nothing(index: Index, given: Any, problem: str) -> None:
