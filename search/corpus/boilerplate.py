@@ -29,12 +29,24 @@ _FEWEST_WORDS = 5
 FEWEST_APART = 24  # words of boilerplate that becomes a passage of its own
 _LARGEST = 2 << 20  # bytes; no boilerplate is detected in larger files
 WORD = re.compile(r"[^\W_]+")
+_DIGIT = re.compile(r"\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def text_key(text: str) -> int:
     """Return a hash of the words without years; 0 if there are none."""
     return _key([word for word in WORD.findall(text.casefold()) if not _YEAR.fullmatch(word)])
+
+
+def near_key(file: int, text: str) -> int:
+    """Return a hash above 0 of a file and the set of words without digits; 0 if there are none."""
+    words = {word for word in WORD.findall(text.casefold()) if not _DIGIT.search(word)}
+    return abs(_key([str(file), *sorted(words)])) if words else 0
+
+
+def message_key(metadata: str, text: str) -> int:
+    """Return a hash of at most 0 of a message's metadata and words."""
+    return -abs(_key([metadata, *WORD.findall(text.casefold())]))
 
 
 def _key(words: Iterable[str]) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.ranking.freshness import with_file_status
 from search.ranking.fusion import Fusion, Scored, in_order
-from search.ranking.selection import completed, numbered, selected
+from search.ranking.selection import completed, numbered, once, selected
 from search.ranking.verdict import FIRST_HITS, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
@@ -61,7 +61,7 @@ def listed(
         among: the passages to rank; None for all.
     """
     fusion = Fusion(snapshot, query, ranking, among)
-    best, groups = _head(snapshot, fusion, selection)
+    best, groups = _head(snapshot, fusion, selection, among)
     verdict = answerability(snapshot, query, ranking, fusion, best)
     if selection.group and not snapshot.approximate:  # a server ranks only its candidates
         groups = completed(snapshot, groups, partial(_passing, fusion, selection))
@@ -72,17 +72,34 @@ def listed(
 
 
 def _head(
-    snapshot: Snapshot, fusion: Fusion, selection: Selection
+    snapshot: Snapshot, fusion: Fusion, selection: Selection, among: Ids | None
 ) -> tuple[list[Scored], list[list[Scored]]]:
-    """Return the first passages of a ranking, and the groups of hits selected from them."""
+    """Return the first passages of a ranking, and the groups of hits selected from it.
+
+    If near-copies leave too few hits, the passages are ranked again without them.
+    """
     some = selection.per_document or selection.group or not selection.all_copies
     depth = max(4 * selection.last if some else selection.last, FIRST_HITS)
+    first = best = fusion.top(depth)
     while True:
-        best = fusion.top(depth)
         head = selected(best, len(best) < depth, selection, snapshot.documents, snapshot.copies)
         if head is not None:
-            return best, head
-        depth *= 4
+            return first, head
+        rest = among if selection.all_copies else _without_copies(snapshot, best, among)
+        depth, among = 4 * depth if rest is among else depth, rest
+        best = fusion.top(depth, among)
+
+
+def _without_copies(snapshot: Snapshot, best: Sequence[Scored], among: Ids | None) -> Ids | None:
+    """Return `among` without near-copies of the best passages; `among` itself if it has none."""
+    copies = snapshot.copies([item.passage for item in best])
+    near = snapshot.near_copies(copies.values())
+    if not len(near):
+        return among
+    near = np.setdiff1d(near, [item.passage for item in once(best, copies)])
+    every = snapshot.ids() if among is None else among
+    rest = every[~np.isin(every, near)]
+    return among if len(rest) == len(every) else rest
 
 
 def _reranked(
@@ -95,11 +112,12 @@ def _reranked(
 ) -> list[Hit]:
     """Rank as `ranked` does, then rescore the best passages."""
     with store.reading() as snapshot:
-        fusion = Fusion(snapshot, query, ranking, snapshot.passing(where))
+        among = snapshot.passing(where)
+        fusion = Fusion(snapshot, query, ranking, among)
         pool: dict[int, Scored] = {}
         for part in selection.pools():
             # Passages beyond the limit of a document are not shown, so they are not reranked: there may be thousands.
-            for group in _head(snapshot, fusion, part)[1]:
+            for group in _head(snapshot, fusion, part, among)[1]:
                 pool |= {item.passage: item for item in group[: selection.per_document or None]}
         best = in_order(pool.values())
         stored = _stored(snapshot, best)
@@ -194,7 +212,7 @@ class ScoreScale:
             rank_before=item.before,
             percentile=100 * below / pairs if pairs else None,
             random_pairs=pairs,
-            copies=copied.documents - 1 if copied else 0,
+            copies=copied.passages - 1 if copied else 0,
             verdict=verdict,
             approximate=self._approximate,
         )

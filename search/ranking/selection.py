@@ -110,7 +110,7 @@ def selected(
     whole = whole or len(top) < len(best)  # the rest scores even less
     if not selection.all_copies:
         copies = copies_of(list(map(_PASSAGE, top)))
-        top = _once(top, copies) if copies else top
+        top = once(top, copies) if copies else top
     documents = document_of(list(map(_PASSAGE, top))) if selection.group or selection.per_document else {}
     if selection.group:
         groups = _by_document(top, documents)
@@ -120,7 +120,7 @@ def selected(
     return groups[: selection.last] if whole or len(groups) >= selection.last else None
 
 
-def _once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
+def once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
     """Keep the first passage of each copied text."""
     seen: set[int] = set()
     kept = []

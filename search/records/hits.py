@@ -57,8 +57,8 @@ class Hit(StoredPassage, NotebookMixin):
         percentile: percentage, from 0 to 100, of random pairs of a query and a passage that have a lower score with the
             same mode and weight. None if the index has no sample of such pairs, or if words of the query are ignored.
         random_pairs: number of pairs that `percentile` is based on.
-        copies: number of other documents with this text, or nearly this text, if there are many. They are ranked only
-            if all copies are requested.
+        copies: number of other passages with this text, or of its file with nearly this text, if there are many. They
+            are ranked only if all copies are requested.
         verdict: answerability verdict for the query, over the passages that pass the filter. None if it was not
             computed: for other rankings and models than the default, and for fewer than ten passages.
         approximate: True if a server's approximate index retrieved the hit, so better passages may be missing; the

@@ -173,7 +173,9 @@ class SelectionOptions(LimitOptions, SortOptions, total=False):
     ]
     offset: Annotated[int, Option(0, "Skip the first N hits; ranks stay.", "N", "Which hits", ge=0)]
     min_score: Annotated[float | None, Option(None, "Omit hits with a lower score.", "S", "Which hits")]
-    all_copies: Annotated[bool, Option(False, "List every copy of a text.", panel="Which hits")]
+    all_copies: Annotated[
+        bool, Option(False, "List every copy and near-copy of a text.", panel="Which hits")
+    ]
 
 
 class HitsOptions(CountOptions, SelectionOptions, total=False):

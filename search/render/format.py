@@ -241,5 +241,5 @@ def verdict_line(best: Hit) -> str:
 
 
 def copies_of(hit: Hit) -> str:
-    """Return the number of other documents with the same text: "also in 212 other documents"; "" for none."""
-    return f"also in {hit.copies:,} other documents" if hit.copies else ""
+    """Return the number of passages that a hit stands for: "and 212 more like this"; "" for none."""
+    return f"and {hit.copies:,} more like this" if hit.copies else ""

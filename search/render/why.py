@@ -109,7 +109,7 @@ def answer(standing: WhyNot) -> str:
         "found": f"It is among the first {standing.k} hits: {ranks}.",
         "lower": f"Others score higher: {ranks}; the limit is {counted(standing.k, 'hit')}.",
         "limit": f"Its document has reached the limit of hits: {ranks}. To lift it, add: --per-document 0",
-        "copy": f"Its text is listed once, from {escape(standing.detail)}: {ranks}. To list it, add: --all-copies",
+        "copy": f"A passage like it is listed, {escape(standing.detail)}: {ranks}. To list it, add: --all-copies",
         "changed": f"Its file has changed since indexing{detail}: {ranks}. Update with: seewhy index FOLDER",
         "gone": f"Its file was deleted, but its text is still in the index: {ranks}.",
         "filtered": f"A filter, a quoted word or a word after a minus sign excludes it: {ranks}.",

@@ -26,7 +26,7 @@ from search.store.settings import Folders
 Connection = sqlite3.Connection  # for modules that only pass it on
 DatabaseError = sqlite3.DatabaseError
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 _WAIT_SECONDS = 60.0
 _REPAIR = "seewhy check --repair"
 _NOT_WRITTEN = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")
@@ -249,7 +249,8 @@ _TABLES = {
         "end" INTEGER NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL, heading TEXT NOT NULL,
         context TEXT NOT NULL, text TEXT NOT NULL, n_tokens INTEGER NOT NULL, page INTEGER, hidden TEXT NOT NULL""",
     "embeddings": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
-        vector BLOB NOT NULL, content BLOB NOT NULL, text_key INTEGER NOT NULL""",
+        vector BLOB NOT NULL, content BLOB NOT NULL, text_key INTEGER NOT NULL,
+        near_key INTEGER NOT NULL""",
     "token_vectors": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
         vectors BLOB NOT NULL""",
     "annotators": """name TEXT PRIMARY KEY NOT NULL, made_with TEXT NOT NULL, fields TEXT NOT NULL""",
@@ -279,6 +280,7 @@ TABLES = (
     "CREATE INDEX passages_document ON passages (document)",
     "CREATE INDEX embeddings_content ON embeddings (content)",
     "CREATE INDEX embeddings_text_key ON embeddings (text_key)",
+    "CREATE INDEX embeddings_near_key ON embeddings (near_key)",
 )
 
 STREAMED = {

@@ -4,9 +4,10 @@
 fields of its annotations. It has at most one annotation per passage; a passage without one has not been annotated yet,
 for example after an update. Annotations are deleted with their passage. annotating.py writes them.
 
-*Copies* are passages with the same text in many documents. Every embedding is stored with a key of its passage's words
-(`search.corpus.boilerplate.text_key`), which copies share. Texts that occur in two or three documents only are not
-treated as copies, because a user may want all of them.
+*Copies* are passages that say the same: five or more of one file with the same words except numbers, such as rows of a
+table; five or more with the same text; or two or more of one message in several files. Every embedding is stored with
+keys of its passage's words (`search.corpus.boilerplate`), which copies share. Texts that occur twice or three times
+otherwise are not treated as copies, because a user may want all of them.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from search.errors import IdMissing, IndexDamaged
 from search.records.contents import StoredFile, StoredPassage
@@ -32,7 +36,13 @@ from search.store.database import all_meta, one_meta
 from search.store.places import ResolvedPath, resolve_path
 from search.store.settings import Facts
 
-FEWEST_DOCUMENTS = 5  # with the same text, which then counts as copied
+_COPIES = """WITH mine AS (SELECT passage, {0} FROM embeddings
+                 WHERE passage IN (SELECT value FROM json_each(?)) AND {0} {1} 0),
+             copied AS (SELECT {0}, count(*) AS passages FROM embeddings
+                 WHERE {0} IN (SELECT {0} FROM mine) GROUP BY {0} HAVING passages >= ?)
+             SELECT passage, {0}, passages FROM mine JOIN copied USING ({0})"""
+# Each with the fewest passages with an equal key; a passage belongs to the first that applies.
+_KINDS_OF_COPIES = (("near_key", ">", 5), ("text_key", "!=", 5), ("near_key", "<", 2))
 
 # Keys of an annotator's `made_with` that are displayed, but not compared.
 COMMAND = "command"
@@ -80,15 +90,15 @@ class StoredDocument:
 
 @dataclass(frozen=True)
 class Copied:
-    """A text that is copied in many documents.
+    """A text with copies.
 
     Attributes:
-        text: a number that identifies the text; all its passages have it.
-        documents: number of documents with the text.
+        text: a number that identifies the text; all its copies have it.
+        passages: number of its copies.
     """
 
     text: int
-    documents: int
+    passages: int
 
 
 class Rows:
@@ -192,21 +202,23 @@ class Rows:
         rows = ((id_, self.connection.execute(select, (os.fsencode(id_),)).fetchone()) for id_ in ids)
         return [Document(id_, **json.loads(row[0])) for id_, row in rows if row]
 
-    def copies(self, passages: Iterable[int]) -> dict[int, Copied]:
-        """Return passage ID -> its copied text, for the passages whose text occurs in many documents."""
+    def copies(self, passages: Collection[int]) -> dict[int, Copied]:
+        """Return passage ID -> its copied text, for the passages that have copies."""
+        copied: dict[int, Copied] = {}
+        for key, sign, fewest in _KINDS_OF_COPIES:
+            others = json.dumps([id_ for id_ in passages if id_ not in copied])
+            rows = self.connection.execute(_COPIES.format(key, sign), (others, fewest))
+            copied |= {passage: Copied(text, number) for passage, text, number in rows}
+        return copied
+
+    def near_copies(self, texts: Iterable[Copied]) -> NDArray[np.int64]:
+        """Return the IDs of all near-copies of some texts; none for a text whose copies are equal."""
         rows = self.connection.execute(
-            """WITH mine AS (
-                   SELECT passage, text_key FROM embeddings
-                   WHERE passage IN (SELECT value FROM json_each(?)) AND text_key != 0),
-               copied AS (
-                   SELECT text_key, count(DISTINCT document) AS documents
-                   FROM (SELECT DISTINCT text_key FROM mine) JOIN embeddings USING (text_key)
-                        JOIN passages ON passages.id = embeddings.passage
-                   GROUP BY text_key HAVING documents >= ?)
-               SELECT passage, text_key, documents FROM mine JOIN copied USING (text_key)""",
-            (json.dumps(list(passages)), FEWEST_DOCUMENTS),
+            """SELECT json_group_array(passage) FROM embeddings
+               WHERE near_key IN (SELECT value FROM json_each(?))""",
+            (json.dumps([copied.text for copied in texts]),),
         )
-        return {passage: Copied(key, documents) for passage, key, documents in rows}
+        return np.array(json.loads(rows.fetchone()[0]), dtype=np.int64)
 
     def resolve(self, path: str | Path) -> ResolvedPath:
         """Resolve a path, and find its passages; see `search.store.places.resolve_path`."""

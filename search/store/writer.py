@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.corpus import Skipped, SourceFile
-from search.corpus.boilerplate import text_key
+from search.corpus.boilerplate import message_key, near_key, text_key
 from search.records.documents import Document, Passage
 from search.store.database import (
     CONTENTS,
@@ -73,6 +73,9 @@ class Work:
     @property
     def n_passages(self) -> int:
         return sum(len(passages) for _, passages in self.documents)
+
+
+_ROWS = ("csv", "jsonl", "text")  # kinds with passages that differ in a number only
 
 
 def document_sha256(document: Document) -> str:
@@ -154,7 +157,8 @@ class Writer(Tables):
                 for passage in cut:
                     last += 1
                     rows["passages"].append(_passage_row(last, document_id, passage))
-                    rows["embeddings"].append(_embedding_row(last, passage, vectors))
+                    near = _near_key(file, document, passage)
+                    rows["embeddings"].append(_embedding_row(last, passage, vectors) | near)
                     added.append((last, passage.context, passage.visible_text))
             if work.last:
                 stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
@@ -301,6 +305,13 @@ def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> d
         "content": key,
         "text_key": text_key(passage.visible_text),
     }
+
+
+def _near_key(file: int, document: Document, passage: Passage) -> dict[str, int]:
+    text = f"{passage.context} {passage.visible_text}"
+    if document.kind == "mail":
+        return {"near_key": message_key(json.dumps(document.metadata, sort_keys=True), text)}
+    return {"near_key": near_key(file, text) if document.kind in _ROWS else 0}
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:

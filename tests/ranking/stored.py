@@ -71,7 +71,7 @@ def add_document(
 
 
 def add_embedding(connection: sqlite3.Connection, passage: int, vector: np.ndarray) -> None:
-    put(connection, "embeddings", passage, vector.astype("<f4").tobytes(), b"\0", passage)
+    put(connection, "embeddings", passage, vector.astype("<f4").tobytes(), b"\0", passage, 0)
 
 
 def add_annotator(connection: sqlite3.Connection, name: str, fields: list[str]) -> None:

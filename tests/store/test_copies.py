@@ -108,7 +108,7 @@ def test_what_surrounds_the_text_of_pages_takes_one_place(tmp_path: Path, tiny_m
         (folder / f"{number}.html").write_text(page, encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
     hits = index.query("the door", k=400, mode="dense")
-    copied = [hit.text.replace("\n", " ") for hit in hits if hit.copies == 39]
+    copied = [hit.text.replace("\n", " ") for hit in hits if hit.copies >= 39]
     together = " ".join(sorted(copied))
     assert len(copied) == len(set(copied))
     assert all(f"house {number}" in together for number in range(6, 12))

@@ -63,7 +63,7 @@ def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:
             IndexOutdated,
             r"has format 7, from an earlier version of seewhy.*seewhy index \S*notes --index \S*notes --rebuild",
         ),
-        (99, IndexDamaged, "has format 99, but this version of seewhy reads 8"),
+        (99, IndexDamaged, "has format 99, but this version of seewhy reads 9"),
     ],
 )
 def test_an_index_of_another_format_is_refused_with_the_command_that_makes_it_again(

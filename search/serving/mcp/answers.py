@@ -98,6 +98,7 @@ class HitAnswer(BaseModel):
     words: Annotated[float | None, Field(description="Contribution of keywords to the score.")] = None
     percentile: Annotated[float | None, Field(description="Percentage of random pairs below it.")] = None
     changed: Annotated[Changed | None, Field(description="Status of the file since indexing.")] = None
+    copies: Annotated[int | None, Field(description="Passages like this that are not listed.")] = None
 
 
 class SearchAnswer(BaseModel):

@@ -132,6 +132,7 @@ def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int
         **{name: round(value, 4) for name, value in hit.addends.items()},
         percentile=None if hit.percentile is None else round(hit.percentile, 1),
         changed=hit.changed or None,
+        copies=hit.copies or None,
     )
 
 
