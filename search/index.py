@@ -734,10 +734,14 @@ class Index:
         explainer = self._explainer(question, Ranking.of(**ranking_options))
         return explainer.why_not(document, Selection.of(k, **limit_options), where)
 
-    def documents_named(self, part: str, most: int = 20) -> list[NamedDocument]:
-        """Return at most `most` documents whose name or title has all words of `part`, ignoring case, by name."""
+    def documents_named(self, part: str, most: int = 20, *, offset: int = 0) -> list[NamedDocument]:
+        """Return at most `most` documents whose name or title has all words of `part`, ignoring case, by name.
+
+        Args:
+            offset: number of such documents to skip.
+        """
         with self._store.reading() as snapshot:
-            return snapshot.documents_named(part, most)
+            return snapshot.documents_named(part, most, offset)
 
     def location(self, document: int) -> str | Path:
         """Return the path of a document by its number, as `why_not` accepts it; for a document from memory, its ID.

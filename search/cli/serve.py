@@ -85,7 +85,7 @@ def serve(
     background: list[Background] = [partial(served.warm, say=partial(note, quiet=quiet))]
     if open_:
         background.append(lambda ends: _open_when_ready(address, served, ends))
-    live(configured(application(served, settings)), listening, background)
+    live(configured(application(served, settings)), listening, background, served.ends)
 
 
 def _open_when_ready(address: str, served: AppState, ends: threading.Event) -> None:

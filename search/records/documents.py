@@ -149,11 +149,13 @@ class NamedDocument:
         id: valid for one `Index.generation`.
         name: path within the indexed folder, with forward slashes; "table.csv#12" for record 12 of a file.
         title: the document's own title; "" for none.
+        passage_id: ID of its first passage.
     """
 
     id: int
     name: str
     title: str
+    passage_id: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,19 @@
 """The read-only HTTP API, /api/v1: the records of the library as JSON."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
+from anyio import sleep
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from search.errors import InputError, SearchError
 from search.index import Index
+from search.indexes import Indexes, name_of
 from search.ranking.selection import RERANKED
 from search.records.hits import Hits
 from search.records.options import (
@@ -32,6 +36,7 @@ _PROBLEM = {
 router = APIRouter(prefix="/api/v1", responses={"default": _PROBLEM})
 
 MOST_EXPLAINED = 10  # hits in an answer with explanations
+_SECONDS_BETWEEN = 1  # between looks for changed indexes
 
 Params = TypeVar("Params", bound=RequestModel)
 
@@ -103,8 +108,7 @@ def search(served: AppState, params: parameters.Search) -> Any:
     """
     if params.explain and params.k > MOST_EXPLAINED:
         raise InputError(f"k is {params.k}, but with explain it must be {MOST_EXPLAINED} or less.")
-    if params.rerank and params.offset + params.k > RERANKED:
-        raise InputError(f"with rerank, offset + k must be {RERANKED} or less.")
+    _require_few(params)
 
     def find(index: Index) -> tuple[Hits, list[dict[str, Any]]]:
         hits = index.query(params.q, params.k, **params.of(QueryOptions))
@@ -112,6 +116,39 @@ def search(served: AppState, params: parameters.Search) -> Any:
         return hits, json.hits(hits, None, marks)
 
     return _hits(served, params, find)
+
+
+@router.post("/search", operation_id="search_many")
+async def search_many(request: Request, params: parameters.ManySearches) -> Response:
+    """The best passages for each of several queries, each searched in one index or in several as one.
+
+    With `explain`, k times the number of queries is at most 10; with `rerank`, offset + k is at most 30.
+    """
+    return await _answered(request, lambda served: _search_many(served, params))
+
+
+def _search_many(served: AppState, params: parameters.ManySearches) -> Any:
+    if params.explain and params.k * len(params.queries) > MOST_EXPLAINED:
+        raise InputError(f"with explain, k times the number of queries must be {MOST_EXPLAINED} or less.")
+    _require_few(params)
+    members = [served.index(name) for name in params.indexes or [served.first]]
+    opened = members[0] if len(members) == 1 else Indexes(members)
+
+    def answer(query: str) -> dict[str, Any]:
+        hits = opened.query(query, params.k, **params.of(QueryOptions))
+        marks = opened.highlights(query, hits) if params.highlights else None
+        named = [
+            {**hit, "index": hit["index"] or name_of(members[0])} for hit in json.hits(hits, None, marks)
+        ]
+        return {"query": query, "hits": named, "notes": opened.notes}
+
+    generation, results = in_one_generation(opened, None, lambda: list(map(answer, params.queries)))
+    return {"generation": generation, "results": results}
+
+
+def _require_few(params: parameters.Search | parameters.ManySearches) -> None:
+    if params.rerank and params.offset + params.k > RERANKED:
+        raise InputError(f"with rerank, offset + k must be {RERANKED} or less.")
 
 
 @_get("/explain", parameters.Explain)
@@ -182,6 +219,51 @@ def indexes(served: AppState, params: RequestModel) -> Any:
             return {"name": name, "generation": None, "status": None, "problem": str(error)}
 
     return {"indexes": list(map(each, served.indexes)), "notes": served.notes}
+
+
+@_get("/documents", parameters.Documents)
+def documents(served: AppState, params: parameters.Documents) -> Any:
+    """The documents of an index by name, in pages. Pass `next` from the answer to get the next page."""
+    index, offset = served.index(params.index), 0
+    if params.next:
+        params.generation, offset = of_next(params.next)
+    generation, listed = in_one_generation(
+        index, params.generation, lambda: index.documents_named(params.q, params.k + 1, offset=offset)
+    )
+    return {
+        "index": params.index or served.first,
+        "generation": generation,
+        "documents": listed[: params.k],
+        "next": as_next(generation, offset + params.k) if len(listed) > params.k else None,
+    }
+
+
+@router.get("/events")
+async def events(request: Request) -> StreamingResponse:
+    """Server-sent events: "changed" with the name and generation of an index, whenever one changes or is new."""
+    return StreamingResponse(_changes(request.app.state.served), media_type="text/event-stream")
+
+
+async def _changes(served: AppState) -> AsyncIterator[str]:
+    before = await run_sync(_generations, served)
+    yield f"retry: {1000 * _SECONDS_BETWEEN}\n\n"
+    while not served.ends.is_set():
+        await sleep(_SECONDS_BETWEEN)
+        now = await run_sync(_generations, served)
+        for name, generation in now.items() - before.items():
+            event = json.compact({"index": name, "generation": generation})
+            yield f"event: changed\ndata: {event}\n\n"
+        before = now
+        yield ":\n\n"  # fails if the client is gone
+
+
+def _generations(served: AppState) -> dict[str, int]:
+    served.renew()
+    generations = {}
+    for name, index in served.indexes.items():
+        with suppress(SearchError):
+            generations[name] = index.generation
+    return generations
 
 
 @router.get("/documents/{id}")

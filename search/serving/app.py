@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import search
 from search.errors import SearchError
-from search.serving import api, pages, problems
+from search.serving import api, embeddings, pages, problems
 from search.serving.app_state import AppState
 from search.serving.guard import AGENTS, RequestLimiter, SecurityMiddleware, Settings
 from search.serving.problems import Problem
@@ -56,6 +56,7 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts, www_redirect=False)
     problems.install(app)
     app.include_router(api.router)
+    app.include_router(embeddings.router)
     app.include_router(pages.router)
 
     @app.get("/healthz", include_in_schema=False)

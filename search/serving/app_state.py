@@ -58,13 +58,14 @@ class AppState:
     Attributes:
         indexes: name -> index; the HTTP API uses the first one if a request names none.
         notes: sentences about indexes that could not be opened.
+        ends: set when the server stops, so that streams of events end.
         ready: set when `warm` is done: what the first queries need is loaded, or loading failed.
     """
 
     def __init__(self, *, offline: bool = False, engine: str = "auto") -> None:
         self.indexes: dict[str, Index] = {}
         self.notes: tuple[str, ...] = ()
-        self.ready = threading.Event()
+        self.ready, self.ends = threading.Event(), threading.Event()
         self._lock, self._every = threading.RLock(), False
         self._encoders: WeakValueDictionary[Fingerprint, Encoder] = WeakValueDictionary()
         self._open = partial(Index.open, offline=offline, engine=engine)

@@ -24,10 +24,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from search.errors import InputError
-from search.serving.problems import Problem, as_response, busy, is_for_programs
+from search.serving.problems import API, Problem, as_response, busy, is_for_programs
 
 AGENTS = "/mcp"
-LARGEST_BODY = 64 * 1024  # bytes
+LARGEST_BODY = 1024 * 1024  # bytes
 SHORTEST_TOKEN = 16
 # More threads than cores compete for the interpreter: on two cores, 8 clients got a fifth more answers from 2 threads
 # than from 8.
@@ -146,7 +146,7 @@ class SecurityMiddleware:
     def _require_origin(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem for a request by a page of another web site, unless it follows a link to a page."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        is_api = scope["path"].startswith("/api/") or scope["path"] == AGENTS
+        is_api = scope["path"].startswith(API) or scope["path"] == AGENTS
         if is_api and origin in self._origins:
             return
         is_link = (

@@ -44,27 +44,41 @@ def configured(app: ASGIApp) -> uvicorn.Config:
     )
 
 
+class _Server(uvicorn.Server):
+    """Sets an event on the first signal, so that endless responses end."""
+
+    def __init__(self, config: uvicorn.Config, ends: threading.Event) -> None:
+        super().__init__(config)
+        self._ends = ends
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._ends.set()
+        super().handle_exit(sig, frame)
+
+
 def live(
     config: uvicorn.Config,
     listening: socket.socket,
     background: Sequence[Background] = (),
+    ends: threading.Event | None = None,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; then refuse new requests, and finish the running ones within a time limit.
 
     Args:
         listening: the socket to serve on; it is closed at the end.
         background: functions to run in background threads; each returns soon after its event is set.
+        ends: this event; it is set as soon as the server is told to stop.
 
     Raises:
         SystemExit: SIGTERM was received; the exit code is 0, because that is the normal end of a server.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
-    ends, before = threading.Event(), set(threading.enumerate())
+    ends, before = ends or threading.Event(), set(threading.enumerate())
     for work in background:
         threading.Thread(target=work, args=(ends,)).start()
     usual = signal.signal(signal.SIGTERM, _end)
     try:
-        uvicorn.Server(config).run([listening])
+        _Server(config, ends).run([listening])
     except (SystemExit, KeyboardInterrupt) as end:
         ends.set()
         if not _ended_in_time(set(threading.enumerate()) - before):

@@ -27,6 +27,7 @@ from search.serving.fields import LayerName, RequestModel, Text, fields_of
 
 LARGEST = 2**53 - 1  # the largest ID that JavaScript represents exactly
 MOST_TEXTS = 100  # texts in one comparison
+MOST_QUERIES = 32  # in one request
 
 Id = Annotated[int, Field(ge=1, le=LARGEST, examples=[1])]
 IndexName = Annotated[Text | None, Field(description="Name of an index. Default: the first.")]
@@ -65,6 +66,26 @@ class Search(fields_of(CountOptions, QueryOptions, base=OfList), OfQuery):  # ty
     """A query of the API."""
 
     highlights: Annotated[bool, Field(description="Include the positions of keywords.")] = True
+
+
+class ManySearches(fields_of(CountOptions, QueryOptions)):  # type: ignore[misc]
+    """Queries of the API, and the indexes in which each of them is searched."""
+
+    queries: Annotated[
+        list[Sentence], Field(min_length=1, max_length=MOST_QUERIES, examples=[["where are the keys?"]])
+    ]
+    indexes: Annotated[
+        list[Text],
+        Field(max_length=50, description="Names of indexes, ranked as one. Default: the first."),
+    ] = Field(default_factory=list)
+    highlights: Annotated[bool, Field(description="Include the positions of keywords.")] = True
+
+
+class Documents(OfList):
+    """A part of the list of documents."""
+
+    q: Annotated[Text, Field(description="Words that the name or the title must have.")] = ""
+    k: Annotated[int, Field(ge=1, le=1_000, description="Number of documents.")] = 100
 
 
 class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]

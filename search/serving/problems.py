@@ -17,6 +17,7 @@ from search import errors
 from search.render.page.document import Page, Site, document, fragment, text
 from search.serving.app_state import GenerationGone, IndexBusy
 
+API = ("/api/", "/v1/")
 # Header with which a script requests a part of its page.
 FRAGMENT = "X-Seewhy-Fragment"
 
@@ -91,7 +92,7 @@ def _about_parameters(failures: Sequence[Any]) -> str:
 def is_for_programs(request: Request) -> bool:
     """Return True if the request comes from a program; False if from a person, who gets a page."""
     accepted = request.headers.get("accept", "*/*")
-    return request.scope["path"].startswith("/api/") or "text/html" not in accepted
+    return request.scope["path"].startswith(API) or "text/html" not in accepted
 
 
 def as_response(request: Request, problem: Problem) -> Response:

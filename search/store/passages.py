@@ -18,7 +18,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -183,7 +183,7 @@ class Rows:
         rows = self.connection.execute(ids, (json.dumps([int(id_)]),)).fetchall()
         return document_of(id_, self.stored([row[0] for row in rows]).values())
 
-    def documents_named(self, part: str, most: int) -> list[NamedDocument]:
+    def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
         """List at most `most` documents, by name, whose name or title contains all words of `part`, ignoring case."""
         rows = self.connection.execute(
             "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file "
@@ -194,7 +194,11 @@ class Rows:
         matches = (
             doc for doc in named if all(word in f"{doc.name} {doc.title}".casefold() for word in words)
         )
-        return list(islice(matches, most))
+        first = "SELECT min(id) FROM passages WHERE document = ?"
+        return [
+            replace(doc, passage_id=self.connection.execute(first, [doc.id]).fetchone()[0])
+            for doc in islice(matches, offset, offset + most)
+        ]
 
     def memory_documents(self, ids: Iterable[str]) -> list[Document]:
         """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out."""

@@ -57,12 +57,19 @@ def id_(call: Call) -> str:
 
 def test_tools_stand_in_one_order_and_only_read(client: TestClient) -> None:
     tools = asked(client, "tools/list")["tools"]
-    assert [tool["name"] for tool in tools] == ["search", "explain", "why_not", "status", "fetch"]
+    assert [tool["name"] for tool in tools] == [
+        "search",
+        "explain",
+        "why_not",
+        "status",
+        "fetch",
+        "documents",
+    ]
     assert all(tool["annotations"]["readOnlyHint"] and tool["outputSchema"] for tool in tools)
     assert all(
         field["description"] for tool in tools for field in tool["inputSchema"]["properties"].values()
     )
-    assert sum(len(json.dumps(tool)) for tool in tools) < 16_000
+    assert sum(len(json.dumps(tool)) for tool in tools) < 19_000
 
 
 def id_of(index: Index, passage: int) -> str:
@@ -72,13 +79,10 @@ def id_of(index: Index, passage: int) -> str:
 def test_a_hit_is_what_the_library_finds(call: Call, index: Index) -> None:
     found, hits = call("search", query=QUERY, k=3), index.query(QUERY, 3)
     assert [one["id"] for one in found["results"]] == [id_of(index, hit.passage_id) for hit in hits]
-    assert (found["total"], found["generation"]) == (index.status().passages, index.generation)
+    assert found["total"] == index.status().passages
     for one, hit in zip(found["results"], hits, strict=True):
         assert one["place"] == f"{hit.document}:{hit.line_start}-{hit.line_end}"
-        assert one["url"] == hit.uri
-        assert (
-            one["score"] == round(hit.score, 4) == pytest.approx(one["meaning"] + one["words"], abs=2e-4)
-        )
+        assert one["score"] == round(hit.score, 3)
         assert one["text"].strip(" …") in hit.text
 
 
@@ -88,7 +92,7 @@ def test_the_rest_of_a_list_is_the_rest_of_the_list(call: Call) -> None:
     rest = call("search", query=QUERY, k=2, next=first["next"])
     assert first["results"] + rest["results"] == whole
     assert "not valid for next" in call("search", query=QUERY, next="7")
-    before = "7" + first["next"].removeprefix(str(first["generation"]))
+    before = "7" + first["next"].lstrip("0123456789")
     assert "the index has changed" in call("search", query=QUERY, next=before)
 
 
@@ -245,17 +249,17 @@ def ask_all(client: TestClient, folders: Callable[[str], None], run: Run) -> Non
     for names in ("a", "ab", "abc"):
         folders(names[-1])
         found = call("search", query=QUERY)
-        assert {hit["index"] for hit in found["results"]} == set(names)
+        assert {hit["id"].partition("@")[0] for hit in found["results"]} == set(names)
         assert (found["total"], found["index"]) == (len(names), ", ".join(names))
         assert {one["name"] for one in call("status")["indexes"]} == set(names)
     first = call("search", query=QUERY, k=2)
     rest = call("search", query=QUERY, k=2, next=first["next"])
     assert first["results"] + rest["results"] == found["results"]
     for hit in found["results"]:
-        assert hit["id"].startswith(f"{hit['index']}@")
-        assert call("fetch", id=hit["id"])["metadata"]["index"] == hit["index"]
-        why_not = call("why_not", query=QUERY, document=f"{hit['index']}.md")
-        assert (why_not["index"], why_not["id"], why_not["rank"]) == (hit["index"], hit["id"], 1)
+        name = hit["id"].partition("@")[0]
+        assert call("fetch", id=hit["id"])["metadata"]["index"] == name
+        why_not = call("why_not", query=QUERY, document=f"{name}.md")
+        assert (why_not["index"], why_not["id"], why_not["rank"]) == (name, hit["id"], 1)
     assert call("search", query=QUERY, index="b")["index"] == "b"
     assert call("why_not", query=QUERY, document="c.md", index="b")["cause"] == "not indexed"
     assert run("remove", "c", "--yes")[0] == 0
@@ -333,3 +337,32 @@ def test_without_the_extra_it_says_what_to_install_and_the_rest_is_served(
     with TestClient(create_app(index), base_url=ADDRESS) as client:
         assert client.get("/healthz").status_code == 200
         assert client.post("/mcp", json={}).status_code == 404
+
+
+def test_documents_are_listed_in_pages_and_read(call: Call, index: Index) -> None:
+    first = call("documents", k=2)
+    rest = call("documents", k=200, next=first["next"])
+    paths = [each["path"] for each in (*first["documents"], *rest["documents"])]
+    assert paths == [each.name for each in index.documents_named("", 200)]
+    assert "next" not in rest
+    (keys,) = call("documents", name="keys.md")["documents"]
+    assert call("fetch", id=keys["id"], around=0)["place"].startswith("keys.md:1-")
+
+
+def test_several_passages_are_read_at_once(call: Call) -> None:
+    ids = [each["id"] for each in call("search", query=QUERY, k=3)["results"]]
+    read = call("fetch", id=ids[0], more=ids[1:], around=0)
+    alone = [call("fetch", id=each, around=0) for each in ids]
+    assert [{**read, "more": None}["text"], *(each["text"] for each in read["more"])] == [
+        each["text"] for each in alone
+    ]
+
+
+def test_a_named_index_lists_the_fields_that_filters_know(call: Call, index: Index) -> None:
+    (all_of_them,) = call("status")["indexes"]
+    (named,) = call("status", index="notes")["indexes"]
+    assert "fields" not in all_of_them
+    assert named["fields"] == {
+        facet.field: [value.where for value in facet.values[:10]] for facet in index.facets()
+    }
+    assert call("search", query=QUERY, where=named["fields"]["kind"][0])["results"]

@@ -86,17 +86,11 @@ class VerdictAnswer(BaseModel):
 class HitAnswer(BaseModel):
     """One passage."""
 
-    id: Annotated[str, Field(description="Pass this ID to fetch or explain.")]
-    index: str
-    title: str
-    url: str
+    id: Annotated[str, Field(description="INDEX@GENERATION/PASSAGE. Pass it to fetch or explain.")]
     place: Place
-    heading: str = ""
+    heading: Annotated[str | None, Field(description="Title and headings.")] = None
     text: Annotated[str, Field(description="Excerpt. Fetch the passage before you answer.")]
-    score: Annotated[float, Field(description="`meaning` + `words`.")]
-    meaning: Annotated[float | None, Field(description="Contribution of meaning to the score.")] = None
-    words: Annotated[float | None, Field(description="Contribution of keywords to the score.")] = None
-    percentile: Annotated[float | None, Field(description="Percentage of random pairs below it.")] = None
+    score: Annotated[float, Field(description="`explain` takes it apart.")]
     changed: Annotated[Changed | None, Field(description="Status of the file since indexing.")] = None
     copies: Annotated[int | None, Field(description="Passages like this that are not listed.")] = None
 
@@ -109,7 +103,6 @@ class SearchAnswer(BaseModel):
     next: Annotated[str | None, Field(description="Pass this to search for the next hits.")] = None
     total: Annotated[int, Field(description="Number of passages searched.")]
     index: Annotated[str, Field(description="The indexes that were searched.")]
-    generation: Annotated[int, Field(description="Changes whenever an index changes.")]
     notes: list[str] | None = None
 
 
@@ -126,6 +119,25 @@ class FetchAnswer(BaseModel):
     changed: Annotated[Changed | None, Field(description="File status; `text` is as indexed.")] = None
     notes: list[str] | None = None
     metadata: dict[str, str]
+    more: Annotated[
+        list[FetchAnswer] | None, Field(description="The further ids, in the order of the request.")
+    ] = None
+
+
+class DocumentEntry(BaseModel):
+    """One document."""
+
+    id: Annotated[str, Field(description="Pass this ID to fetch.")]
+    path: str
+    title: str = ""
+
+
+class DocumentsAnswer(BaseModel):
+    """Documents of an index by path."""
+
+    index: str
+    documents: list[DocumentEntry]
+    next: Annotated[str | None, Field(description="Pass this to get the next documents.")] = None
 
 
 class ShareAnswer(BaseModel):
@@ -173,6 +185,9 @@ class IndexStatus(BaseModel):
     updated: str | None = None
     model: str | None = None
     generation: int | None = None
+    fields: Annotated[
+        dict[str, list[str]] | None, Field(description="Field -> filters for its values.")
+    ] = None
     notes: list[str] | None = None
     problem: Annotated[str | None, Field(description="Why the index cannot be searched.")] = None
 

@@ -33,6 +33,7 @@ _TOOLS: tuple[tuple[Callable[..., Any], str, tuple[type, ...]], ...] = (
     (tools.why_not, "Why a document is not among the hits", (FilterOptions, ModeOptions)),
     (tools.status, "List the indexes", ()),
     (tools.fetch, "Read a passage, or lines of its file", ()),
+    (tools.documents, "List documents", ()),
 )
 
 

@@ -1,4 +1,4 @@
-"""The tools for agents: search, explain, why_not, status and fetch. Their signatures define the tools' parameters."""
+"""The tools for agents: search, fetch, documents, explain, why_not, status. Signatures define their parameters."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from search.serving.mcp.answers import PassageId, listed, tokens
 
 FEWEST_TOKENS, MOST_TOKENS = 300, 8_000
 _SHARES = 20
+_VALUES = 10  # of a field
 LINES = r"^[0-9]{1,9}-[0-9]{1,9}$"
 
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
@@ -85,7 +86,6 @@ def search(
             next=as_next(generation, offset + count) if hits and has_more else None,
             total=total,
             index=", ".join(map(name_of, indexes.all)),
-            generation=generation,
             notes=notes or None,
         )
 
@@ -120,17 +120,14 @@ def _verdict(hits: Sequence[records.Hit]) -> answers.VerdictAnswer | None:
 
 
 def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int) -> answers.HitAnswer:
+    title, excerpt = hit.title or PurePosixPath(hit.document).name, _snippet(hit, marks, characters)
+    heading = hit.heading if hit.heading.startswith(title) else f"{title} > {hit.heading}".strip(" >")
     return answers.HitAnswer(
         id=id_,
-        index=hit.index,
-        title=hit.title or PurePosixPath(hit.document).name,
-        url=hit.uri,
         place=place(hit.document, hit.line_start, hit.line_end),
-        heading=hit.heading,
-        text=_snippet(hit, marks, characters),
-        score=round(hit.score, 4),
-        **{name: round(value, 4) for name, value in hit.addends.items()},
-        percentile=None if hit.percentile is None else round(hit.percentile, 1),
+        heading=None if excerpt.startswith(f"# {heading}\n") else heading,
+        text=excerpt,
+        score=round(hit.score, 3),
         changed=hit.changed or None,
         copies=hit.copies or None,
     )
@@ -270,12 +267,48 @@ def _within(index: library.Index, document: str) -> str | Path:
 
 
 def status(served: AppState, index: IndexName = None) -> answers.IndexesAnswer:
-    """List the indexes, with folder, size and time of the last update."""
-    indexes = [_status(name, index) for name, index in served.named(index).items()]
+    """List the indexes, with folder, size and time of the last update. For a named index also the fields that `where`
+    of search can filter by, with their most frequent values."""
+    indexes = [_status(name, each, bool(index)) for name, each in served.named(index).items()]
     return answers.IndexesAnswer(indexes=indexes, notes=list(served.notes) or None)
 
 
-def _status(name: str, index: library.Index) -> answers.IndexStatus:
+def documents(
+    served: AppState,
+    index: IndexName = None,
+    name: Annotated[
+        str, Field(max_length=LONGEST_QUERY, description="Words that the path or title must have.")
+    ] = "",
+    k: Annotated[int, Field(ge=1, le=200, description="Number of documents.")] = 50,
+    next: Annotated[Text | None, Field(description="`next` of the previous answer.")] = None,
+) -> answers.DocumentsAnswer:
+    """List the documents of an index by path, to see what there is or to find a document by name. Without `index`, the
+    first index. Pass an id to fetch to read the document from its first lines."""
+    name_ = index or served.first
+    opened = served.index(name_)
+    expected, offset = of_next(next) if next else (None, 0)
+    generation, listing = in_one_generation(
+        opened, expected, lambda: opened.documents_named(name, k + 1, offset=offset)
+    )
+    return answers.DocumentsAnswer(
+        index=name_,
+        documents=[
+            answers.DocumentEntry(
+                id=str(PassageId(name_, generation, each.passage_id)),
+                path=each.name,
+                title=each.title,
+            )
+            for each in listing[:k]
+        ],
+        next=as_next(generation, offset + k) if len(listing) > k else None,
+    )
+
+
+def _fields(index: library.Index) -> dict[str, list[str]]:
+    return {facet.field: [value.where for value in facet.values[:_VALUES]] for facet in index.facets()}
+
+
+def _status(name: str, index: library.Index, with_fields: bool = False) -> answers.IndexStatus:
     try:
         current = index.status()
         return answers.IndexStatus(
@@ -286,6 +319,7 @@ def _status(name: str, index: library.Index) -> answers.IndexStatus:
             updated=current.updated,
             model=current.model,
             generation=index.generation,
+            fields=_fields(index) if with_fields else None,
             notes=list(index.notes) or None,
         )
     except SearchError as error:
@@ -305,10 +339,23 @@ def fetch(
     offset: Annotated[
         int, Field(ge=0, description="Characters to skip, as given in `cut` of the previous answer.")
     ] = 0,
+    more: Annotated[
+        list[Id],
+        Field(max_length=9, description="Further ids to read; they share max_tokens."),
+    ] = [],  # noqa: B006
     max_tokens: Tokens = 2_000,
 ) -> answers.FetchAnswer:
     """Read a passage from search with the lines around it, or any lines of its document. If the document is right but
     the answer is elsewhere in it, read on with `lines`. Answer from this text, and cite `place`."""
+    share = max_tokens // (1 + len(more))
+    others = [_fetch(served, each, around, None, 0, share) for each in more]
+    first = _fetch(served, id, around, lines, offset, share)
+    return first.model_copy(update={"more": others or None})
+
+
+def _fetch(
+    served: AppState, id: str, around: int, lines: str | None, offset: int, max_tokens: int
+) -> answers.FetchAnswer:
     index, id_ = passage_of(served, id)
 
     def find() -> tuple[StoredPassage, DocumentText]:

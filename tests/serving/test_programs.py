@@ -1,0 +1,106 @@
+"""What programs ask of the server: several queries at once, pages of documents, events, OpenAI's embeddings."""
+
+from __future__ import annotations
+
+import json
+import signal
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import openai
+import pytest
+from starlette.testclient import TestClient
+
+from search import Index
+from search.serving import create_app
+from tests.serving.conftest import ADDRESS, started
+
+TEXTS = ["turn the key", "open the door"]
+
+
+def test_the_openai_client_gets_the_encoders_embeddings(client: TestClient, index: Index) -> None:
+    """By default it asks for base64."""
+    program = openai.OpenAI(base_url=f"{ADDRESS}/v1", api_key="none", http_client=client)
+    expected = index.encoder.encode(TEXTS)
+    for form in ({}, {"encoding_format": "float"}):
+        answer = program.embeddings.create(model="notes", input=TEXTS, **form)
+        assert np.allclose([each.embedding for each in answer.data], expected, rtol=0, atol=1e-6)
+    assert answer.usage.total_tokens == sum(
+        len(each.ids) for each in index.encoder.tokenizer.encode_batch(TEXTS)
+    )
+    one = program.embeddings.create(model=index.fingerprint.model, input=TEXTS[1])
+    assert np.allclose(one.data[0].embedding, expected[1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "detail"),
+    [
+        ({"model": "other", "input": "a"}, 404, "no index 'other'"),
+        ({"model": "notes", "input": []}, 400, "input has 0 texts"),
+        ({"model": "notes", "input": "a", "dimensions": 3}, 400, "dimensions must be"),
+        ({"model": "notes"}, 422, "input"),
+    ],
+)
+def test_wrong_requests_for_embeddings(client: TestClient, body: dict, status: int, detail: str) -> None:
+    answer = client.post("/v1/embeddings", json=body, headers={"Accept": "text/html"})
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert detail in answer.json()["detail"]
+
+
+def test_many_queries_have_the_hits_of_each(client: TestClient, index: Index) -> None:
+    body = {"queries": TEXTS, "k": 2, "where": "kind = markdown"}
+    answer = client.post("/api/v1/search", json=body).json()
+    assert answer["generation"] == index.generation
+    for text, result in zip(TEXTS, answer["results"], strict=True):
+        alone = client.get(
+            "/api/v1/search", params={"q": text, "k": 2, "where": "kind = markdown"}
+        ).json()
+        assert (result["query"], result["hits"]) == (text, alone["hits"])
+    refused = client.post("/api/v1/search", json={"queries": TEXTS, "k": 6, "explain": True})
+    assert "times the number of queries" in refused.json()["detail"]
+
+
+def test_several_indexes_are_ranked_as_one(tmp_path: Path, tiny_model: Path) -> None:
+    opened = []
+    for name, text in (("a", "Turn the key."), ("b", "Open the door with the key.")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "note.txt").write_text(text, encoding="utf-8")
+        opened.append(Index.build(tmp_path / name, index=name, model=str(tiny_model)))
+    with TestClient(create_app(*opened), base_url=ADDRESS) as client:
+        body = {"queries": ["key"], "indexes": ["a", "b"]}
+        (result,) = client.post("/api/v1/search", json=body).json()["results"]
+    scores = [hit["score"] for hit in result["hits"]]
+    assert {hit["index"] for hit in result["hits"]} == {"a", "b"}
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_documents_come_in_pages(client: TestClient, index: Index) -> None:
+    names, page = [], {"k": 2}
+    while True:
+        answer = client.get("/api/v1/documents", params=page).json()
+        names += [each["name"] for each in answer["documents"]]
+        if answer["next"] is None:
+            break
+        page["next"] = answer["next"]
+    assert names == [each.name for each in index.documents_named("", 1_000)]
+    assert len(names) > 2
+    found = client.get("/api/v1/documents", params={"q": "KEYS"}).json()["documents"]
+    assert [each["name"] for each in found] == [each.name for each in index.documents_named("keys")]
+
+
+def test_a_change_is_an_event_and_the_server_still_stops(indexed: Path) -> None:
+    with (
+        started("--index", indexed) as (address, server),
+        urllib.request.urlopen(f"{address}api/v1/events", timeout=30) as stream,
+    ):
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert stream.readline().startswith(b"retry:")
+        (indexed / "new.md").write_text("# New\n\nA new key.\n", encoding="utf-8")
+        Index.open(indexed).update()
+        lines = iter(stream.readline, b"event: changed\n")
+        assert all(line in (b":\n", b"\n") for line in lines)
+        event = json.loads(stream.readline().removeprefix(b"data: "))
+        assert event == {"index": "notes", "generation": Index.open(indexed).generation}
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(8) == 0
