@@ -185,7 +185,7 @@ def test_a_look_inside(client: TestClient) -> None:
         (f"/documents/{2**70}", {}, 404, "Not Found"),
         ("/documents/1", {"q": "key", "where": "((("}, 400, "filter"),
         ("/", {"q": "key", "index": "<none>"}, 404, "&lt;none&gt;"),
-        ("/similarity", {"text": "alone"}, 200, "2 to 100 sentences are compared"),
+        ("/similarity", {"text": "alone"}, 200, "give 2 to 100 sentences"),
         ("/similarity", {"text": "a\n" * 101}, 200, "there are 101"),
         ("/similarity", {"text": "a" * 8001}, 422, "text"),
         ("/inspect", {"text": "key " * 300}, 200, "tokens"),
