@@ -1,4 +1,4 @@
-"""Connections to index.db, its tables (format 8), and the key-value table `meta`.
+"""Connections to index.db, its tables (format 9), and the key-value table `meta`.
 
 The journal is SQLite's rollback journal, not WAL, so readers need no write access and leave no files behind. It also
 avoids the WAL-reset bug of SQLite 3.7.0 to 3.51.2, which can lose a commit when a checkpoint and a write overlap.
