@@ -19,7 +19,7 @@ _HEAD = 20_000  # characters that are searched for roff requests
 _COMMENT = re.compile(r"(?<!\\)\\[\"#].*")
 _REQUEST = re.compile(r"[.'][ \t]*([^ \t\\]*)[ \t]*(.*)")
 _FOR_PAPER = re.compile(r"t[ \t]|!n[ \t]")
-_CONDITION = re.compile(r"(?:'[^']*'[^']*'|\S+)[ \t]*(?:\\\{)?[ \t]*([^\\].*)")
+_CONDITION = re.compile(r"(?:'[^']*'[^']*'|\S+(?!\S))[ \t]*(?:\\\{)?[ \t]*([^\\ \t].*)")
 _ARGUMENT = re.compile(r"\"((?:[^\"]|\"\")*)\"?|((?:\\ |\S)+)")
 _CELL = re.compile(r"T\}.T\{|T[{}]|^[_=]$")
 _ESCAPE = re.compile(
@@ -48,7 +48,7 @@ _FILLED = dict.fromkeys("nf EX Vb DS TS".split(), False) | dict.fromkeys(
     "fi EE Ve DE TE Ed SH Sh".split(), True
 )
 _HEADINGS = {"SH": 1, "Sh": 1, "SS": 2, "Ss": 2}
-_FONTS = dict.fromkeys("B I SM SB R UR MT UE".split(), " ") | dict.fromkeys(
+_FONTS = dict.fromkeys("B I SM SB R UR MT UE URL MTO".split(), " ") | dict.fromkeys(
     "BR RB BI IB IR RI".split(), ""
 )
 
@@ -104,7 +104,7 @@ class _ManPage:
         """Read the next line of the source."""
         request = _REQUEST.match(line)
         if self._until:
-            self._until = "" if self._until in line else self._until
+            self._until = "" if self._until in line.replace(" ", "") else self._until
         elif request:
             self._request(request[1], _COMMENT.sub("", request[2]))
         elif line.strip():

@@ -15,7 +15,7 @@ from search.errors import ReadError
 from search.records.documents import Document
 from search.records.visible_text import VisibleText
 
-from .conftest import items, outline
+from .conftest import items, outline, parsed_text
 from .making import zipped
 
 Read = Callable[[str, bytes], Any]
@@ -280,3 +280,18 @@ def test_formats_without_a_reader_say_what_to_do() -> None:
         ("d.ps.gz", ".pdf"),
     ):
         assert unreadable(name) == (Reason.DOCUMENT_FORMAT, f"unsupported format; save it as {better}")
+
+
+def test_a_manual_page_that_asciidoctor_made_keeps_its_text() -> None:
+    lines = [
+        ".TH A 1",
+        ".if x \\{\\",
+        ".  am URL",
+        ".    ad l",
+        ".  .",
+        ".\\}",
+        ".SH NAME",
+        "a \\- enter",
+    ]
+    source = "\n".join([*lines, '.URL "https://a.b"'])
+    assert parsed_text("man", source).text == "NAME\n\na - enter https://a.b"
