@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
+from zlib import crc32
 
 import pytest
 from filelock import FileLock
@@ -279,10 +280,10 @@ def save_modules(folder: Path, pooling: str) -> None:
 
 @cache
 def group(file: str) -> str:
-    """Name of the tests that run in one worker, for what they share: two import PyTorch, one starts the servers."""
+    """Name of the tests that run in one worker, for what they share: three import PyTorch, one starts the servers."""
     text = (REPOSITORY / file).read_text(encoding="utf-8")
     if (_HEAVY.search(text) or _HEAVY_TOO.search(file)) and not any(name in file for name in _LIGHT):
-        return "models" if any(name in file for name in _MODELS) else "torch"
+        return "models" if any(name in file for name in _MODELS) else f"torch {crc32(file.encode()) % 2}"
     return next((name for name in _TOGETHER if name in file), file)
 
 
@@ -313,7 +314,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def order(item: pytest.Item) -> tuple[int, bool, int]:
         file = item.nodeid.partition("::")[0]
-        first = ("models", "torch", group(file)).index(group(file))
+        first = ("models", "torch 0", "torch 1", group(file)).index(group(file))
         slow = next((i for i, name in enumerate(_SLOW) if name in file), len(_SLOW))
         return first, "real" not in getattr(item, "fixturenames", ()), slow
 
