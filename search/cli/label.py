@@ -71,7 +71,7 @@ head_option = typer.Option("--head", metavar="FOLDER", help="A head saved by `se
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Training and cross-validation of a head; keywords of `train_labels`."""
+    """Arguments of `train_labels`, to train and cross-validate a head."""
 
     name: Annotated[str, typer.Option(help="Name of the labels, for filters: NAME=VALUE.")] = "label"
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None

@@ -66,7 +66,7 @@ class _FileLine:
 def repeatable(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield spans in [start, end) that may recur in other files, as (start, end, key).
 
-    These are paragraphs of FEWEST_APART words or more, and the shortest runs of lines with as many words.
+    These are paragraphs of a few words or more, and the shortest runs of lines with at least FEWEST_APART words.
     """
     lines = [_line(match) for match in KEPT_LINE.finditer(text, start, end)]
     for n, run in groupby(lines, lambda line: line.n > 0):

@@ -301,7 +301,7 @@ def room_for(encoder: Encoder) -> int:
 def cutter_for(
     encoder: Encoder, settings: PassageSettings, boilerplate: frozenset[int] = frozenset()
 ) -> Cutter:
-    """Return a cutter for the documents of an encoder."""
+    """Return a cutter of documents for an encoder."""
     return Cutter(
         encoder.tokenizer, max_tokens=room_for(encoder), boilerplate=boilerplate, **asdict(settings)
     )

@@ -1,4 +1,4 @@
-"""Find out if an update of an index is due and takes less than a second.
+"""Find out if an update of an index is due and would take less than a second.
 
 First, the time stamps of the known files and of their folders are compared, which needs no imports; a new file changes
 the time stamp of its folder. Only if one differs, the folder is walked as for an update.

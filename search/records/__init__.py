@@ -1,4 +1,4 @@
-"""Records that stages exchange: small frozen dataclasses without behaviour that needs a model or a disk.
+"""Records passed between stages: small frozen dataclasses that need neither a model nor a disk.
 
 documents.py     Document, Passage, LineMap; Annotation, Annotator, Mention
 tokens.py        Token, TokenVectors, Word, WordMatrices

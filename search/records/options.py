@@ -127,7 +127,7 @@ class FilterOptions(TypedDict, total=False):
 
 
 class CandidateOptions(RankingOptions, FilterOptions, total=False):
-    """Options that define scores without reranking, and filters."""
+    """Filters, and all scoring options except reranking."""
 
 
 class CountOptions(TypedDict, total=False):
@@ -145,7 +145,7 @@ class LimitOptions(TypedDict, total=False):
 
 
 class ListOptions(CountOptions, LimitOptions, total=False):
-    """Number of hits, in total and of one document."""
+    """Number of hits, in total and per document."""
 
 
 class RankOptions(CandidateOptions, LimitOptions, total=False):
@@ -183,7 +183,7 @@ class HitsOptions(CountOptions, SelectionOptions, total=False):
 
 
 class SimilarOptions(SelectionOptions, FilterOptions, total=False):
-    """Options that select the listed hits, and filters."""
+    """Filters, and options that select the hits shown."""
 
 
 class LayerOptions(TypedDict, total=False):

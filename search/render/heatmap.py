@@ -263,7 +263,7 @@ def _column(name: str, width: int, style: str = "") -> Column:
 
 
 def _cell(share: float, number: str) -> Text:
-    """Return a number preceded by a shade for its absolute share of the scale."""
+    """Return a number after a shaded bar, which is darker for a larger `abs(share)`."""
     shade = _SHADES[round(min(abs(share), 1.0) * (len(_SHADES) - 1))]
     tone = "red" if number.startswith("-") else "blue"
     return Text.assemble((shade * (_CELL - 1 - len(number)), tone), number)

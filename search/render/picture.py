@@ -113,7 +113,7 @@ def heat_map(
 
 @_style()
 def sentences(similarities: Similarities) -> bytes:
-    """Return the cosines of sentences as a PNG; columns that are not the rows' sentences get letters and a legend."""
+    """Return the cosines of sentences as a PNG; if the columns are other sentences, they get letters."""
     rows, columns, legend = names_of(similarities)
     figure = _figure(_size(rows, columns))
     title = f"{len(rows)} x {len(columns)} sentences"

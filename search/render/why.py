@@ -95,7 +95,7 @@ def why_not(canvas: Canvas, standing: WhyNot) -> None:
     _draw_hit(canvas, "it", standing.hit)
     canvas.dim(snippet(standing.hit), indent=17)
     if standing.contrast is not None:
-        canvas.title("Difference to the last hit")
+        canvas.title("Difference from the last hit")
         _draw_gap(canvas, standing.contrast, "last", "it")
 
 

@@ -66,8 +66,8 @@ def live(
 
     Args:
         listening: the socket to serve on; it is closed at the end.
-        background: functions to run in background threads; each returns soon after its event is set.
-        ends: this event; it is set as soon as the server is told to stop.
+        background: functions to run in threads; each gets `ends`, and returns soon after it is set.
+        ends: event that is set as soon as the server is told to stop.
 
     Raises:
         SystemExit: SIGTERM was received; the exit code is 0, because that is the normal end of a server.

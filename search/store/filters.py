@@ -167,7 +167,7 @@ class _Query:
 
 
 def _test_of(condition: FieldComparison) -> Test:
-    """Return the test of a condition. The test of metadata, a JSON column, is true if any value of the field passes."""
+    """Return a condition as a function of the stored value. In metadata (JSON), any value of the field may meet it."""
     test = is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
     if field.column == "metadata":

@@ -159,7 +159,7 @@ def existing_place(named: str) -> Path:
 
 
 def find_index(name: str | Path | None = None) -> Path:
-    """Find an index like `find_place`; its passages must be on this machine.
+    """Like `find_place`, but the passages must be on this machine.
 
     Raises:
         InputError: the passages are on a server.

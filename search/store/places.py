@@ -72,9 +72,9 @@ def resolve_path(root: Path, typed: str | Path, rows: PassagesOf) -> ResolvedPat
 
 
 def _meanings(root: Path, typed: str) -> Iterator[ResolvedPath]:
-    """Yield the possible meanings of a typed path, relative to the current folder, then to the root.
+    """Yield the possible meanings of a typed path: first as a whole, then with a record or line ("a.md:3") split off.
 
-    First, the whole text is the path; then a record or line ("a.md:3") is split off.
+    Each is resolved from the current folder, then from the root.
     """
     match = _PARTS.fullmatch(typed)
     parts: list[tuple[str, int | None, int | None]] = [(typed, None, None)]

@@ -59,7 +59,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     annotated = tuple(Rows(connection).annotators())
     after = segments[-1].last if segments else 0
     tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[0]
-    vectors = f"{passages - tail} of {passages} passages in segments ({len(segments)})"
+    vectors = f"{passages - tail} of {passages} passages in {len(segments)} segments"
     return Status(
         name=index.name,
         index=str(index),
@@ -207,11 +207,11 @@ def put_baseline(tables: Tables, baseline: Baseline) -> None:
 
 
 def is_due(connection: sqlite3.Connection, passages: int) -> bool:
-    """Return True if a sample is due: there is none, or it is out of date or was drawn by another method.
+    """Return True if a new sample of scores is due: there is none, it is outdated, or another method drew it.
 
     Args:
-        passages: current number of passages. A sample is out of date if this number has more than doubled or halved
-            since; a sample without pairs, if the number has changed at all.
+        passages: current number of passages. A sample is outdated once this number has more than doubled or halved;
+            one without pairs, once it has changed at all.
     """
     baseline = read_baseline(connection)
     if baseline is None or baseline.made_with != MADE_WITH:

@@ -201,7 +201,7 @@ def token_vectors_of(
 def missing_token_vectors(
     connection: sqlite3.Connection, encoder: Encoder
 ) -> Iterator[tuple[list[tuple[int, bytes]], int, int]]:
-    """Encode the passages without token vectors in batches; yield (rows to store, passages done, all passages).
+    """Encode in batches the passages that lack token vectors; yield (rows to store, number done, their total).
 
     No transaction is open while a batch is encoded.
     """

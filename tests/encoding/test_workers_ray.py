@@ -1,6 +1,5 @@
 """Workers on a Ray cluster of two nodes, of which one is killed and replaced in the middle of the work."""
 
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from search import Index, ModelError, Progress
+from search import Index, Progress
 from tests.encoding.test_workers import assert_alike, many, small_batches, two_at_work
 
 __all__ = ["many", "small_batches", "two_at_work"]
@@ -63,10 +62,3 @@ def test_a_node_is_killed_and_replaced(
     assert helped.report.passages == alone.report.passages == 60
     assert "workers died" in " ".join(helped.report.notes)
     assert capfd.readouterr() == ("", "")
-
-
-def test_no_cluster_is_there(notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    with pytest.raises(ModelError, match="cannot connect to the Ray cluster at '127.0.0.1:1'"):
-        Index.build(notes, model=str(tiny_model), workers="ray")
-    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"

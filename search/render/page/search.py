@@ -82,7 +82,7 @@ def search(request: PageRequest, indexes: Sequence[str], result: SearchResult) -
 
 
 def similar(request: PageRequest, like: StoredPassage, result: SearchResult) -> Page:
-    """Return the page of the passages that are most similar to another by meaning."""
+    """Return the page of the passages most similar in meaning to `like`."""
     request = replace(request, generation=result.generation)
     place = request.link(f"/documents/{like.document_id}", passage=like.passage_id)
     passage = shortened(one_line(visible(like.text, like.hidden)), _LIKE_LENGTH)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _CHOICE = """<fieldset class="choice" hidden>
 <legend>Show</legend>
 <label><input type="radio" name="matrix" value="contribution" checked>
-<span><b>Contribution</b>: what made the score; adds up to it</span></label>
+<span><b>Contribution</b>: parts of the score; they sum to it</span></label>
 <label><input type="radio" name="matrix" value="cosine">
 <span><b>Cosine</b> at {layer}: similarity of each pair of {unit}s; not parts of the score</span></label>
 </fieldset>"""

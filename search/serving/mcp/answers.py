@@ -116,7 +116,9 @@ class FetchAnswer(BaseModel):
     place: Place
     heading: str | None = None
     cut: Annotated[str | None, Field(description="Why the text is cut, and how to go on.")] = None
-    changed: Annotated[Changed | None, Field(description="File status; `text` is as indexed.")] = None
+    changed: Annotated[Changed | None, Field(description="File status; `text` is the indexed one.")] = (
+        None
+    )
     notes: list[str] | None = None
     metadata: dict[str, str]
     more: Annotated[

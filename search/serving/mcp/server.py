@@ -1,4 +1,4 @@
-"""Server of the Model Context Protocol with the tools, for standard input and output or for HTTP at /mcp."""
+"""Serve the tools over the Model Context Protocol, on standard input and output or over HTTP at /mcp."""
 
 from __future__ import annotations
 
