@@ -231,7 +231,7 @@ class Head:
         room = self.max_tokens - self.tokenizer.num_special_tokens_to_add(before is not None)
         room -= len(before.ids) if before else 0
         if room < 2:
-            raise InputError(f"Shorten '{first}': it leaves no room for the text.")
+            raise InputError(f"'{first}' is too long: it leaves no room for the text. Shorten it.")
         whole.truncate(room, stride=min(overlap, room // 2))
         parts = [whole, *whole.overflowing]
         if before is None:
