@@ -1,7 +1,7 @@
 """HTML reader: the visible text in paragraphs, with the source line of each piece.
 
-Navigation is in no passage. Headers, footers, asides and lists of links are set apart from the main text: if many pages
-repeat them, a ranking can show them once.
+Navigation, which includes lists of links within the site, is in no passage. Headers, footers, asides and other lists of
+links are set apart from the main text: if many pages repeat them, a ranking can show them once.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
 _LANDMARKS = _names("header footer aside")
 _ROLES = _names("banner contentinfo complementary")
 _PERMALINKS = _names("¶ # § 🔗 \uf0c1")  # the text of a link from a heading to itself
+_FEWEST_LINKS = 5  # of a list that is navigation
 _NO_LEVEL = 99  # level of text that is not a heading, below all headings
 _METADATA = _names("description author keywords")
 _DATES = _names("date dc.date dcterms.date article:published_time")
@@ -101,6 +102,8 @@ class _Page:
         self.tables: list[tuple[int, int, int, int]] = []
         self._headers: list[tuple[int, int] | None] = []  # header row of each open table
         self.in_links = 0  # number of open links
+        self.n_inner = 0  # links to this site
+        self.n_outer = 0  # links to other sites
         self.unlinked = 0  # pieces with a letter or digit outside of links
         self._length = 0
         # Separator before the next piece: this many line ends, or if none, this space or tab.
@@ -153,24 +156,28 @@ class _Page:
     def end_link(self) -> None:
         self.in_links -= 1
 
-    def end_apart(self, mark: tuple[int, int], unlinked: int | None) -> None:
-        """Set the text added since `mark` apart from the main text, if all of it is links.
-
-        Args:
-            unlinked: number of pieces outside links before `mark`; None sets the text apart in any case.
-        """
+    def end_apart(self, mark: tuple[int, int], _unlinked: int = 0) -> None:
+        """Set the text added since `mark` apart from the main text."""
         start, _ = mark
-        if start < self._length and unlinked in (None, self.unlinked):
+        if start < self._length:
             while self.apart and self.apart[-1][0] >= start:
                 self.apart.pop()
             self.apart.append((start, self._length))
+
+    def end_list(self, mark: tuple[int, int], unlinked: int, n_inner: int, n_outer: int) -> None:
+        """Treat the text since `mark` as navigation if it consists of many links within this site, such as a table of
+        contents; set it apart if it consists of other links.
+        """
+        if self.unlinked == unlinked:
+            is_long = self.n_inner - n_inner >= _FEWEST_LINKS and self.n_outer == n_outer
+            (self.end_navigation if is_long else self.end_apart)(mark, unlinked)
 
     def end_navigation(self, mark: tuple[int, int], unlinked: int) -> None:
         """Make the text added since `mark` navigation; if most of its words are not links, only set it apart."""
         start, first = mark
         n_words = (len(self.pieces) - first) // 2  # each with its separator
         if 2 * (self.unlinked - unlinked) > n_words:
-            self.end_apart(mark, None)
+            self.end_apart(mark)
         elif start < self._length:
             self.headings = [heading for heading in self.headings if heading.start < start]
             self.headings += Heading(start, _NO_LEVEL, ""), Heading(self._length, _NO_LEVEL, "")
@@ -214,8 +221,11 @@ def _visit(root: Node, page: _Page) -> None:
                 todo.append(leave)
             if _is_navigation(node):
                 todo.append(partial(page.end_navigation, page.mark(), page.unlinked))
-            elif (is_landmark := _is_landmark(node)) or node.name in _SPACED:
-                todo.append(partial(page.end_apart, page.mark(), None if is_landmark else page.unlinked))
+            elif _is_landmark(node):
+                todo.append(partial(page.end_apart, page.mark()))
+            elif node.name in _SPACED:
+                before = page.unlinked, page.n_inner, page.n_outer
+                todo.append(partial(page.end_list, page.mark(), *before))
             if node.name == "table":
                 page.begin_table()
                 todo.append(page.end_table)
@@ -254,6 +264,9 @@ def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
         page.line_break()
     elif name == "a":
         page.in_links += 1
+        is_outer = ":" in ((node.attrs or {}).get("href") or ":")
+        page.n_outer += is_outer
+        page.n_inner += not is_outer
         return page.end_link
     elif name == "time" and (moment := iso((node.attrs or {}).get("datetime"))):
         page.metadata.setdefault("date", moment)

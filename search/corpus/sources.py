@@ -242,6 +242,9 @@ _SECRET_NAME = re.compile("|".join(map(translate, _SECRETS.split())))
 _GENERATED = {
     "search index": "searchindex.js searchindex.json search_index.js search_index.json lunr*.js",
     "index of names": "genindex*.html py-modindex.html",
+    "source of a page": "*.rst.txt *.md.txt",
+    "script of a website": """jquery*.js underscore*.js bootstrap*.js bootstrap*.css doctools.js searchtools.js
+        language_data.js documentation_options.js sphinx_highlight.js _sphinx_*.js pygments.css""",
     "minified": "*.min.js *.min.css *.min.mjs *.bundle.js *.js.map *.css.map",
     "certificate": "*.csr *.crt *.cer *.crl *.der *.p7b *.p7c",
     "lock file": """package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml poetry.lock pdm.lock uv.lock

@@ -89,7 +89,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
         )
         if model[0].transformer_task != "feature-extraction":
             raise ModelError(
-                f"'{files.name}' was built for {model[0].transformer_task}, not for embeddings."
+                f"'{files.name}' was built for {model[0].transformer_task}, not for embeddings. Choose another."
             )
         for module in list(model)[1:]:
             module.float()

@@ -189,7 +189,7 @@ def cross_encoder(name: str, offline: bool) -> Any:
         raise ModelError(f"cannot load the cross-encoder '{name}': {first_line(error)}") from None
     if model.config.num_labels != 1:
         raise ModelError(
-            f"'{name}' outputs {model.config.num_labels} numbers per pair of texts. Use a model with one."
+            f"'{name}' outputs {model.config.num_labels} scores per pair of texts. Use a model with one."
         )
     return model
 

@@ -97,7 +97,7 @@ def shown_path(path: str) -> str:
 
 
 def cut_in_the_middle(name: str, longest: int) -> str:
-    """Shorten a name or path in the middle; two thirds of the rest are its end, which tells paths apart."""
+    """Shorten a name or path to `longest` characters by cutting its middle; more is kept of the end."""
     if len(name) <= longest:
         return name
     before = longest // 3

@@ -256,7 +256,7 @@ def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
 def window(rows: Sequence[PassageRow], first: int, most: int = ROWS) -> tuple[int, int]:
     """Return the range of at most `most` rows whose highlights contribute most.
 
-    Of equal ranges, an earlier one and one that begins with a line is preferred.
+    Among equal ranges, the first that begins at the start of a line is preferred.
     """
     if len(rows) - first <= most + 2:
         return first, len(rows)

@@ -106,7 +106,7 @@ SURROUNDINGS = [
     ),
     "<header><p>{}</header>",
     "<div role=contentinfo>words of no link {}</div>",
-    "<div class=menu><ul>{}</ul></div>",
+    "<div class=menu><ul>{}<li><a href=https://other.site>another site</a></ul></div>",
 ]
 
 
@@ -126,7 +126,12 @@ def test_lists_with_other_words_are_not_set_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "around", ["<nav><h2>Menu</h2><ul>{}</ul></nav>", "<div role=navigation><h3>Menu</h3>{}</div>"]
+    "around",
+    [
+        "<nav><h2>Menu</h2><ul>{}</ul></nav>",
+        "<div role=navigation><h3>Menu</h3>{}</div>",
+        "<div class=toc><ul>{}</ul></div>",
+    ],
 )
 def test_navigation_is_in_no_passage(tmp_path: Path, around: str) -> None:
     page = f"<h1>Keys</h1><p>one{around.format(MENU)}<p>two<h2>Locks</h2>{around.format(MENU)}"

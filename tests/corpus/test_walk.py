@@ -102,12 +102,22 @@ def test_include_and_exclude(tree: Tree) -> None:
 
 @posix_only
 def test_generated_files_are_left_out_unless_their_names_are_included(tree: Tree) -> None:
-    names = ["searchindex.js", "genindex-all.html", "A.min.css", "ca.CRT", "poetry.lock", "go.sum"]
+    names = [
+        "searchindex.js",
+        "genindex-all.html",
+        "A.min.css",
+        "ca.CRT",
+        "poetry.lock",
+        "go.sum",
+        "a.rst.txt",
+    ]
+    names += ["jquery.js"]
     root = tree({f"docs/{name}": "" for name in [*names, "index.js", "minutes.html"]})
     assert {name: verdicts(root)[f"docs/{name}"] for name in names} == dict.fromkeys(names, "generated")
     details = [item.detail for item in walk(root) if isinstance(item, Skipped)]
     assert sorted(set(details)) == [
-        "certificate", "index of names", "lock file", "minified", "search index"
+        "certificate", "index of names", "lock file", "minified", "script of a website", "search index",
+        "source of a page",
     ]  # fmt: skip
     kept = [name for name in verdicts(root, include=["docs/"]).values() if name == "found"]
     assert len(kept) == 2

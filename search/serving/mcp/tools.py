@@ -249,7 +249,7 @@ def _standing(served: AppState, document: str, name: str | None, stand: Stand) -
 
 
 def _within(index: library.Index, document: str) -> str | Path:
-    """Return the path of a document that an agent names relative to the indexed folder; the ID of one from memory.
+    """Return the path of a document, which agents give relative to the folder; for one from memory, its ID.
 
     Raises:
         InputError: the path is absolute, invalid or outside of the folder.
