@@ -151,7 +151,13 @@ class Everything:
         return np.array([_number(size) for (size,) in sizes], dtype=np.float64)
 
     def ranked(
-        self, query: NDArray[np.float32], cosines: Floats, words: Floats, weight: float, rows: Ids, k: int
+        self,
+        query: NDArray[np.float32],
+        cosines: Floats,
+        words: Floats,
+        weight: float,
+        rows: Ids,
+        k: int,
     ) -> tuple[Ids, Floats]:
         """Ids and scores of the k best of some rows, and of all that are as good but for rounding."""
         if not weight:

@@ -113,7 +113,10 @@ def prepared(place: Path, squad: Path | None, chunking: Path | None, beir: Seque
         for path in sorted((chunking / "corpora").glob("*.md")):
             text = path.read_text(encoding="utf-8")[:130_000]
             own = [
-                {"query": one["text"], "spans": [reference["content"] for reference in one["references"]]}
+                {
+                    "query": one["text"],
+                    "spans": [reference["content"] for reference in one["references"]],
+                }
                 for one in asked
                 if one["corpus_id"] == path.stem
                 and all(reference["end_index"] < len(text) for reference in one["references"])
@@ -142,7 +145,8 @@ def beir_sample(path: Path, draw: random.Random) -> tuple[dict[str, str], list[d
         for name in names
     }
     return files, [
-        {"query": query["text"], "paths": list(map(file_of, relevant[query["_id"]]))} for query in queries
+        {"query": query["text"], "paths": list(map(file_of, relevant[query["_id"]]))}
+        for query in queries
     ]
 
 
@@ -304,7 +308,9 @@ def tell(asked: Sequence[Asked]) -> None:
     print("in search/ranking/verdict.py: " + ", ".join(map(str, now)))
 
 
-def weights_of(names: NDArray[Any], whole: NDArray[np.bool_], kinds: NDArray[Any]) -> NDArray[np.float64]:
+def weights_of(
+    names: NDArray[Any], whole: NDArray[np.bool_], kinds: NDArray[Any]
+) -> NDArray[np.float64]:
     """(n,) shares of the questions in the fit."""
     weights, shares = np.zeros(len(names)), {"answered": 1.0, "near": 0.5, "far": 0.5}
     for name in set(names):

@@ -103,7 +103,11 @@ class Indexes:
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings about the indexes, and about the last query."""
-        return (*self._of_opening, *self._of_query, *(note for index in self.all for note in index.notes))
+        return (
+            *self._of_opening,
+            *self._of_query,
+            *(note for index in self.all for note in index.notes),
+        )
 
     def of(self, hit: Hit) -> Index:
         """Return the index of a hit."""

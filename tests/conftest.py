@@ -10,6 +10,7 @@ import locale
 import os
 import re
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -71,9 +72,12 @@ PUNCTUATION = ".,;:!?'\"()[]-_/#*+=<>@$%&|`~^{}\\"
 
 
 def pytest_configure() -> None:
-    """What tests write is kept in memory where the system has room there: they wait for disks thousands of times."""
+    """Keep what tests write in memory where the system has room there: they wait for disks thousands of times."""
     if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+    # A shell ignores Ctrl-C for what it starts in the background, and what is ignored is inherited.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def skip_or_fail(reason: str) -> NoReturn:
@@ -274,7 +278,9 @@ def save_modules(folder: Path, pooling: str) -> None:
     chosen = {"cls": "cls_token", "mean_sqrt_len": "mean_sqrt_len_tokens"}.get(
         pooling, f"{pooling}_tokens"
     )
-    config = {"word_embedding_dimension": 32} | {f"pooling_mode_{flag}": flag == chosen for flag in flags}
+    config = {"word_embedding_dimension": 32} | {
+        f"pooling_mode_{flag}": flag == chosen for flag in flags
+    }
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
@@ -447,7 +453,9 @@ def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusSe
     server = MilvusServer(tmp_path_factory.mktemp("milvus") / "data")
     server.start()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grpc_handler, "time", hasty)  # it looks twice a second whether a collection is made
+        patch.setattr(
+            grpc_handler, "time", hasty
+        )  # it looks twice a second whether a collection is made
         yield server
     server.kill()
 

@@ -36,7 +36,10 @@ def beir(folder: Path) -> Path:
         {"_id": f"d{i}", "title": f"Page {i}", "text": f"{text}. It is so."}
         for i, text in enumerate(texts)
     ]
-    queries = [{"_id": "q1", "text": "how does the key open"}, {"_id": "q2", "text": "is the water cold"}]
+    queries = [
+        {"_id": "q1", "text": "how does the key open"},
+        {"_id": "q2", "text": "is the water cold"},
+    ]
     lines(folder / "corpus.jsonl", corpus)
     lines(folder / "queries.jsonl", queries)
     (folder / "qrels").mkdir()
@@ -129,7 +132,9 @@ SMALL: dict[str, Made] = {
 
 
 def test_every_benchmark_is_here() -> None:
-    assert set(SMALL) | REPEATING | {"heads"} == {path.stem for path in BENCHMARKS.glob("*.py")} - HELPERS
+    assert (
+        set(SMALL) | REPEATING | {"heads"} == {path.stem for path in BENCHMARKS.glob("*.py")} - HELPERS
+    )
 
 
 @pytest.mark.parametrize("name", sorted(REPEATING))

@@ -36,6 +36,11 @@ PARTICIPLES = {
     "wanted",
 }
 PRONOUNS = {"meant", "one", "there", "what", "which"}
+# SQL, or a regular expression
+CODE = re.compile(
+    r"\b(SELECT|FROM|WHERE|CREATE|PRAGMA|INSERT|UPDATE|DELETE|JOIN|SET|AND NOT|ORDER BY|NULL|INTEGER|TEXT)\b"
+    r"|\(\?[:=!<P]|\[\^|\\[bsdwS]"
+)
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -98,7 +103,7 @@ def bound(node: ast.AST) -> Iterator[str]:
 
 
 def messages(root: Path = SEARCH) -> list[str]:
-    """Sentences for a user: string literals of four words or more that are neither docstrings nor SQL, by place."""
+    """Sentences for a user: string literals of four words or more but docstrings, SQL and patterns, by place."""
     lines = []
     for path in sorted(root.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -106,7 +111,7 @@ def messages(root: Path = SEARCH) -> list[str]:
         for node in ast.walk(tree):
             text = written(node) if id(node) not in inner else ""
             words = re.findall(r"[A-Za-z]{2,}", re.sub(r"\{.*?\}", "", text))
-            if len(words) >= 4 and not re.search(r"\b(SELECT|FROM|WHERE|CREATE|PRAGMA)\b", text):
+            if len(words) >= 4 and not CODE.search(text):
                 lines.append(
                     f"{path.relative_to(root).as_posix()}:{node.lineno}  {' '.join(text.split())}"
                 )  # type: ignore[attr-defined]
@@ -171,7 +176,9 @@ def report(wording: Wording) -> None:
     )
     print(f"{len(wording.names):,} names are participles or pronouns")
     print(f"classes that share a name: {', '.join(wording.repeated_classes) or 'none'}")
-    print(f"modules of which more than two share a name: {', '.join(wording.repeated_modules) or 'none'}")
+    print(
+        f"modules of which more than two share a name: {', '.join(wording.repeated_modules) or 'none'}"
+    )
 
 
 if __name__ == "__main__":

@@ -147,7 +147,8 @@ def label_apply(
     ] = None,
     index: IndexOption = None,
     name: Annotated[
-        str | None, typer.Option(help="Name of the labels, for filters. Default: the head's, else label.")
+        str | None,
+        typer.Option(help="Name of the labels, for filters. Default: the head's, else label."),
     ] = None,
     replace: Annotated[
         bool,
@@ -198,7 +199,9 @@ def label_explain(
 
 
 def label_remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Remove ner, pos, or labels of this name.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Remove ner, pos, or labels of this name.")
+    ],
     output: Output,
     index: IndexOption = None,
 ) -> None:

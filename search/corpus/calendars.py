@@ -26,7 +26,12 @@ _WORDS = {
     "NICKNAME": "Called ", "ORG": "Organisation: ", "TITLE": "Position: ", "TEL": "Telephone: ", "EMAIL": "Mail: ",
     "ADR": "Address: ", "BDAY": "Birthday: ", "URL": "Page: ", "NOTE": "",
 }  # fmt: skip
-_METADATA = {"DTSTART": "date", "LOCATION": "place", "ORGANIZER": "organiser", "CATEGORIES": "categories"}
+_METADATA = {
+    "DTSTART": "date",
+    "LOCATION": "place",
+    "ORGANIZER": "organiser",
+    "CATEGORIES": "categories",
+}
 _TITLES = ("SUMMARY", "FN", "N", "ORG")
 
 

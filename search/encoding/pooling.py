@@ -74,7 +74,10 @@ def check_pooling(pooling: str) -> str:
 
 
 def pool(
-    hidden: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, pooler: NDArray[np.float32] | None
+    hidden: NDArray[np.float32],
+    mask: NDArray[np.int64],
+    pooling: str,
+    pooler: NDArray[np.float32] | None,
 ) -> NDArray[np.float32]:
     """Pool each text of a batch to one vector.
 

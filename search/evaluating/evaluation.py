@@ -90,7 +90,10 @@ def evaluate_retrieval(
     if not status.passages:
         raise InputError(f"the index '{index.name}' is empty. Fill it with: seewhy index FOLDER")
     if data.entries:
-        judgements, names = data.judgements, {name for name, entry in data.entries.items() if entry.whole}
+        judgements, names = (
+            data.judgements,
+            {name for name, entry in data.entries.items() if entry.whole},
+        )
         name: Callable[[Hit], str] = id_of_record
     else:
         judgements, names = _resolved(data, index)
@@ -273,7 +276,9 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: MetricPlan) -> E
 def _about_cut(encoder: Encoder, texts: Sequence[str], noun: str, role: Role | None = None) -> list[str]:
     cut = too_long(encoder, texts, role)
     return (
-        [f"{cut:,} of {len(texts):,} {noun} were truncated to {encoder.max_tokens} tokens"] if cut else []
+        [f"{cut:,} of {len(texts):,} {noun} were truncated to {encoder.max_tokens} tokens"]
+        if cut
+        else []
     )
 
 

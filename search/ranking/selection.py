@@ -111,7 +111,9 @@ def selected(
     if not selection.all_copies:
         copies = copies_of(list(map(_PASSAGE, top)))
         top = once(top, copies) if copies else top
-    documents = document_of(list(map(_PASSAGE, top))) if selection.group or selection.per_document else {}
+    documents = (
+        document_of(list(map(_PASSAGE, top))) if selection.group or selection.per_document else {}
+    )
     if selection.group:
         groups = _by_document(top, documents)
     else:

@@ -51,7 +51,10 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
     app.add_middleware(GZipMiddleware)
     app.add_middleware(
-        CORSMiddleware, allow_origins=settings.origins, allow_methods=["GET", "POST"], allow_headers=["*"]
+        CORSMiddleware,
+        allow_origins=settings.origins,
+        allow_methods=["GET", "POST"],
+        allow_headers=["*"],
     )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts, www_redirect=False)
     problems.install(app)

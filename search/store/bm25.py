@@ -123,7 +123,10 @@ class Words:
     """
 
     def __init__(
-        self, stemmer: Stemmer, blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_] | None]
+        self,
+        stemmer: Stemmer,
+        blocks: Sequence[PostingsBlock],
+        alive: Sequence[NDArray[np.bool_] | None],
     ) -> None:
         """
         Args:

@@ -88,7 +88,9 @@ class Folders:
     def require_memory(self) -> None:
         """Raise InputError for files of a folder."""
         if not self.memory:
-            raise InputError(f"this index belongs to {self.described}. Index.create makes one for texts.")
+            raise InputError(
+                f"this index belongs to {self.described}. Index.create makes one for texts."
+            )
 
     def require_files(self) -> None:
         """Raise InputError for documents from memory."""

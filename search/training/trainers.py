@@ -199,7 +199,10 @@ def _table(kind: Kind, rows: Sequence[Any]) -> dict[str, list[Any]]:
     columns = list(zip(*(row.texts for row in rows), strict=True))
     names = ["anchor", "positive", "negative"][: len(columns)]
     if kind.objective == "graded":
-        names, columns = ["sentence1", "sentence2", "score"], [*columns, tuple(row.score for row in rows)]
+        names, columns = (
+            ["sentence1", "sentence2", "score"],
+            [*columns, tuple(row.score for row in rows)],
+        )
     return {name: list(column) for name, column in zip(names, columns, strict=True)}
 
 

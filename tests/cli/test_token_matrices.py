@@ -14,7 +14,9 @@ QUERY = "find the key"
 
 
 @pytest.fixture
-def index(notes: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> search.Index:
+def index(
+    notes: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> search.Index:
     made = search.Index.build(notes, index=str(tmp_path / "index"), model=str(tiny_model))
     monkeypatch.setenv("SEEWHY_INDEX", str(made.path))
     return made

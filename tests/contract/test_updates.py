@@ -53,7 +53,8 @@ def edited(rng: random.Random, folder: Path, step: int) -> None:
     ):
         case "add":
             write(
-                folder / f"new/n{step}.md", f"# {rng.choice(['Keys', 'Doors'])}\n\n{paragraphs(rng, 2)}\n"
+                folder / f"new/n{step}.md",
+                f"# {rng.choice(['Keys', 'Doors'])}\n\n{paragraphs(rng, 2)}\n",
             )
         case "edit":
             write(file, paragraphs(rng, rng.randint(1, 4)) + "\n")

@@ -348,7 +348,8 @@ def test_a_character_that_cannot_be_cut_is_an_error_and_no_loss() -> None:
     tokenizer.normalizer = normalizers.NFKC()  # makes 18 letters of U+FDFA, each of them two bytes
     cutter = Cutter(tokenizer, max_tokens=9)
     with pytest.raises(
-        ReadError, match=r"a: indivisible \(line 2: one character takes \d+ tokens, but the model reads 9"
+        ReadError,
+        match=r"a: indivisible \(line 2: one character takes \d+ tokens, but the model reads 9",
     ):
         cutter.cut(plain("fine\nﷺ"))
 
@@ -419,7 +420,10 @@ def sheet(book: Any) -> None:
     book.active.append(["after it"])
 
 
-ROWS = [["fruit", "weight in grams"], *(["an apple of the tree", number] for number in range(1000, 1030))]
+ROWS = [
+    ["fruit", "weight in grams"],
+    *(["an apple of the tree", number] for number in range(1000, 1030)),
+]
 AFTER = "This is what comes after it, and it is long enough to be a passage of its own, here."
 TABLES = {
     "a.md": "# The list\n\n| *fruit* | weight in grams |\n|---|---:|\n"

@@ -65,7 +65,12 @@ def test_which_file_beats_which(tree: Tree) -> None:
 
 def test_a_built_in_folder_can_be_taken_back(tree: Tree) -> None:
     root = tree(
-        {".seewhyignore": "!venv/\n*.tmp\n", "venv/a.txt": "", "venv/b.tmp": "", "node_modules/a.txt": ""}
+        {
+            ".seewhyignore": "!venv/\n*.tmp\n",
+            "venv/a.txt": "",
+            "venv/b.tmp": "",
+            "node_modules/a.txt": "",
+        }
     )
     assert found(root) == ["venv/a.txt"]
 
@@ -78,7 +83,12 @@ def test_an_ignored_folder_is_one_item(tree: Tree) -> None:
 
 def test_crlf_byte_order_mark_and_lines_that_are_no_patterns(tree: Tree) -> None:
     root = tree(
-        {".gitignore": b"\xef\xbb\xbf*.log\r\n!\r\nfoo\\\r\n*.tmp", "a.log": "", "a.tmp": "", "a.txt": ""}
+        {
+            ".gitignore": b"\xef\xbb\xbf*.log\r\n!\r\nfoo\\\r\n*.tmp",
+            "a.log": "",
+            "a.tmp": "",
+            "a.txt": "",
+        }
     )
     assert found(root) == ["a.txt"]
 

@@ -69,7 +69,8 @@ def test_the_title_column_is_found_or_named() -> None:
 @pytest.mark.parametrize("option", ["text_field", "title_field"])
 def test_a_column_that_is_not_there(option: str) -> None:
     with pytest.raises(
-        ReadError, match=rf"no such column \({option} 'nope' is not a column. Choose from: 'id', 'text'\)"
+        ReadError,
+        match=rf"no such column \({option} 'nope' is not a column. Choose from: 'id', 'text'\)",
     ):
         rows("id,text\n1,x\n", **{option: "nope"})
 

@@ -122,9 +122,7 @@ def type_in(browser: webdriver.Chrome, *keys: str) -> None:
 
 def passages(browser: webdriver.Chrome) -> list[int]:
     """Of the hits, as they stand."""
-    script = (
-        "return [...document.querySelectorAll('.results .hit')].map((one) => Number(one.dataset.passage))"
-    )
+    script = "return [...document.querySelectorAll('.results .hit')].map((one) => Number(one.dataset.passage))"
     return browser.execute_script(script)
 
 
@@ -396,7 +394,9 @@ def test_what_if_ranks_at_once_as_the_server_does(
     until(lambda: shaded(browser))
     browser.find_element(By.NAME, "q").send_keys(Keys.CONTROL + "a")
     type_in(browser, "door")  # of which it cannot be left out
-    until(lambda: "without" not in state(browser) and state(browser)["q"] == ["door"] and shaded(browser))
+    until(
+        lambda: "without" not in state(browser) and state(browser)["q"] == ["door"] and shaded(browser)
+    )
 
 
 def test_where_the_bound_no_longer_holds_the_server_is_asked(

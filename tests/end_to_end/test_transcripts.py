@@ -70,7 +70,8 @@ def test_what_is_printed_now_is_put_into_the_page(
     monkeypatch.setenv("SEEWHY_CONFIG", str(tmp_path / "config.toml"))
     page = tmp_path / "page.md"
     page.write_text(
-        "# Page\n\n```\n$ seewhy one\n…\nrow 6  0.91\n$ seewhy two\nold\n```\n\nText.\n", encoding="utf-8"
+        "# Page\n\n```\n$ seewhy one\n…\nrow 6  0.91\n$ seewhy two\nold\n```\n\nText.\n",
+        encoding="utf-8",
     )
     [transcript] = transcripts(page)
     printed = {"seewhy one": ["a", "row 5  0.35", "row 6  0.92"], "seewhy two": ["new", "lines"]}

@@ -126,7 +126,10 @@ def test_a_term_is_dealt_out_to_the_places_where_it_stands(index: search.Index) 
         ]
         for term in why.terms
     }
-    assert places["keys"] == ["key", "Keys"]  # one in the text, one in the title that was encoded with it
+    assert places["keys"] == [
+        "key",
+        "Keys",
+    ]  # one in the text, one in the title that was encoded with it
     assert places["find"] == ["Find"]
     words = why.words()
     added = why.passage_added(words)

@@ -205,7 +205,10 @@ def _read(folder: Path) -> Finding:
                         f"passage {passage.start}:{passage.end} is not what the text says there",
                     )
                 if passage.n_tokens > oracle.CUTTER.max_tokens:
-                    return "wrong", f"passage {passage.start}:{passage.end} has {passage.n_tokens} tokens"
+                    return (
+                        "wrong",
+                        f"passage {passage.start}:{passage.end} has {passage.n_tokens} tokens",
+                    )
                 if not 1 <= passage.line_start <= passage.line_end:
                     return "wrong", f"lines {passage.line_start} to {passage.line_end}"
     except ReadError:

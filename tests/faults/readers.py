@@ -77,6 +77,11 @@ def _collect(readers: list[Child], outcome: Outcome) -> None:
         outcome.failures += [f"reader: {error}" for error in said["errors"][:5]]
     if mixed:
         outcome.failures.append(f"{mixed} answers from two states of the index")
-    outcome.figures |= {"queries": len(times), "errors": errors, "mixed snapshots": mixed, "notes": notes}
+    outcome.figures |= {
+        "queries": len(times),
+        "errors": errors,
+        "mixed snapshots": mixed,
+        "notes": notes,
+    }
     for title, percentile in (("p50 ms", 50), ("p99 ms", 99), ("max ms", 100)):
         outcome.figures[title] = round(float(np.percentile(times or [0.0], percentile)) * 1000, 1)

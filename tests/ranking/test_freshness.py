@@ -72,7 +72,10 @@ def test_gone_and_what_is_no_file_any_more(index: Index, notes: Path) -> None:
     }
     hit = index.query("key", k=1)[0]
     assert index.hit("key", hit.passage_id).changed == hit.changed
-    assert {other.changed for other in index.similar(hit.passage_id, **EVERYTHING)} <= {"gone", "changed"}
+    assert {other.changed for other in index.similar(hit.passage_id, **EVERYTHING)} <= {
+        "gone",
+        "changed",
+    }
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are of POSIX")

@@ -412,7 +412,11 @@ def test_lines_and_markup() -> None:
 
 def test_hits_are_marked_and_linked_to_each_other() -> None:
     passages = [of_document(number, "turn the key", 20 * number) for number in range(1, 5)]
-    found = [marked(passages[2], 1, Highlight(5, 8, 0.2)), marked(passages[0], 9), marked(passages[3], 0)]
+    found = [
+        marked(passages[2], 1, Highlight(5, 8, 0.2)),
+        marked(passages[0], 9),
+        marked(passages[3], 0),
+    ]
     shown = reading(STATE, made(*passages), 3, found, 30)
     assert re.findall(r'<div class="([^"]+)" id="(p\d)"', shown.body) == [
         ("read is-hit", "p1"), ("read", "p2"), ("read is-hit is-here", "p3"), ("read is-hit", "p4"),

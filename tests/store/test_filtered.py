@@ -76,7 +76,10 @@ class Corpus:
             day = chance.choice([None, date(2020, 1, 1) + timedelta(chance.randint(0, 1500))])
             tags = chance.sample(WORDS, chance.randint(0, 3))
             draft = chance.choice([True, False, None])
-            metadata: dict[str, Any] = {"tags": tags, chance.choice(["Author", "author"]): {"lang": lang}}
+            metadata: dict[str, Any] = {
+                "tags": tags,
+                chance.choice(["Author", "author"]): {"lang": lang},
+            }
             if year is not None:
                 metadata["year"] = chance.choice([year, str(year), float(year)])
             if day is not None:
@@ -85,7 +88,11 @@ class Corpus:
                 )
             if draft is not None:
                 metadata["draft"] = chance.choice([draft, str(draft)])
-            folder, kind, title = chance.choice(FOLDERS), chance.choice(KINDS), chance.choices(WORDS, k=2)
+            folder, kind, title = (
+                chance.choice(FOLDERS),
+                chance.choice(KINDS),
+                chance.choices(WORDS, k=2),
+            )
             headings = [chance.choices(WORDS, k=2) for _ in range(chance.randint(1, 6))]
             pages = [chance.choice([None, chance.randint(1, 9)]) for _ in headings]
             path = f"{folder}/{number}.{kind[:2]}"

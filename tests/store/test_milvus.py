@@ -273,7 +273,12 @@ class Killed(BaseException):
     ("name", "rebuild"), [("upsert", False), ("create_alias", False), ("alter_alias", True)]
 )
 def test_a_run_that_was_killed_is_gone_on_with(
-    folder: Path, tiny_model: Path, milvus: str, monkeypatch: pytest.MonkeyPatch, rebuild: bool, name: str
+    folder: Path,
+    tiny_model: Path,
+    milvus: str,
+    monkeypatch: pytest.MonkeyPatch,
+    rebuild: bool,
+    name: str,
 ) -> None:
     """Wherever it was: the rows of a batch are written and not known here, or all are and the alias is as it was."""
     monkeypatch.setattr("search.indexing.plan.PASSAGES_IN_A_BATCH", 20)

@@ -33,7 +33,9 @@ from search.render.format import (
 from search.render.hits import cut
 from search.render.page.document import isolated, link, shade, text
 
-IN_COLUMNS = tuple("code csv jsonl xlsx ods ics vcf notebook".split())  # kinds whose lines are not joined
+IN_COLUMNS = tuple(
+    "code csv jsonl xlsx ods ics vcf notebook".split()
+)  # kinds whose lines are not joined
 HIDDEN = "hidden"
 _GOES_ON = re.compile(r"(?m)^([^#>|\s].*)\n(?=[^\s>|#*+\-•`~$\d])")  # a line that the next one continues
 
@@ -68,7 +70,8 @@ class PageRequest(_Options):  # type: ignore[misc]
         """Return the address of this request for an attribute."""
         default = PageRequest()
         values = {
-            name: None if value == getattr(default, name) else value for name, value in vars(self).items()
+            name: None if value == getattr(default, name) else value
+            for name, value in vars(self).items()
         }
         return link(path, **({"index": None, "q": None} | values | more))
 
@@ -110,7 +113,9 @@ def deepest(hits: Sequence[Marked]) -> float:
     return addends[-1 - len(addends) // 50] if addends else 0.0
 
 
-def _hit(request: PageRequest, item: Marked, end: float, like: int | None, hits: Sequence[Marked]) -> str:
+def _hit(
+    request: PageRequest, item: Marked, end: float, like: int | None, hits: Sequence[Marked]
+) -> str:
     hit = item.hit
     title = isolated(headings(hit) or hit.document)
     beside = f'<p class="faint">{text(copies_of(hit))}</p>' if hit.copies else ""
@@ -142,7 +147,9 @@ def _document(request: PageRequest, hit: Hit) -> str:
 def _ways(request: PageRequest, hit: Hit, like: int | None, hits: Sequence[Marked]) -> str:
     """Links to the explanation, similar passages and a contrast, valid for the generation of the request."""
     unseen = f'<span class="unseen"> of hit {hit.rank}</span>'
-    similar = link("/similar", index=request.index, passage=hit.passage_id, generation=request.generation)
+    similar = link(
+        "/similar", index=request.index, passage=hit.passage_id, generation=request.generation
+    )
     ways = [f'<a class="similar" href="{similar}">More like this{unseen}</a>']
     if like is not None:
         alike = link(
@@ -155,7 +162,8 @@ def _ways(request: PageRequest, hit: Hit, like: int | None, hits: Sequence[Marke
         ways.insert(0, f'<a class="why" href="{alike}">Why{unseen}</a>')
     elif request.q:
         ways.insert(
-            0, f'<a class="why" href="{request.link("/explain", passage=hit.passage_id)}">Why{unseen}</a>'
+            0,
+            f'<a class="why" href="{request.link("/explain", passage=hit.passage_id)}">Why{unseen}</a>',
         )
         if other := next((item.hit for item in hits if item.hit is not hit), None):
             first, second = (other, hit) if other.rank < hit.rank else (hit, other)

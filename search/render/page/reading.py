@@ -210,7 +210,9 @@ def _step(read: _Reading, item: Marked) -> str:
     """Rank and score of a hit, with links to the previous and the next one."""
     ids, hit = list(read.hits), item.hit
     i = ids.index(hit.passage_id)
-    note = f"Rank {hit.rank}, score {fixed(hit.score, 3)}" if hit.rank else f"Score {fixed(hit.score, 3)}"
+    note = (
+        f"Rank {hit.rank}, score {fixed(hit.score, 3)}" if hit.rank else f"Score {fixed(hit.score, 3)}"
+    )
     ways = [f'<a href="{read.request.link("/explain", passage=hit.passage_id)}">Why</a>']
     if i:
         ways.append(f'<a class="previous" href="{read.to(ids[i - 1])}">Previous hit</a>')

@@ -267,7 +267,9 @@ def _ways(hit: Hit | StoredPassage, state: Mapping[str, Any], by: By) -> str:
     ways = {name: link("/explain", **state, passage=hit.passage_id, by=unit)}
     state = {name: value for name, value in state.items() if name != "like"}
     ways |= {
-        "Read it in its document": link(f"/documents/{hit.document_id}", **state, passage=hit.passage_id),
+        "Read it in its document": link(
+            f"/documents/{hit.document_id}", **state, passage=hit.passage_id
+        ),
         "More like this": link(
             "/similar",
             index=state.get("index"),

@@ -216,7 +216,11 @@ class MilvusSnapshot(Snapshot):
         rows = self._client.query(terms_of(self._collection), where, ("key", "count", "facts"))
         self._counts |= dict.fromkeys(unknown, 0) | {row["key"]: row["count"] for row in rows}
         for facts in (json.loads(row["facts"]) for row in rows if row["key"] == ABOUT):
-            self._about, before, self._store.latest_facts = facts, self._store.latest_facts, _facts(facts)
+            self._about, before, self._store.latest_facts = (
+                facts,
+                self._store.latest_facts,
+                _facts(facts),
+            )
             if before and before.fingerprint != self._store.latest_facts.fingerprint:
                 raise ChangedMeanwhile(
                     f"{self._store.address} was rebuilt with other settings. Run the query again."
@@ -247,7 +251,9 @@ class MilvusSnapshot(Snapshot):
     def _put(self, fetched: list[dict[str, Any]]) -> list[int]:
         """Cache fetched rows; return their ids."""
         root, rows = self._status["folder"], self._rows
-        rows |= {row["passage"]: MilvusRow.of(row, root) for row in fetched if row["passage"] not in rows}
+        rows |= {
+            row["passage"]: MilvusRow.of(row, root) for row in fetched if row["passage"] not in rows
+        }
         return [row["passage"] for row in fetched]
 
     def _fetch(self, where: str) -> list[int]:
