@@ -38,5 +38,5 @@ def test_the_code_stays_under_its_ceiling(folder: Path) -> None:
 
 def test_lines_are_not_denser() -> None:
     size = measured(SEARCH)
-    assert round(sum(size.functions) / len(size.functions), 1) <= 8.4
-    assert round(sum(size.widths) / size.lines, 1) <= 40.3
+    assert round(sum(size.functions) / len(size.functions), 1) <= 8.5
+    assert round(sum(size.widths) / size.lines, 1) <= 40.0
