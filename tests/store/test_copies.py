@@ -94,15 +94,16 @@ def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model
 
 
 def test_what_surrounds_the_text_of_pages_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:
-    """40 pages with the same head, navigation, list of links and foot, and with links and a text of their own."""
+    """40 pages with the same head, navigation, rows and foot, and with links and a text of their own."""
     folder = tmp_path / "site"
     folder.mkdir()
 
     def links(numbers: range) -> str:
         return "".join(f"<li><a href={n}>open the door of house {n}</a>" for n in numbers)
 
+    rows = "".join(f"<p>open the door of house {n}</p>" for n in range(6, 12))
     for number in range(40):
-        head = f"<header>{LICENCE}</header><nav><h2>The doors</h2>{links(range(6))}</nav><ul>{links(range(6, 12))}</ul>"
+        head = f"<header>{LICENCE}</header><nav><h2>The doors</h2>{links(range(6))}</nav>{rows}"
         own = f"<ul>{links(range(number, number + 9))}</ul><p>{OWN.format(number + 10_000)}</p>"
         page = f"<title>{number}</title>{head}{own}<footer>{LICENCE} again</footer>"
         (folder / f"{number}.html").write_text(page, encoding="utf-8")
