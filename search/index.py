@@ -135,7 +135,7 @@ class Index:
         return f"<Index {name!r} in {where!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by name: a copy, also in another process, opens the same index."""
+        """Pickle only the name of the index: the unpickled copy, also in another process, opens the same index."""
         return partial(Index.open, offline=self._offline, engine=self._engine), (self.name,)
 
     @property
@@ -571,7 +571,7 @@ class Index:
     def query_many(
         self, texts: Sequence[str], k: int = 10, **options: Unpack[QueryOptions]
     ) -> list[Hits]:
-        """Return the hits of each of several queries, as `query` does; the texts are encoded in one batch.
+        """Return a list of hits for each of several queries; the texts are encoded in one batch.
 
         With `explain` or `rerank`, which need the token vectors of a query, the texts are encoded one by one.
 
@@ -606,13 +606,16 @@ class Index:
 
     @documented(CandidateOptions)
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
-        """Return passages that a web page can re-rank for another weight or without some words, with their score parts.
+        """Return passages with the parts of their scores.
+
+        A web page can re-rank them by another weight or without some words.
 
         The page needs no server for this; see `search.ranking.words`.
 
         Args:
             text: as for `query`.
-            n: number of passages taken by each part of the score. With a larger n, more changes can be ranked exactly.
+            n: number of best passages to take for each part of the score. With a larger n,
+                more changes can be ranked exactly.
 
         Raises:
             InputError: as for `query`; or n < 1.
@@ -632,7 +635,7 @@ class Index:
     def counted_words(
         self, text: Query, **options: Unpack[RankingOptions]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the discriminative keywords of a query, and the ones that `without` ignores.
+        """Return the discriminative keywords of a query, and the keywords that `without` ignores.
 
         Args:
             text: as for `query`. The words do not depend on the weight.
@@ -649,7 +652,7 @@ class Index:
 
         Args:
             query: as for `query`.
-            passage: a passage ID; or a path, whose best passage is taken.
+            passage: a passage ID; or the path of a document, whose best passage is scored.
 
         Raises:
             InputError: as for `why_not`.
@@ -737,7 +740,7 @@ class Index:
         return explainer.why_not(document, Selection.of(k, **limit_options), where)
 
     def documents_named(self, part: str, most: int = 20, *, offset: int = 0) -> list[NamedDocument]:
-        """Return at most `most` documents whose name or title has all words of `part`, ignoring case, by name.
+        """List at most `most` documents, sorted by name: their name or title contains all words of `part`.
 
         Args:
             offset: number of such documents to skip.
@@ -854,7 +857,7 @@ class Index:
         return document_text(self._store, id_)
 
     def file_text(self, document: int) -> str | None:
-        """Read a document's text from its file, with parts that are in no passage (front matter, white space, marks).
+        """Read a document's text from its file, including the parts in no passage (front matter, white space, marks).
 
         Returns:
             The text; None if the file has changed or is gone, or if its format is converted (HTML, CSV, PDF).
@@ -982,7 +985,7 @@ class Index:
             return {id_: list(group) for id_, group in snapshot.annotations(passages).items()}
 
     def remove_annotations(self, name: str) -> Annotator:
-        """Delete all annotations of a name; `status()` lists the names.
+        """Delete all annotations with a name; `status()` lists the names.
 
         Returns:
             The annotator as it was before.
@@ -1039,7 +1042,7 @@ class Index:
         self._store.remove()
 
     def passes(self, where: str) -> bool:
-        """Return True if a filter is valid here and some passage passes it; on a server, False."""
+        """Return True if a filter is valid and some passage passes it; always False for an index on a server."""
         with suppress(SearchError), self._store.reading() as snapshot:
             ids = snapshot.passing(self._filter(where=where))
             return not snapshot.approximate and ids is not None and len(ids) > 0
@@ -1055,7 +1058,7 @@ class Index:
         return question, self._filter(**filters)
 
     def _words_of(self, query: Query) -> str:
-        """Return the text of a query from which keywords are taken."""
+        """Return the part of a query that keywords are taken from."""
         question, _ = self._parsed(query)
         return question if isinstance(question, str) else question.words_of
 

@@ -175,7 +175,7 @@ class Indexes:
     def _of_each(
         self, hits: Sequence[Hit], call: Callable[[Index, list[Hit]], Sequence[Result]]
     ) -> list[Result]:
-        """Call a function once per index, with the hits of that index; return the results in the order of `hits`."""
+        """Call a function once per index, with the hits from that index; return the results in the order of `hits`."""
         of = [self.of(hit) for hit in hits]
         results = {
             index: iter(call(index, [hit for hit, its in zip(hits, of, strict=True) if its is index]))
@@ -253,7 +253,7 @@ def _by_score(groups: list[list[Hit]]) -> list[list[Hit]]:
 
 
 def _merged(lists: Sequence[Sequence[Hit]], per_document: int) -> list[list[Hit]]:
-    """Merge lists of hits by score, each hit as a group of its own; hits beyond `per_document` come last."""
+    """Merge lists of hits into one list by score, each hit in its own group; hits beyond `per_document` come last."""
     within: list[list[Hit]] = []
     beyond: list[list[Hit]] = []
     seen: Counter[tuple[str, str]] = Counter()

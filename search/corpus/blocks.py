@@ -162,7 +162,7 @@ def _end_of_heading(document: Document, section: Section) -> int:
 
 
 def _letters(text: str) -> str:
-    """Normalise a heading, or the line that shows it: letters and digits only, lower case."""
+    """Normalise a heading, or the line of text that contains it: letters and digits only, lower case."""
     return "".join(character for character in text if character.isalnum()).casefold()
 
 
@@ -413,7 +413,7 @@ def joined(
 
 
 def _fit(a: Chunk, b: Chunk, most: int, whole: bool = True) -> bool:
-    """Return True if `a` and `b` fit together, and no heading of `b` (with `whole`, nor of `a`) would be lost."""
+    """Return True if `a` and `b` fit into one passage that names all headings of `b`; with `whole`, also of `a`."""
     shared = _n_shared(a, b)
     lost = b.above > shared or (whole and a.above > shared)
     return a.end == b.start and a.apart == b.apart and a.tokens + b.tokens <= most and not lost

@@ -34,18 +34,18 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def text_key(text: str) -> int:
-    """Return a hash of the words without years; 0 if there are none."""
+    """Return a hash of all words of a text except years; 0 if there are none."""
     return _key([word for word in WORD.findall(text.casefold()) if not _YEAR.fullmatch(word)])
 
 
 def near_key(file: int, text: str) -> int:
-    """Return a hash above 0 of a file and the set of words without digits; 0 if there are none."""
+    """Return a positive hash of a file's number and the set of its text's words without digits; 0 if there are none."""
     words = {word for word in WORD.findall(text.casefold()) if not _DIGIT.search(word)}
     return abs(_key([str(file), *sorted(words)])) if words else 0
 
 
 def message_key(metadata: str, text: str) -> int:
-    """Return a hash of at most 0 of a message's metadata and words."""
+    """Return a hash, negative or 0, of a message's metadata and words."""
     return -abs(_key([metadata, *WORD.findall(text.casefold())]))
 
 

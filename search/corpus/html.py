@@ -89,7 +89,7 @@ def document(path: str, source: str) -> Document:
 
 
 class _Page:
-    """A page under construction: the visible text, and the source line of each piece."""
+    """Builder of a page's document: the visible text, and the source line of each piece."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -258,7 +258,7 @@ def _is_header(row: Node) -> bool:
 
 
 def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
-    """Add the space before an element's content; return the function to call after it, if any."""
+    """Add the space before an element's content; return the function to call after the content, if any."""
     name = node.name
     if name == "br":
         page.line_break()

@@ -18,7 +18,7 @@ class _Format(NamedTuple):
     """Patterns of a markup language.
 
     Attributes:
-        heading: its groups are `level` and `words`; for a heading with an underline, `words2` and `under`.
+        heading: the pattern of a heading, with groups `level` and `words`; for an underlined one, `words2` and `under`.
         fields: the groups are name and value of a field of the header.
         verbatim: blocks without headings; their group `inside` has no marks either.
         marks: as in `Marks.inline`.

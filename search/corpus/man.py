@@ -194,7 +194,7 @@ class _ManPage:
         self._text(body + closing + line[len(body) :])
 
     def _signed(self, macro: str, has_words: bool, after: str, signs: str) -> str:
-        """Return the words that a macro begins with: a sign, the page's name, or its default."""
+        """Return the text that a macro puts before its words: a sign, the name of the page, or the macro's default."""
         if macro == "Nm":
             self._name = self._name or after
             return "" if has_words else self._name

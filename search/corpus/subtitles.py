@@ -18,7 +18,7 @@ _PAUSE = 3  # seconds without a cue, after which a new paragraph starts
 
 
 def document(path: str, text: str) -> Document:
-    """Read subtitles. A cue that repeats the line before it, as rolling captions do, is added once.
+    """Read subtitles. A line that the next cue repeats, as in rolling captions, is added once.
 
     Raises:
         ReadError: "no text" if there are no cues.

@@ -110,7 +110,7 @@ def documents(
 def _json_lines(
     path: str, lines: list[str], fields: tuple[str | None, str | None]
 ) -> tuple[_Columns, Iterator[_Record]]:
-    """Return the columns to use and the records.
+    """Return the columns of text and title, and the records.
 
     Only the first objects are searched for keys, or all of them if a requested key is not found there.
     """
@@ -149,7 +149,7 @@ def _chosen(
     text_field: str | None,
     title_field: str | None,
 ) -> _Columns:
-    """Return the columns to use: the requested ones, else well-known names, else the fullest one for the text.
+    """Return the columns of text and title: those requested, else well-known names, else the fullest for the text.
 
     Args:
         path: shown in the error.
@@ -206,7 +206,7 @@ _NO_DELIMITER = "\x1f"
 def _tabular(
     path: str, lines: list[str], fields: tuple[str | None, str | None]
 ) -> tuple[_Columns, Iterator[_Record]]:
-    """Return the columns to use, and the rows after the header."""
+    """Return the columns of text and title, and the rows after the header."""
     rows = _rows(lines)
     header, at, _, problem = next(rows, ([], 0, 0, ""))
     if problem:

@@ -51,7 +51,7 @@ def walk(
 
 
 class _Filters:
-    """The caller's filters, in addition to ignore files."""
+    """Patterns and size limit of the caller, which filter files in addition to ignore files."""
 
     def __init__(self, include: Patterns | None, exclude: Patterns | None, max_bytes: int) -> None:
         self.include, self.exclude, self.max_bytes = include, exclude, max_bytes

@@ -21,10 +21,10 @@ _MADE_BY = re.compile(r"\A(?:Microsoft (?:Office )?(?:Word|PowerPoint|Excel)) - 
 
 
 class Writing:
-    """A document under construction.
+    """Builder of a document: text is added piece by piece, in order.
 
     Args:
-        path, kind: of the document.
+        path, kind: path and kind of the document.
 
     Attributes:
         line: source line of the next pieces; 0 to report the line numbers of the text itself.

@@ -98,7 +98,7 @@ def check_engine(engine: str, precision: str) -> None:
 
 
 def claim_process() -> None:
-    """Record that this process uses a model; raise ModelError if it was forked from a process that already did.
+    """Record that this process uses a model; raise ModelError if its parent used a model before the fork.
 
     Threads do not survive a fork, so an engine would wait for them forever. Call this before taking any lock that a
     thread of the parent may have held during the fork.

@@ -28,7 +28,7 @@ _ALONE = threading.RLock()
 
 
 def alone(load: Callable[P, Loaded]) -> Callable[P, Loaded]:
-    """Wrap a function that imports transformers, so that only one such function runs at a time.
+    """Wrap a function that imports transformers, so that no two such functions run at the same time.
 
     The lazy imports and global settings of transformers are not thread-safe. The function must not wait for another
     lock.

@@ -37,7 +37,7 @@ class OpenVINOEngine:
 
     Args:
         folder: folder with encoder.xml and encoder.bin.
-        precision: of the arithmetic, "fp32" or "bf16". Hidden states are returned as float32.
+        precision: precision of the arithmetic, "fp32" or "bf16". Hidden states are returned as float32.
         cached: True if `folder` is a cache entry, where the compiled model is stored for the next process.
 
     Raises:

@@ -1,4 +1,4 @@
-"""WordPiece tokens with character offsets, and the model inputs of texts.
+"""WordPiece tokens with character offsets, and token ids as a model's input.
 
 Uses the `tokenizers` library with truncation and padding switched off, so that truncated tokens are counted.
 """

@@ -21,11 +21,11 @@ _TORCH_NAMES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
 class TorchEngine:
-    """A BERT-like encoder on one device.
+    """BERT-like encoder on one device.
 
     Args:
         device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU if there is one.
-        precision: of weights and arithmetic, "fp32", "bf16" or "fp16". Hidden states are returned as float32.
+        precision: precision of weights and arithmetic: "fp32", "bf16" or "fp16". Hidden states are returned as float32.
 
     Raises:
         InputError: there is no such device on this machine.
@@ -85,7 +85,7 @@ class TorchEngine:
         return vectors.cpu().numpy()
 
     def after(self, states: Any, mask: Any, pooling: str = "", pooler: Any = None) -> Any:
-        """Compute the same as `embed`, with tensors that can be differentiated.
+        """Return the embeddings of `embed` as tensors that can be differentiated.
 
         Args:
             pooling: pooling to use instead of the model's own.

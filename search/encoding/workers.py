@@ -76,7 +76,7 @@ class RemoteEncoder:
     Attributes:
         fingerprint: fingerprint of the embeddings to compute; its model must be on the worker's machine.
         engine: engine of the worker, as for `Encoder`.
-        probe: embeddings of the texts _PROBE by the process that stores embeddings, to compare with the worker's.
+        probe: embeddings of the texts in `_PROBE`, from the process that stores embeddings; the worker's must agree.
     """
 
     fingerprint: Fingerprint

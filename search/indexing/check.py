@@ -37,7 +37,7 @@ class _Check(NamedTuple):
 
 
 def _changed(connection: Connection, index: Path) -> Iterator[str]:
-    """Yield the files that differ from the stored ones. A file with a new time stamp is read and compared."""
+    """Yield the files that differ from their stored state. A file with a new time stamp is read and compared."""
     if not one_meta(connection, "root"):  # documents from memory
         return
     root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))

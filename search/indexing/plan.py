@@ -104,7 +104,7 @@ def compare(
     files: Sequence[SourceFile],
     skipped: Sequence[Skipped],
 ) -> RunPlan:
-    """Compare files with the stored ones, by size, time stamp and inode.
+    """Compare the files of a folder with the stored files by size, time stamp and inode.
 
     A stored file is gone if the walk did not find it. Files in folders that cannot be listed, and files that cannot be
     read, stay in the index.
@@ -138,7 +138,7 @@ def compare(
 
 
 def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:
-    """Return the error message for folders without any passage; `reasons` has the number of skipped files by reason."""
+    """Return the error message for folders without any passage; `reasons` counts the skipped files by reason."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     message = f"no text to index in {as_text(folders.paths)} (skipped: {left_out or 'nothing'})."
     if indexed_before:
@@ -292,7 +292,7 @@ def _state_to_store(file: SourceFile) -> SourceFile:
 
 
 def room_for(encoder: Encoder) -> int:
-    """Return the number of tokens that an encoder can read in addition to its prompt."""
+    """Return the maximum number of tokens that an encoder can read after its prompt."""
     prompt = encoder.prompt("document")
     n_prompt = len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
     return encoder.max_tokens - n_prompt

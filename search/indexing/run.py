@@ -1,4 +1,4 @@
-"""One run of indexing, with the lock held and the database open."""
+"""One run of indexing; the caller holds the writer's lock and has opened the database."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Batch:
 
 @dataclass
 class Run:
-    """The work of `update` while it holds the lock.
+    """One run of `update`, while it holds the writer's lock.
 
     Attributes:
         database: path of the database to write; a rebuild writes a new one.
@@ -132,7 +132,7 @@ class Run:
             self._commit(batch)
 
     def derive(self) -> None:
-        """Build the files that are derived from the passages, and the null distribution."""
+        """Write everything derived from the passages: segments, null distribution, token vectors."""
         segments.flush(self.writer, self.index, self.encoder.dimension)
         snapshot = Snapshot(Store(self.index), self.connection)
         renew_baseline(self.writer, snapshot, self.encoder)

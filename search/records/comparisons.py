@@ -65,7 +65,7 @@ class Contrast:
 
     @property
     def residual(self) -> float:
-        """The gap minus the sum of the words' gaps: a rounding error."""
+        """The gap of the scores minus the sum of all words' gaps: a rounding error."""
         return self.gap - sum(word.gap for word in self.words)
 
 

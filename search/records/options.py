@@ -129,7 +129,7 @@ class FilterOptions(TypedDict, total=False):
 
 
 class CandidateOptions(RankingOptions, FilterOptions, total=False):
-    """Filters, and all scoring options except reranking."""
+    """Options that filter passages and define their scores, without reranking."""
 
 
 class CountOptions(TypedDict, total=False):
@@ -159,7 +159,7 @@ class HitOptions(RerankOptions, FilterOptions, ListOptions, total=False):
 
 
 class SortOptions(TypedDict, total=False):
-    """Order of the hits that are listed."""
+    """Options that set the order of the listed hits."""
 
     sort: Annotated[
         Literal["score", "date"],

@@ -94,7 +94,7 @@ class Word:
         text: the characters of the source without markup; for special tokens, the token's name.
         start, end: character offsets into the string that the word is part of (see Token).
         kind: "word", "punctuation", "special", "prompt" or "context".
-        tokens: positions of its tokens, first and one past the last.
+        tokens: position of its first token, and the position after its last token.
     """
 
     text: str

@@ -46,7 +46,7 @@ def annotators_of(index: Path) -> list[Annotator]:
 
 
 class Annotating:
-    """A run of an annotator, which holds the writer's lock; created by `annotating`.
+    """Run of an annotator over the passages of an index; `annotating` creates it and holds the writer's lock.
 
     Attributes:
         connection: connection for reading between the transactions.
@@ -101,13 +101,13 @@ def annotating(
     *,
     replace: bool = False,
 ) -> Iterator[Annotating]:
-    """Lock an index to annotate its passages; passages annotated with the same settings are skipped.
+    """Lock an index to annotate its passages; passages with annotations of the same settings are skipped.
 
     Args:
         index: folder of the index.
         annotator: a name, for messages and for `seewhy status`.
         made_with: settings of the annotator, JSON-compatible. Earlier annotations are kept only if they were made with
-            the same settings; "command" and "called" may differ.
+            the same settings; only the values of "command" and "called" may differ.
         fields: names under which filters find the values.
         replace: delete the annotations that this annotator made with other settings.
 
@@ -136,7 +136,7 @@ def annotating(
 
 
 def remove_annotator(index: Path, annotator: str) -> Annotator:
-    """Delete an annotator with all its annotations, and return it.
+    """Delete an annotator with all its annotations; return the deleted annotator.
 
     Raises:
         InputError: the index has no annotator of that name.

@@ -68,7 +68,7 @@ def scale(best: float, weights: Iterable[float]) -> float:
 
 
 def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: int) -> list[IndexTerm]:
-    """Return the discriminative terms: in at least one and at most half of the passages.
+    """Return the discriminative terms: those in at least one and at most half of the passages.
 
     BM25 gives a term in more than half of all passages almost no weight; such terms are used only if there
     are no others.
@@ -94,13 +94,13 @@ def norms(lengths: Scores, mean: float) -> Scores:
 
 
 def saturations(frequencies: Scores, norms: Scores) -> Scores:
-    """Return a term's addends to BM25 without its weight, from its frequencies; each is below k1 + 1."""
+    """Return a term's addends to BM25, not yet multiplied by the term's weight; each is below k1 + 1."""
     return frequencies * (_K1 + 1) / (frequencies + norms)
 
 
 @dataclass(frozen=True, eq=False)
 class TermHits:
-    """The passages that contain a term.
+    """Passages that contain a term, and the frequency of the term in each.
 
     Attributes:
         places: block number -> the rows of the block that contain the term, increasing, and the term's frequency in
@@ -171,7 +171,7 @@ class Words:
         return sums
 
     def living(self, hits: TermHits) -> Ids:
-        """Return the IDs of the passages with a term that are not deleted, increasing."""
+        """Return the increasing IDs of the undeleted passages that contain a term."""
         rows = (self._starts[number] + rows.astype(np.intp) for number, (rows, _) in hits.places.items())
         return self.ids[np.setdiff1d(np.concatenate([np.empty(0, np.intp), *rows]), self._gone)]
 
@@ -216,7 +216,7 @@ class Words:
     def _in_a_row(
         self, block: PostingsBlock, rows: NDArray[Any], stems: Sequence[str], texts: Texts
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the `rows` whose texts contain the stems one after another, and the number of occurrences in each."""
+        """Return the `rows` whose texts contain the stems one after another, and how often each row contains them."""
         times = np.zeros(len(rows), dtype=np.int64)
         for start, end in pairwise([*range(0, len(rows), _AT_ONCE), len(rows)]):
             counts = self._stemmer.in_a_row(texts(block.ids[rows[start:end]]), stems)
@@ -264,7 +264,7 @@ class Matches:
         return ids[first], parts[first]
 
     def at_least(self, part: float, among: Ids | None = None) -> tuple[Ids, Scores]:
-        """Return IDs, increasing, and parts of all passages whose part is at least `part`."""
+        """Return the increasing IDs and the parts of all passages whose part is at least `part`."""
         places = np.flatnonzero(self._parts >= max(part, _LEAST))
         if among is not None:
             places = places[np.isin(self._words.ids[places], among)]
@@ -287,7 +287,7 @@ class Matches:
         return values
 
     def _places(self, passages: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        """Return the positions of passages in `ids`, and a mask of those that are present and contain a term."""
+        """Return each passage's position in `ids`, and a mask: True if it is in `ids` and contains a term."""
         ids = self._words.ids
         if not len(ids):
             return np.zeros(len(passages), dtype=np.int64), np.zeros(len(passages), dtype=bool)

@@ -98,7 +98,7 @@ class RoughQuery:
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
     def against(self, scale: CodeScale) -> tuple[float, float]:
-        """Return the factor from a product of codes to an approximate cosine, and the maximum error of the cosine."""
+        """Return the factor that turns a product of codes into an approximate cosine, and its maximum error."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
         if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)
@@ -107,7 +107,7 @@ class RoughQuery:
 
 
 def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[CodeScale, int]:
-    """Write (n, d) embeddings, quantised, and their increasing passage IDs to an existing empty file.
+    """Quantise (n, d) embeddings; write the codes and the increasing passage IDs to an existing empty file.
 
     Returns:
         The scale of the codes, and the `checksum` of the file.
@@ -134,7 +134,7 @@ def size_of(count: int, dimension: int) -> int:
 
 
 def checksum(content: bytes | mmap.mmap) -> int:
-    """Return a fast checksum of a file: the CRC-32 of the sums of 509 columns, and of the remaining bytes.
+    """Return a fast checksum for a file: one CRC-32 over the sums of 509 columns and the remaining bytes.
 
     The file's 8-byte numbers are dealt out to the columns in turn and added up modulo 2**64. This is four times as fast
     as the CRC-32 of the whole file: 1 ms for 25 MB. Any flipped bit changes the checksum, and so do swapped disk pages,
@@ -158,7 +158,7 @@ class Codes:
         crc: checksum of the file, as returned by `write`.
 
     Raises:
-        IndexDamaged: it is missing, or its checksum is wrong.
+        IndexDamaged: the file is missing, or its checksum is wrong.
     """
 
     def __init__(self, path: Path, count: int, dimension: int, scale: CodeScale, crc: int) -> None:
@@ -175,7 +175,7 @@ class Codes:
     def nearest(
         self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return rows and values of the k highest approximate cosines, best first; fewer if there are fewer rows.
+        """Return rows and values of the k highest approximate cosines, best first; of all rows if there are fewer.
 
         Args:
             alive: (n,) mask of the rows to choose from; None for all.
@@ -205,7 +205,7 @@ class Codes:
         return rows[0][valid], products[0][valid].astype(np.float64) * query.against(self.scale)[0]
 
     def highest(self, query: RoughQuery, passages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return (n,) upper bounds of the cosines of n passages of the segment, in their order."""
+        """Return (n,) upper bounds of the cosines of n passages in the segment, in their order."""
         rows, products = np.searchsorted(self.ids, passages), np.empty(len(passages))
         for start in range(0, len(rows), _AT_ONCE):
             numbers = (self._codes[rows[start : start + _AT_ONCE]] ^ _OFFSET).view(np.int8)

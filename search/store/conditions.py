@@ -1,6 +1,6 @@
-"""Filters as trees of conditions, and tests of stored values against a condition.
+"""Trees of conditions, which represent filters; and functions that compare a stored value with a condition.
 
-`search.ranking.where` parses text to a tree; `search.store.filters` finds the passages that pass it.
+`search.ranking.where` parses text to a tree; `search.store.filters` finds the passages that pass the filter.
 
 A value typed without quotes is a number or a date if it looks like one ("2024" is both), else text; a quoted value is
 text. A stored text that looks like a number or a date counts as one, too, because cells of CSV files and header fields
@@ -153,7 +153,7 @@ def wrong(text: str, at: int, problem: str, kind: type[InputError] = InputError)
 
 
 def comparing(operator: str, value: Value) -> Test:
-    """Return a test that compares stored values with a typed value by an operator other than "has"."""
+    """Return a function that compares a stored value with the typed `value`; the operator is any except "has"."""
     if operator == ":":
         return pattern(value.text)
     holds = _HOLDS[operator]
@@ -246,7 +246,7 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def pattern(glob: str) -> Test:
-    """Return a test: does a value contain whole words that match a pattern ("*": any characters, "?": one)?
+    """Return a function that tests if a value contains words that match a pattern ("*": any characters, "?": one).
 
     A backslash escapes the next character. If the pattern begins or ends with a letter or digit, a word must begin or
     end there: "rotat*" matches "How to rotate keys", "tat*" does not. All pieces between stars have fixed lengths, so

@@ -97,7 +97,7 @@ def read_meta(database: Path) -> dict[str, Any]:
 
 
 def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
-    """Like `read_meta`, within an open transaction."""
+    """Return the key-value pairs that describe an index, within an open transaction; errors as for `read_meta`."""
     if not has_tables(connection):
         raise unfilled(database)
     return whole(all_meta(connection), database)

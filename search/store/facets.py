@@ -1,7 +1,7 @@
 """Facets of documents: the most frequent values of each field, each with its filter.
 
 Values are counted as filters.py compares them: texts and field names ignore case, each element of a list counts on its
-own, and a dot in a field name leads into an object. Values that a filter does not distinguish are counted together, so
+own, and "a.b" is field b of the object a. Values that a filter does not distinguish are counted together, so
 a filter passes exactly as many documents as its facet shows.
 """
 
@@ -37,7 +37,7 @@ _GLOB = str.maketrans({mark: f"\\{mark}" for mark in "\\*?[!#"})
 
 
 def facets_of(connection: sqlite3.Connection, among: NDArray[np.int64] | None) -> tuple[Facet, ...]:
-    """Return the facets of all documents; with `among`, of the documents of these passages."""
+    """Return the facets of all documents; with `among`, only of the documents that contain these passages."""
     kinds, folders, fields = Counter[str](), Counter[str](), dict[str, _Values]()
     total = 0
     for path, kind, metadata, annotated in _documents(connection, among):
@@ -98,7 +98,7 @@ _key = lru_cache(maxsize=1024)(folded)  # of a field
 
 @dataclass
 class _Values:
-    """Counter of the values of a field."""
+    """Counter of one field's values."""
 
     name: str
     documents: int = 0

@@ -62,8 +62,8 @@ def content_of(path: Path, size: int) -> bytes | mmap.mmap:
     has mapped a file is killed (SIGBUS) if the file is truncated, for example by restoring a backup over it.
 
     Raises:
-        IndexDamaged: it is missing, is not a regular file, or has another size.
-        OSError: the system refuses to open it, which is not damage.
+        IndexDamaged: the file is missing, is not a regular file, or has another size.
+        OSError: the system refuses to open the file, which is not damage.
     """
     try:
         with open_file(path, links=False) as stream:
@@ -103,7 +103,7 @@ def leftovers(index: Path, named: Collection[str]) -> list[Path]:
 
 
 def delete_leftovers(index: Path, named: Collection[str]) -> None:
-    """Delete what interrupted runs left behind. The caller must hold the writer's lock, whose note stays.
+    """Delete what interrupted runs left behind. The caller must hold the writer's lock; the note beside it stays.
 
     A reader can continue to use a deleted file that it has mapped; on Windows such a file stays until the next run.
     """
@@ -158,7 +158,7 @@ def _segment_files(index: Path) -> list[Path]:
 
 
 def _delete(path: Path) -> None:
-    """Delete a file; of a link, the link and not its target."""
+    """Delete a file; for a link, only the link, never its target."""
     try:
         path.unlink(missing_ok=True)
     except PermissionError:
@@ -176,7 +176,7 @@ def writer_lock(index: Path, wait: float = _PROBED) -> Iterator[None]:
     """Hold the writer's lock of an index; wait some seconds for it.
 
     Raises:
-        IndexLocked: another process holds it; the message says which, and since when.
+        IndexLocked: another process holds the lock; the message names it, with the time since when.
         IndexDamaged: a file of the index is a link.
     """
     from filelock import FileLock, Timeout

@@ -79,7 +79,7 @@ def passing(
     with_words: Callable[[str], NDArray[np.int64]],
     every: Callable[[], NDArray[np.int64]],
 ) -> NDArray[np.int64]:
-    """Return the ids of the passages that pass a filter, increasing, within a read transaction.
+    """Return the increasing IDs of the passages that pass a filter, within a read transaction.
 
     Args:
         with_words: returns the IDs of the passages that contain a phrase.
@@ -103,7 +103,7 @@ def passing(
 
 
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
-    """Return the IDs of the passages that pass a filter without phrases, increasing."""
+    """Return the increasing IDs of the passages that pass a filter; the filter must not contain phrases."""
     annotators = Rows(connection).annotators()
     annotated = {folded(field): each.name for each in annotators for field in each.fields}
     _require_fields(connection, where, annotated)
@@ -167,7 +167,7 @@ class _Query:
 
 
 def _test_of(condition: FieldComparison) -> Test:
-    """Return a condition as a function of the stored value. In metadata (JSON), any value of the field may meet it."""
+    """Return a function that tests a stored value. In metadata (JSON), any value of the field may pass."""
     test = is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
     if field.column == "metadata":

@@ -41,7 +41,7 @@ def is_index(path: Path) -> bool:
 
 
 def streamed(index: Path) -> dict[str, Any]:
-    """Return the fields of the `search.store.milvus.collections.Server` with the passages of an index.
+    """Return the fields of the `search.store.milvus.collections.Server` that holds an index's passages.
 
     {} if the passages are on this machine, or the index cannot be read.
     """
@@ -105,7 +105,7 @@ def check_place(index: Path) -> None:
 
 
 def own_part(folder: Path, index: Path) -> str | None:
-    """Return the path of an index within its indexed folder, so that it can be left out; None if it is outside."""
+    """Return the path of an index inside its indexed folder, which indexing leaves out; None for an index elsewhere."""
     root, place = folder.expanduser().resolve(), index.resolve()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
 
@@ -159,7 +159,7 @@ def existing_place(named: str) -> Path:
 
 
 def find_index(name: str | Path | None = None) -> Path:
-    """Like `find_place`, but the passages must be on this machine.
+    """Find an index as `find_place` does; its passages must be on this machine.
 
     Raises:
         InputError: the passages are on a server.

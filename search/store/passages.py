@@ -184,7 +184,7 @@ class Rows:
         return document_of(id_, self.stored([row[0] for row in rows]).values())
 
     def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
-        """List at most `most` documents, by name, whose name or title contains all words of `part`, ignoring case."""
+        """List at most `most` documents, sorted by name: their name or title contains all words of `part`."""
         rows = self.connection.execute(
             "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file "
             "ORDER BY path, record"
@@ -272,7 +272,7 @@ class Rows:
         )
 
     def lacking(self, annotator: str) -> list[int]:
-        """Return the ids of the passages without an annotation of an annotator, increasing."""
+        """Return the increasing IDs of the passages that an annotator has not annotated."""
         rows = self.connection.execute(
             """SELECT id FROM passages LEFT JOIN annotations ON passage = id AND annotator = ?
                WHERE passage IS NULL ORDER BY id""",

@@ -1,4 +1,4 @@
-"""Blocks of postings: for each stem, the passages that contain it and its frequencies, in a buffer of arrays.
+"""Blocks of postings: for each stem, the passages that contain it and its frequency in each, in a buffer of arrays.
 
 A block has at most 65,536 passages, and is a value in index.db or a memory-mapped file. A look-up compares the first
 stem of each group of 64, then reads one group. The bytes of a block depend on its passages alone, not on how it was
@@ -132,7 +132,7 @@ class PostingsBlock:
         return self._arrays["ids"].astype(np.int64) + self._header.first_id
 
     def find(self, stem: str) -> tuple[Unsigned, Unsigned] | None:
-        """Return positions in `ids` of the passages with a stem, and its frequencies there; None if it is absent."""
+        """Return positions in `ids` of the passages with a stem, and its frequency in each; None if there are none."""
         sought = stem.encode("utf-8", "surrogatepass")
         group = bisect_right(self._firsts, sought) - 1
         if group < 0:
@@ -148,7 +148,7 @@ class PostingsBlock:
         return self._arrays["rows"][start:stop], self._arrays["frequencies"][start:stop]
 
     def postings(self) -> Postings:
-        """Return all its postings."""
+        """Return all postings of the block."""
         stems = self._arrays["stems"].tobytes().split(b"\n")[:-1]
         counts = self._arrays["counts"].astype(np.int64)
         return Postings(stems, counts, self._arrays["rows"], self._arrays["frequencies"])
@@ -200,7 +200,7 @@ def merged(blocks: Sequence[PostingsBlock], alive: Sequence[NDArray[np.bool_]]) 
 
 
 def _living(postings: Postings, alive: NDArray[np.bool_]) -> Postings:
-    """Return postings without the deleted passages; rows are renumbered."""
+    """Return postings without the deleted passages; the rows of the others are renumbered."""
     kept = alive[postings.rows]
     counts = np.bincount(_numbers(postings.counts)[kept], minlength=len(postings.stems))
     stems = [stem for stem, count in zip(postings.stems, counts.tolist(), strict=True) if count]

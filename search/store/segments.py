@@ -83,26 +83,26 @@ class Segment:
 
     @property
     def faiss(self) -> str:
-        """Path of its FAISS file, relative to the index."""
+        """Path of the segment's FAISS file, relative to the index."""
         return f"{VECTORS}/{self.file}.faiss"
 
     @property
     def words(self) -> str:
-        """Path of its file of postings, relative to the index."""
+        """Path of the segment's file of postings, relative to the index."""
         return f"{VECTORS}/{self.file}.words"
 
     def open_codes(self, index: Path, dimension: int) -> codes.Codes:
-        """Open its FAISS file.
+        """Open the segment's FAISS file.
 
         Raises:
-            IndexDamaged: it is missing or damaged.
+            IndexDamaged: the file is missing or damaged.
         """
         require_no_link(index / VECTORS)
         scale = codes.CodeScale(self.peak, self.error)
         return codes.Codes(index / self.faiss, self.count, dimension, scale, self.codes_crc)
 
     def open_words(self, index: Path) -> PostingsBlock:
-        """Open its postings.
+        """Open the segment's postings.
 
         Raises:
             IndexDamaged: the file is missing or damaged.
@@ -129,7 +129,7 @@ def named_files(connection: sqlite3.Connection) -> set[str]:
 
 
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:
-    """Return the IDs of deleted passages from `first` to `last` that are still in a segment or block, increasing."""
+    """Return the increasing IDs of deleted passages, from `first` to `last`, that are still in a segment or block."""
     rows = connection.execute(
         "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
     )
@@ -161,7 +161,7 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
 
 @dataclass(frozen=True)
 class MergeInput:
-    """An input of a merge: an older segment, a block of the tail, or rows of index.db.
+    """An input of a merge: an older segment, a block of the write buffer, or rows of index.db.
 
     Attributes:
         first, last: lowest and highest ID of its passages.
@@ -194,7 +194,7 @@ def _parts_of_segments(connection: sqlite3.Connection) -> list[MergeInput]:
 
 
 def add(tables: Tables, passages: Sequence[tuple[int, str, str]]) -> None:
-    """Add the words of new passages to the tail, within an open transaction.
+    """Add the words of new passages to the write buffer, within an open transaction.
 
     Args:
         passages: (ID, context, text without markup) of each passage, by increasing IDs.
@@ -254,7 +254,7 @@ def _filled(parts: Sequence[MergeInput]) -> list[Sequence[MergeInput]]:
 
 
 def flush_if_full(tables: Tables, index: Path, dimension: int) -> None:
-    """Write full segments from the tail, in the middle of a run."""
+    """Write full segments from the write buffer, in the middle of a run."""
     tail = _parts_of_tail(tables.connection)
     if sum(part.living for part in tail) > LARGEST:
         _replace(tables, index, dimension, _filled(tail)[:-1])

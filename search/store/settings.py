@@ -82,18 +82,18 @@ class Folders:
 
     @property
     def memory(self) -> bool:
-        """True for documents from memory."""
+        """True if the index has documents from memory."""
         return self.root == Path()
 
     def require_memory(self) -> None:
-        """Raise InputError for files of a folder."""
+        """Raise InputError if the index belongs to a folder."""
         if not self.memory:
             raise InputError(
                 f"this index belongs to {self.described}. Index.create makes one for texts."
             )
 
     def require_files(self) -> None:
-        """Raise InputError for documents from memory."""
+        """Raise InputError if the index has documents from memory."""
         if self.memory:
             raise InputError("this index has documents from memory, not from a folder. Use upsert.")
 
@@ -161,7 +161,7 @@ class PassageSettings:
     heading_context: bool = True
 
     def as_json(self) -> str:
-        """Serialise for a fingerprint."""
+        """Serialise the settings for a fingerprint."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod

@@ -190,7 +190,7 @@ class Store:
         return mine.connection
 
     def codes(self, segment: Segment, dimension: int) -> Codes | None:
-        """Open the FAISS file of a segment; None, and `problem` is set, if it is damaged."""
+        """Open the FAISS file of a segment. If it is damaged, set `problem` and return None."""
         with self.lock:
             if segment.file not in self._codes:
                 try:
@@ -222,7 +222,7 @@ class State:
 
     Attributes:
         key: identifier of the state.
-        after: highest ID in a segment; passages with higher IDs are the tail.
+        after: highest ID in a segment; passages with higher IDs are in the write buffer.
     """
 
     def __init__(self, database: Path, key: Hashable, meta: dict[str, str], segments: list[Any]) -> None:
@@ -269,8 +269,8 @@ class Snapshot(Rows):
     ) -> list[tuple[int, float]]:
         """Return the k passages with the highest cosine, best first, as (passage id, cosine).
 
-        Uses the codes of the segments, and the embeddings of the tail. If that is not faster, or a file of codes is
-        damaged, uses the embeddings of all passages.
+        Searches the codes of the segments, and the embeddings in the write buffer. If that is not faster, or a file of
+        codes is damaged, it searches the embeddings of all passages.
 
         Args:
             query: (d,) vector of unit length.
@@ -366,7 +366,7 @@ class Snapshot(Rows):
         return self._state.tail
 
     def _living(self, ids: Ids) -> NDArray[np.bool_] | None:
-        """Return an (n,) mask of the passages that are not deleted, for increasing IDs; None if none is deleted."""
+        """Return an (n,) mask for increasing IDs, True for passages that are not deleted; None if none is deleted."""
         state = self._state
         if state.dead is None:
             state.dead = tombstones(self.connection)
@@ -392,7 +392,7 @@ class Snapshot(Rows):
         return list(map(attrgetter("count"), self._hits(terms)))
 
     def matches(self, terms: Terms, without: Collection[IndexTerm] = ()) -> Matches:
-        """Rank the passages with any of the terms by BM25.
+        """Rank by BM25 the passages that contain any of the terms.
 
         Args:
             terms: terms of the query; all of them determine the scale of keyword scores.
@@ -436,7 +436,7 @@ class Snapshot(Rows):
     def passing(
         self, where: Where | None, among: Ids | None = None, without: Collection[int] = ()
     ) -> Ids | None:
-        """Return the IDs of the passages that pass a filter, increasing; None if all passages do.
+        """Return the increasing IDs of the passages that pass a filter; None if all passages do.
 
         A snapshot of a server may return an expression instead of an array (`search.store.milvus.store.Filter`).
 
@@ -478,7 +478,7 @@ class Snapshot(Rows):
         return self._state.words.living(hits)
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
-        """Return the most frequent values of each field, over the documents with a passage that passes a filter.
+        """Return the most frequent values of each field, counted over documents with a passage that passes a filter.
 
         Cached until the index changes.
         """

@@ -33,7 +33,7 @@ class Tables:
         Args:
             same_answers: keep the generation, because no answer depends on the written rows.
 
-        Within another transaction it is a part of that one.
+        If a transaction is already open, this one becomes a part of it.
         """
         if self.connection.in_transaction:
             yield self.connection

@@ -83,7 +83,7 @@ def best(
 def cosines_of(
     connection: sqlite3.Connection, query: NDArray[np.float32], passages: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Return the (n,) cosines of passages, given by increasing IDs; summed in float64 and rounded to float32.
+    """Return the (n,) cosines of passages with increasing IDs; summed in float64 and rounded to float32.
 
     Raises:
         IndexDamaged: a passage has no embedding.
@@ -161,7 +161,7 @@ _TEXTS_AT_ONCE = 128
 
 
 def stored_positions(tokens: Sequence[Token]) -> list[int]:
-    """Return the positions of the tokens whose vectors are stored: tokens of the text and its context."""
+    """Return the positions of the tokens whose vectors are stored: those in the text and in its context."""
     return [i for i, token in enumerate(tokens) if token.part in ("text", "context")]
 
 

@@ -67,7 +67,7 @@ class Work:
         outcome: what happened to the file, known in its last batch: "added", "changed", "renamed", "unchanged",
             "skipped" if it has no document and never had one, or "same bytes" if only its time stamp is new.
         renamed_from: earlier path of the same content, if that file is gone.
-        content: `MemoryDocument.content` of a document from memory; "" for a file.
+        content: `MemoryDocument.content` for a document from memory; "" for a file.
     """
 
     file: SourceFile
@@ -151,7 +151,7 @@ class Writer(Tables):
     def store_documents(
         self, connection: sqlite3.Connection, batch: Sequence[Work], vectors: dict[bytes, bytes]
     ) -> None:
-        """Like `store`, within a transaction."""
+        """Store a batch of documents as `store` does, within an open transaction."""
         passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
         (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
         rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}

@@ -1,4 +1,4 @@
-"""Collections of an index on Milvus, and passages as their rows.
+"""Collections that store an index on Milvus, and the conversion of passages to their rows.
 
     NAME_STAMP         a row for each passage; the alias NAME points to the active collection
         passage        INT64, its id

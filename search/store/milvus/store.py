@@ -116,7 +116,7 @@ class Filter(str):
 class MilvusSnapshot(Snapshot):
     """Data that the server sent for one query.
 
-    There are no copies, annotations, token vectors and random pairs on a server: their queries read an empty database.
+    A server has no copies, annotations, token vectors or random pairs: methods that return them read an empty database.
     """
 
     approximate = True
@@ -173,7 +173,7 @@ class MilvusSnapshot(Snapshot):
         return np.array(vectors, dtype=np.float32).reshape(len(vectors), dimension)
 
     def candidates(self, query: Any, n: int, among: Ids | None) -> list[int]:
-        """Return the IDs that the server finds by an embedding or by terms; the same search is sent only once.
+        """Return the passage IDs that the server finds by an embedding or by terms; the same search is sent only once.
 
         Args:
             query: a (d,) embedding, or terms.
@@ -199,7 +199,7 @@ class MilvusSnapshot(Snapshot):
     # Words
 
     def counts(self, terms: Terms) -> list[int]:
-        """Return the number of passages with each term; for a phrase, with its rarest word."""
+        """Return the number of passages with each term; for a phrase, the number with its rarest word."""
         keys = [[key_of(stem) for stem in term.stems] for term in terms]
         self._fetch_counts([key for its in keys for key in its])
         return [min(self._counts[key] for key in its) for its in keys]
@@ -267,7 +267,7 @@ class MilvusSnapshot(Snapshot):
         return self.each([id_])[0].passage
 
     def each(self, passages: Sequence[int]) -> list[MilvusRow]:
-        """Return passages in their order.
+        """Return passages by ID, in the order of the IDs.
 
         Raises:
             IdMissing: a passage does not exist.
