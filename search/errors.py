@@ -86,7 +86,9 @@ class WordMissing(InputError):
     def __init__(self, word: str, counted: Sequence[str]) -> None:
         self.word = word
         choice = (
-            f"Choose from: {', '.join(counted)}." if counted else "The query has none in this index."
+            f"Choose from: {', '.join(counted)}."
+            if counted
+            else "The query has no keywords in this index."
         )
         super().__init__(f"'{word}' is not a keyword of this query, so it cannot be ignored. {choice}")
 

@@ -555,7 +555,9 @@ class Index:
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
         if vector is not None and (explained or ranking.rerank or isinstance(question, Question)):
-            raise InputError("a query with a vector takes one text, and neither explain nor rerank.")
+            raise InputError(
+                "a query with a vector takes at most one text, and cannot use explain or rerank."
+            )
         if matrix_options.get("layer") is not None and not explained:
             raise InputError("'layer' requires explain=True.")
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
@@ -608,9 +610,8 @@ class Index:
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
         """Return passages with the parts of their scores.
 
-        A web page can re-rank them by another weight or without some words.
-
-        The page needs no server for this; see `search.ranking.words`.
+        A web page can re-rank the passages by another weight, or without some words. It needs no server for this; see
+        `search.ranking.words`.
 
         Args:
             text: as for `query`.

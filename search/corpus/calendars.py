@@ -57,7 +57,7 @@ def documents(path: str, kind: str, text: str) -> Iterator[Document | Skipped]:
 
 
 def _records(text: str) -> Iterator[tuple[int, int, defaultdict[str, list[str]]]]:
-    """Yield first and last line, and the values by property, of each event, task or contact."""
+    """Yield each event, task or contact: its first and last line, and its values by property."""
     inside, start = list[str](), 0
     values = defaultdict[str, list[str]](list)
     for first, last, line in _unfolded(text):

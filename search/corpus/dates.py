@@ -22,7 +22,7 @@ _IN_NAME = re.compile(
 def dated(document: Document) -> Document:
     """Add the date of a document to its metadata, if it has one that can be read.
 
-    It comes from the first of the fields `date`, `published`, `pubdate`, `created_at` and `timestamp` that has a date;
+    Sources: the first of the fields `date`, `published`, `pubdate`, `created_at` and `timestamp` that has a date;
     else from the file name; else from `created`, which in an office file may be the date of its template. A `date` that
     cannot be read stays as it is.
     """

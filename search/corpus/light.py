@@ -1,4 +1,4 @@
-r"""Readers for Org, AsciiDoc and LaTeX: titles become sections, markup is hidden, the text is that of the file.
+r"""Readers for Org, AsciiDoc and LaTeX: titles become sections, markup is hidden; the text of the file stays unchanged.
 
 Each format is a table of patterns, for its headings, header fields, verbatim blocks and marks.
 """
@@ -92,7 +92,7 @@ _HEAD = 20_000  # characters that are searched for fields
 
 
 def document(path: str, text: str, kind: str) -> Document:
-    """Read a text with light markup. Its title: a field of the header, else the first heading, else the file's name."""
+    """Read a text with light markup. The title is a header field, else the first heading, else the file's name."""
     form, marks = FORMATS[kind], Marks(text)
     preamble = re.match(form.preamble, marks.text, _FLAGS)
     start = preamble.end() if preamble else 0

@@ -1,4 +1,4 @@
-r"""Reader for manual pages: their text as `man` shows it, without roff's requests, with the line of each piece.
+r"""Reader for manual pages: their text as `man` shows it, without roff's requests, with the source line of each piece.
 
 It knows the macros of man(7) and mdoc(7). A term and its definition (.TP, .IP, .It) are one paragraph. Macros that a
 page defines are not expanded, and unknown ones are left out, as roff does.

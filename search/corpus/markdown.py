@@ -1,7 +1,7 @@
 """Markdown and Jupyter notebook readers.
 
-Markdown headings become sections and front matter becomes metadata; the text is that of the file. A notebook has one
-page per cell: visible Markdown, code, and text output.
+Markdown headings become sections and front matter becomes metadata; the text of the file stays unchanged. A
+notebook has one page per cell: visible Markdown, code, and text output.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Markdown:
 
 
 def document(path: str, text: str) -> Document:
-    """Read a Markdown file. Its title: front matter, else the first h1, else the file name without suffix."""
+    """Read a Markdown file. The title is in the front matter, else the first h1, else the file name without suffix."""
     metadata, start = front_matter(text)
     markdown = Markdown(text, start)
     lists = {

@@ -41,7 +41,7 @@ class Marks:
         self._spans: list[tuple[int, int, bool]] = []
 
     def hide(self, start: int, end: int, apart: bool = False) -> None:
-        """Add a mark. With `apart`, it separates the words before and after it; otherwise they become one word."""
+        """Add a mark. With `apart`, it separates the words before and after it; otherwise the two become one word."""
         if start < end and len(self._spans) < _MOST_MARKS:
             self._spans.append((start, end, apart))
 

@@ -1,4 +1,4 @@
-"""reStructuredText reader: titles become sections, the header metadata, common markup marks. The text is unchanged."""
+"""reStructuredText reader: titles become sections, the header becomes metadata; marks hide common markup."""
 
 from __future__ import annotations
 

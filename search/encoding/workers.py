@@ -284,7 +284,7 @@ class Workers:
                 rows.append(self._ask([text]))
             except WorkerDied as error:
                 raise ModelError(
-                    f"every worker died on {describe(position)} ({error}). Leave its file out with --exclude."
+                    f"every worker died on {describe(position)} ({error}). Leave that file out with --exclude."
                 ) from None
         return np.concatenate(rows)
 

@@ -52,7 +52,7 @@ KEPT_UNTIL_SEEN = KEPT_WHEN_UNREADABLE | {Reason.VANISHED, Reason.NOT_REGULAR, R
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The work of one run.
+    """Files that one indexing run must read, delete or leave unchanged.
 
     Attributes:
         changed: files to read, each with the SHA-256 of its stored content; None for a new or partly indexed file.

@@ -94,7 +94,7 @@ def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
 
 @dataclass(frozen=True, eq=False)
 class _SampleQuery:
-    """A query of the sample.
+    """A query for the sample of random pairs.
 
     Attributes:
         own: passage IDs of its own document.

@@ -1,4 +1,4 @@
-"""Comparisons: two hits, a missing document with the hits, sentences with sentences."""
+"""Comparisons of two hits, of a missing document with the hits, and of sentences with sentences."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Setting:
-    """One configuration of queries that an evaluation measures.
+    """A set of query options that an evaluation measures.
 
     Attributes:
         name: display name, "hybrid,rerank=late".
@@ -185,7 +185,7 @@ class TrainingFile:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Value after a number of optimizer steps; step 0 is before the first."""
+    """Value of a loss or metric after a number of optimizer steps; step 0 is before the first step."""
 
     step: int
     value: float

@@ -66,7 +66,7 @@ WEIGHT = 0.75
 
 
 class ModeOptions(TypedDict, total=False):
-    """Mode of the ranking."""
+    """Option for the mode of the ranking."""
 
     mode: Annotated[
         Mode,
@@ -100,7 +100,7 @@ class RerankOptions(RankingOptions, total=False):
 
 
 class FilterOptions(TypedDict, total=False):
-    """Filters for the passages that are ranked."""
+    """Options that filter the passages to rank."""
 
     where: Annotated[
         str | None,
@@ -133,13 +133,13 @@ class CandidateOptions(RankingOptions, FilterOptions, total=False):
 
 
 class CountOptions(TypedDict, total=False):
-    """Number of hits."""
+    """Option for the number of hits."""
 
     k: Annotated[int, Option(10, "Number of hits.", "N", flags=("--top-k", "-k"), ge=1)]
 
 
 class LimitOptions(TypedDict, total=False):
-    """Maximum number of hits of one document."""
+    """Option for the maximum number of hits from one document."""
 
     per_document: Annotated[
         int, Option(3, "At most N hits of one document; 0 for no limit.", "N", "Which hits", ge=0)
@@ -147,7 +147,7 @@ class LimitOptions(TypedDict, total=False):
 
 
 class ListOptions(CountOptions, LimitOptions, total=False):
-    """Number of hits, in total and per document."""
+    """Options for the number of hits, in total and per document."""
 
 
 class RankOptions(CandidateOptions, LimitOptions, total=False):
@@ -181,15 +181,15 @@ class SelectionOptions(LimitOptions, SortOptions, total=False):
 
 
 class HitsOptions(CountOptions, SelectionOptions, total=False):
-    """Number of hits, and options that select them."""
+    """Options for the number of hits and their selection."""
 
 
 class SimilarOptions(SelectionOptions, FilterOptions, total=False):
-    """Filters, and options that select the hits shown."""
+    """Options that filter passages and select the listed hits."""
 
 
 class LayerOptions(TypedDict, total=False):
-    """Layer at which an explanation compares tokens."""
+    """Option for the layer at which an explanation compares tokens."""
 
     layer: Annotated[
         Layer | None,
@@ -200,7 +200,7 @@ class LayerOptions(TypedDict, total=False):
 
 
 class ExplainOptions(RankingOptions, LayerOptions, total=False):
-    """Options of an explanation."""
+    """Options for an explanation."""
 
 
 class MatrixOptions(LayerOptions, total=False):
@@ -212,11 +212,11 @@ class MatrixOptions(LayerOptions, total=False):
 
 
 class QueryOptions(RerankOptions, SimilarOptions, MatrixOptions, total=False):
-    """All options of a query except the number of hits."""
+    """All options for a query except the number of hits."""
 
 
 class ModelOptions(TypedDict, total=False):
-    """Model and pooling of the encoder."""
+    """Options for the model and the pooling of the encoder."""
 
     model: Annotated[
         str | None,
@@ -231,7 +231,7 @@ class ModelOptions(TypedDict, total=False):
 
 
 class VectorOptions(TypedDict, total=False):
-    """Layer, dimension and precision of embeddings."""
+    """Options for the layer, dimension and precision of embeddings."""
 
     layer: Annotated[
         int | str | None,
@@ -244,7 +244,7 @@ class VectorOptions(TypedDict, total=False):
 
 
 class EncoderOptions(ModelOptions, VectorOptions, total=False):
-    """All settings of embeddings."""
+    """All options that determine embeddings."""
 
     max_tokens: Annotated[
         int | None, Option(None, "Maximum tokens of a text. Default: the model's own.", ge=1)
@@ -252,7 +252,7 @@ class EncoderOptions(ModelOptions, VectorOptions, total=False):
 
 
 class FileOptions(TypedDict, total=False):
-    """Files of a folder that are indexed, and their text and title fields."""
+    """Options that select the files of a folder to index, and their text and title fields."""
 
     include: Annotated[
         Sequence[str] | None, Option(None, "Index only matching files, even generated ones.", "GLOB")
@@ -267,7 +267,7 @@ class FileOptions(TypedDict, total=False):
 
 
 class TokenVectorOptions(TypedDict, total=False):
-    """Storage of token vectors, in addition to the embeddings of passages."""
+    """Option to store token vectors in addition to the embeddings of passages."""
 
     token_vectors: Annotated[
         bool | None,
@@ -280,15 +280,15 @@ class TokenVectorOptions(TypedDict, total=False):
 
 
 class SourceOptions(FileOptions, TokenVectorOptions, total=False):
-    """Files of a folder that are indexed, and storage of token vectors."""
+    """Options that select the files of a folder to index, and store token vectors."""
 
 
 class BuildOptions(EncoderOptions, SourceOptions, total=False):
-    """Settings that an index is built with."""
+    """Options that an index is built with."""
 
 
 class StoreOptions(TypedDict, total=False):
-    """The server that passages are streamed to."""
+    """Options for the server that passages are streamed to."""
 
     store: Annotated[
         str | None,
@@ -306,20 +306,20 @@ class StoreOptions(TypedDict, total=False):
 
 
 class AnnotateOptions(TypedDict, total=False):
-    """Options of annotating passages with a task head."""
+    """Options for annotating passages with a task head."""
 
     replace: bool
     progress: "Callable[[Progress], None] | None"
 
 
 class TagOptions(AnnotateOptions, total=False):
-    """Options of tagging entities or parts of speech."""
+    """Options for tagging entities or parts of speech."""
 
     task: TagTask
 
 
 class TrainOptions(TypedDict, total=False):
-    """Options of training the encoder, or a task head on it.
+    """Options for training the encoder, or a task head on it.
 
     model: the checkpoint to train; None for the default encoder. If it already has a head for exactly these classes,
         training continues with that head.

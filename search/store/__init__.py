@@ -3,7 +3,7 @@
     sqlite.py       an open index, and snapshots of it, through which everything is read
     passages.py     rows of passages; annotations, which annotating.py writes; places.py resolves paths
     status.py       status of an index and its files, and the null distribution of its scores
-    vectors.py      embeddings in index.db, of passages and of tokens; codes.py finds the nearest of them exactly
+    vectors.py      embeddings of passages and tokens in index.db; codes.py finds the exact nearest passages
     terms.py        words of texts and queries; postings.py stores which passages contain them; bm25.py scores
     segments.py     immutable files, derived from passages: codes and postings; flush and compaction
     filters.py      a tree of conditions (conditions.py) -> SQL -> IDs; facets.py frequent values to filter by

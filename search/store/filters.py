@@ -122,7 +122,7 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
 
 
 class _Query:
-    """An SQL expression for a filter, over the tables files, documents and passages, with its parameters."""
+    """SQL expression for a filter, with its parameters; it reads the tables files, documents and passages."""
 
     def __init__(self, annotated: Mapping[str, str]) -> None:
         self.parameters: list[int | float | str] = []
@@ -167,7 +167,7 @@ class _Query:
 
 
 def _test_of(condition: FieldComparison) -> Test:
-    """Return a function that tests a stored value. In metadata (JSON), any value of the field may pass."""
+    """Return a function that tests a stored value. In metadata (JSON), one passing value of the field suffices."""
     test = is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
     if field.column == "metadata":

@@ -101,6 +101,6 @@ def _passages(place: ResolvedPath, rows: PassagesOf) -> tuple[int, ...]:
     ids = tuple(id_ for id_, first, last in rows(place) if first <= place.line <= last)
     if not ids:
         raise InputError(
-            f"no passage of '{place.document}' covers line {place.line}. Leave the line out to get its best passage."
+            f"no passage of '{place.document}' covers line {place.line}. Leave the line out to get the best passage."
         )
     return ids

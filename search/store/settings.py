@@ -89,7 +89,7 @@ class Folders:
         """Raise InputError if the index belongs to a folder."""
         if not self.memory:
             raise InputError(
-                f"this index belongs to {self.described}. Index.create makes one for texts."
+                f"this index belongs to {self.described}. To index texts, create another index with Index.create."
             )
 
     def require_files(self) -> None:

@@ -210,7 +210,7 @@ class Store:
         return self._blocks[segment.file]
 
     def keep(self, state: State) -> None:
-        """Replace the state; close the files that the new one does not name."""
+        """Replace the cached state; close the files that the new state does not name."""
         for opened in (self._codes, self._blocks):
             for name in opened.keys() - set(map(attrgetter("file"), state.segments)):
                 del opened[name]

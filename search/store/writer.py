@@ -238,7 +238,7 @@ class Writer(Tables):
             self.database.table("files").update(row[0], {"path": os.fsencode(new)})
 
     def _put_file(self, work: Work) -> int:
-        """Store the state of a file; return its id. Plain SQL, as documents from memory are files, too."""
+        """Store the state of a file; return the file's ID. A document from memory counts as a file, too."""
         path, file, execute = os.fsencode(work.file.path), work.file, self.connection.execute
         status = "partial" if not work.last else "indexed" if work.records else "skipped"
         row = (path, file.size, file.mtime_ns, file.inode, work.sha256, status)
