@@ -286,7 +286,7 @@ def save_modules(folder: Path, pooling: str) -> None:
 
 @cache
 def group(file: str) -> str:
-    """Name of the tests that run in one worker, for what they share: three import PyTorch, one starts the servers."""
+    """Name of the tests that run in one worker, for what they share: three import PyTorch."""
     text = (REPOSITORY / file).read_text(encoding="utf-8")
     if (_HEAVY.search(text) or _HEAVY_TOO.search(file)) and not any(name in file for name in _LIGHT):
         return "models" if any(name in file for name in _MODELS) else f"torch {crc32(file.encode()) % 2}"
