@@ -85,11 +85,7 @@ class WordMissing(InputError):
 
     def __init__(self, word: str, counted: Sequence[str]) -> None:
         self.word = word
-        choice = (
-            f"Choose from: {', '.join(counted)}."
-            if counted
-            else "The query has no keywords in this index."
-        )
+        choice = f"Choose from: {', '.join(counted)}." if counted else "The query has no keywords."
         super().__init__(f"'{word}' is not a keyword of this query, so it cannot be ignored. {choice}")
 
 

@@ -555,9 +555,7 @@ class Index:
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
         if vector is not None and (explained or ranking.rerank or isinstance(question, Question)):
-            raise InputError(
-                "a query with a vector takes at most one text, and cannot use explain or rerank."
-            )
+            raise InputError("a query with a vector takes one text, without explain or rerank.")
         if matrix_options.get("layer") is not None and not explained:
             raise InputError("'layer' requires explain=True.")
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None

@@ -278,7 +278,7 @@ _own = threading.local()
 
 
 def own_reader() -> Reader:
-    """Return the reader of the calling thread."""
+    """Return the child process that parses files for the calling thread."""
     if not hasattr(_own, "reader"):
         _own.reader = Reader()
     reader: Reader = _own.reader

@@ -47,7 +47,7 @@ def line_starts(text: str) -> list[int]:
 
 
 def line_map(text: str) -> LineMap:
-    """Return the map from offset to 1-based line, for a text that is the decoded file itself."""
+    """Return the mapping from offsets to 1-based lines for a text that is the whole decoded file."""
     starts = array("I", line_starts(text))
     return LineMap(starts, range(1, len(starts) + 1))
 

@@ -29,7 +29,7 @@ _SECONDS = 0.3  # time limit for comparing the folder
 
 
 def needs_small_update(index: Path, facts: Facts) -> bool:
-    """Return True if only few and small files changed since the last run, and the folder is listed quickly."""
+    """Return True if only few and small files changed since the last run, and listing the folder is quick."""
     end = time.monotonic() + _SECONDS
     with reading(index / DATABASE) as connection:
         updated = one_meta(connection, "updated")

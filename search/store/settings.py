@@ -88,9 +88,7 @@ class Folders:
     def require_memory(self) -> None:
         """Raise InputError if the index belongs to a folder."""
         if not self.memory:
-            raise InputError(
-                f"this index belongs to {self.described}. To index texts, create another index with Index.create."
-            )
+            raise InputError(f"this index belongs to {self.described}. For texts, use Index.create.")
 
     def require_files(self) -> None:
         """Raise InputError if the index has documents from memory."""
