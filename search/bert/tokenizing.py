@@ -176,8 +176,8 @@ def ids_of(
         piece = pieces[ids.index(None)]
         alone = tokenizer.encode(piece, add_special_tokens=False).tokens
         raise InputError(
-            f"the vocabulary of '{name}' has no entry '{piece}'. The tokenizer splits it into "
-            f"{len(alone)}: {' '.join(alone) or '(nothing)'}."
+            f"the vocabulary of '{name}' has no entry '{piece}'. The tokenizer splits this text into "
+            f"{len(alone)} tokens: {' '.join(alone) or '(nothing)'}."
         )
     return tuple(number for number in ids if number is not None)
 

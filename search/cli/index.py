@@ -63,7 +63,7 @@ def index(
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Keep running and index changes until Ctrl-C.")
+        bool, typer.Option("--watch", help="Keep running, and index changed files until Ctrl-C.")
     ] = False,
 ) -> None:
     """Index folders of text, or update their index.

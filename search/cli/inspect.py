@@ -86,7 +86,9 @@ def inspect(
     if (head or token) and not layer:
         raise typer.BadParameter("--head and --token also need --layer")
     if output.files and mode != "--attention":
-        raise typer.BadParameter("--png and --html draw attention: add --attention or --layer")
+        raise typer.BadParameter(
+            "--png and --html need a matrix of attention: add --attention or --layer"
+        )
     import search.bert as bert
     from search.encoding.models import DEFAULT_MODEL
     from search.render import inspection as draw

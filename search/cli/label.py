@@ -213,7 +213,7 @@ def label_remove(
 
 
 def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | None:
-    """Return the named index; else the default index if it is needed, because examples name files; else None."""
+    """Return the index to read: `index`, or the default index if the examples name files, or None."""
     if index or encoder or not needed:
         return index
     from search.store.layout import find_index

@@ -45,7 +45,7 @@ DAMAGE = (OSError, ValueError, KeyError, TypeError)
 
 
 def entry_folder(weights: str, tokenizer: str, config: str) -> Path:
-    """Return the cache folder of the model with these three hashes."""
+    """Return the cache folder of the model whose weights, tokenizer and configuration have these hashes."""
     return cache_home() / "models" / f"{weights[:24]}-{tokenizer[:12]}-{config[:12]}"
 
 

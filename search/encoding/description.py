@@ -113,7 +113,7 @@ class KnownModel:
             model = self.find()
         except ModelError as error:
             raise ModelError(
-                f"{problem}, and converting it again needs the original model: {error}"
+                f"{problem}, and the original model, which is needed to convert it again, was not found: {error}"
             ) from None
         if model.files.hashes != self.files.hashes:
             raise ModelError(

@@ -174,7 +174,7 @@ def layer_number(layer: int, n_layers: int) -> int:
 
 
 def pooled_layers(choice: str, n_layers: int) -> list[int]:
-    """Return the layers that a normalised option needs, counted from 0."""
+    """Return the numbers of the layers to pool; `choice` is what `check_layer` returns."""
     kind, _, number = choice.rpartition(":")
     if kind == "mean":
         return list(range(n_layers + 1 - int(number), n_layers + 1))

@@ -91,7 +91,7 @@ def encode_ids(
 def tokens(
     tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: VisibleText
 ) -> tuple[Token, ...]:
-    """Return the tokens of `prompt + context + text`, each with its offsets in the string that contains it.
+    """Return the tokens of `prompt + context + text`, each with its offsets in `prompt`, `context` or `text`.
 
     A non-empty `context` is followed by a line break, as in embeddings.
     """

@@ -183,7 +183,7 @@ def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], s
 
 
 def _about_judgements(unjudged: Sequence[str], judgements: Judgements, names: set[str]) -> list[str]:
-    """Return notes about queries without judgements or relevant documents, and relevant documents not in the index.
+    """Return notes on queries that were not judged or have no relevant document, and on documents not in the index.
 
     Raises:
         InputError: none of the relevant documents is in the index.

@@ -92,7 +92,7 @@ def contribution_matrix(
 
 
 def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Scale rows to length 1; rows of zeros do not change."""
+    """Return the rows as float64, scaled to length 1; a row of zeros stays zero."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)

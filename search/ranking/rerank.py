@@ -71,7 +71,7 @@ class LateInteraction:
         self._kept = stored_positions(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
-        """Read the data for `rerank` from the index; `rerank` runs the model, when the snapshot is closed."""
+        """Read from the index what `rerank` needs, because `rerank` runs the model after the snapshot is closed."""
         stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return self._weights(snapshot), stored
 

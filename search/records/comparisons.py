@@ -60,7 +60,7 @@ class Contrast:
 
     @property
     def gap(self) -> float:
-        """Score of a minus score of b; positive if a ranks above b."""
+        """Difference of the scores, `a.score - b.score`; positive if `a` ranks above `b`."""
         return self.a.score - self.b.score
 
     @property

@@ -69,7 +69,7 @@ class InputWord:
 
 @dataclass(frozen=True)
 class Tokenization:
-    """Tokens and words of a text or a pair; `vocabulary` is the number of entries."""
+    """Tokens and words of a text or a pair; `vocabulary` is the number of entries in the vocabulary."""
 
     texts: tuple[str, ...]
     tokens: tuple[InputToken, ...]

@@ -127,7 +127,7 @@ class Status:
     """Status of an index: its model, its contents and its last run.
 
     Attributes:
-        folder, folders: as in a `Report`; `folder` is "documents from memory" for an index of these.
+        folder, folders: as in a `Report`; `folder` is "documents from memory" if the index holds such documents.
         engine: engine and device of the last encoding.
         bytes: size on disk; 0 for an index on a server.
         updated: end of the last run, in RFC 3339; "" if no run has finished.

@@ -197,7 +197,7 @@ def letters(number: int) -> str:
 
 
 def counted(number: int, name: str) -> str:
-    """`1 passage`, `2,000 passages`."""
+    """Return a number with its noun, such as "1 passage" or "2,000 passages"."""
     return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 

@@ -256,7 +256,9 @@ def _around(answer: Answer) -> tuple[str, str]:
 def _sum_line(answer: Answer) -> str:
     """Return the parts of an answer's score."""
     spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
-    parts = [f"margin {answer.margin:+.2f} over 'no answer' ({spans}, minus {answer.null_score:+.2f})"]
+    parts = [
+        f"margin {answer.margin:+.2f} over 'no answer' (answer {spans}; 'no answer' {answer.null_score:+.2f})"
+    ]
     if answer.hit:
         parts.append(f"its passage ranks {answer.hit.rank}, score {answer.hit.score:.3f}")
     return "; ".join(parts)

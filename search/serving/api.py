@@ -64,7 +64,7 @@ async def _answered(request: Request, work: Callable[[AppState], Any]) -> Respon
 
 
 def _run(served: AppState, params: OfIndex, work: Callable[[Index], Any]) -> Any:
-    """Return the result of `work` in one generation of an index."""
+    """Call `work` with the requested index, and return its result; it reads a single generation of the index."""
     index = served.index(params.index)
     return in_one_generation(index, params.generation, lambda: work(index))[1]
 

@@ -93,7 +93,7 @@ class OnPage(SearchRequest):
 
     @property
     def options(self) -> QueryOptions:
-        """Options of the form, for `Index.query`."""
+        """The ranking options of the form, as arguments of `Index.query`."""
         options: QueryOptions = part_of(self.of(RankOptions), QueryOptions)
         options["explain"] = self.shades
         if self.words:

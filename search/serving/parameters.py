@@ -89,7 +89,7 @@ class Documents(OfList):
 
 
 class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
-    """A query and a passage of its index."""
+    """A query, and a passage of the same index."""
 
     passage: Annotated[Id, Field(description="`passage_id` of a hit.")]
     layer: Annotated[LayerName, Field(description=declared(MatrixOptions)["layer"][1].help)] = None

@@ -98,7 +98,7 @@ class RoughQuery:
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
     def against(self, scale: CodeScale) -> tuple[float, float]:
-        """Return the factor that turns a product of codes into an approximate cosine, and its maximum error."""
+        """Return the factor from a product of codes to an approximate cosine, and the maximum error of this cosine."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
         if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)

@@ -184,7 +184,7 @@ class Rows:
         return document_of(id_, self.stored([row[0] for row in rows]).values())
 
     def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
-        """List at most `most` documents, sorted by name: their name or title contains all words of `part`."""
+        """List the documents whose name or title contains all words of `part`, sorted by name; at most `most`."""
         rows = self.connection.execute(
             "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file "
             "ORDER BY path, record"

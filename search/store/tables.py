@@ -79,6 +79,6 @@ class Tables:
             self.put(**values)
 
     def note(self, **values: Any) -> None:
-        """Set key-value pairs that affect no query, so that the generation stays the same."""
+        """Set key-value pairs that affect no query, without a new generation: cached results stay valid."""
         with self.transaction(same_answers=True):
             self.put(**values)

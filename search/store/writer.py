@@ -118,7 +118,7 @@ class Writer(Tables):
         self.connection.execute(f"CREATE TABLE IF NOT EXISTS contents ({CONTENTS}) STRICT")
 
     def hashes(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return path -> SHA-256 of its content, for the paths that are stored."""
+        """Return the SHA-256 of each file that the index contains, by path; other paths are left out."""
         select = "SELECT sha256 FROM files WHERE path = ?"
         rows = ((path, self.connection.execute(select, (os.fsencode(path),))) for path in paths)
         return {path: state[0] for path, row in rows if (state := row.fetchone())}

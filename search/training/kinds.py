@@ -163,7 +163,7 @@ def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed
 
 
 def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.float64]:
-    """Return (n, d) unit vectors of texts, by sentence-transformers, truncated at the model's limit."""
+    """Encode texts with sentence-transformers to (n, d) unit vectors; it cuts texts at the model's limit of tokens."""
     encode = {
         "query": model.encode_query,
         "document": model.encode_document,

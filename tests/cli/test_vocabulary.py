@@ -36,7 +36,11 @@ def test_ids_entries_and_texts(run: Run, tiny_model: Path) -> None:
     [
         (["--ids", "1,9999"], 1, "has no ID 9999. IDs range from 0 to"),
         (["--ids", "key"], 2, "Invalid value for '--ids'"),
-        (["--token", "keyed"], 1, "has no entry 'keyed'. The tokenizer splits it into 2: key ##ed."),
+        (
+            ["--token", "keyed"],
+            1,
+            "has no entry 'keyed'. The tokenizer splits this text into 2 tokens: key ##ed.",
+        ),
         (["the key", "--ids", "1"], 2, "TEXT and --ids cannot be combined"),
         ([""], 1, "the text is empty"),
     ],

@@ -375,7 +375,8 @@ def test_where_a_score_stands() -> None:
 def test_answers_with_the_numbers_of_their_sum(found: Answers) -> None:
     shown = " ".join(predictions.answers(found, width=80).split())
     assert (
-        "margin +2.50 over 'no answer' (+3.50 start, +1.00 end, minus +2.00); its passage ranks 7, score 0.250"
+        "margin +2.50 over 'no answer' (answer +3.50 start, +1.00 end; 'no answer' +2.00); "
+        "its passage ranks 7, score 0.250"
     ) in shown
     assert "is «in the water». " in shown and "0.924" in shown
     assert ("; 3 further answers not shown." in shown) == bool(found.answers)

@@ -123,7 +123,7 @@ def attention(attention: Attention, layer: int | None = None, head: int | None =
     )
     title = f"Attention: {attention.texts[0]}"
     return Page(
-        title, "Which token reads which", _about(attention), body, ("attention.js", "attention.css")
+        title, "Which token attends to which", _about(attention), body, ("attention.js", "attention.css")
     )
 
 

@@ -254,7 +254,8 @@ def why(
 
     Args:
         hit: the hit, or a passage that is similar to another.
-        state: parameters of addresses: index, query and ranking; or the other passage as `like`.
+        state: URL parameters of the links on the page: index and ranking options, and the query. If `hit` is similar to
+            another passage, `like` is the ID of that passage and replaces the query.
         by: units of the explanation.
     """
     page = explanation(explained, units(explained, by), hit if isinstance(hit, Hit) else None)

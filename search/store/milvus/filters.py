@@ -147,7 +147,7 @@ def _equal(field: str, value: Value) -> Iterator[str]:
 
 
 def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
-    """Yield conditions that the smallest stored value is below a value, or the largest one above it."""
+    """Yield the conditions for <, <=, > and >=: they compare the smallest or the largest value of a field."""
     side = int(operator[0] == ">")
     if value.number is not None:
         yield _stored(f"n{side}_{field}", operator, repr(float(value.number)))

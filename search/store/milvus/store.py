@@ -131,7 +131,7 @@ class MilvusSnapshot(Snapshot):
 
     @property
     def about(self) -> dict[str, Any]:
-        """Facts that the writer stored about the index."""
+        """Status, settings and counts that the last run stored on the server."""
         if not self._about:
             self._fetch_counts([])
         return self._about
