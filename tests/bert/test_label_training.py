@@ -14,7 +14,7 @@ import search
 from search import Encoder
 from search.bert import train_labels
 from search.errors import InputError
-from tests.conftest import DATA, WORDS, Run
+from tests.conftest import WORDS, Run
 
 KINDS = ("door", "time", "water")
 
@@ -181,14 +181,3 @@ def test_passages_are_read_with_the_encoder_of_the_index(index: search.Index) ->
     np.testing.assert_allclose(mixed.head.coefficients, alone.head.coefficients, atol=1e-4)
     other = train_labels(texts, index=index.path, folds=2, pooling="max")
     assert other.training.report.pooling == other.head.fingerprint.pooling == "max"
-
-
-def test_tweets(real: Encoder) -> None:
-    """A part of the tweets, with the real model: better than the majority class."""
-    folder = DATA / "sentiment"
-    if not (folder / "val_text.txt").is_file():
-        pytest.skip("the tweets are not at hand")
-    texts = (folder / "val_text.txt").read_text(encoding="utf-8").split("\n")[:300]
-    labels = (folder / "val_labels.txt").read_text(encoding="utf-8").split("\n")[:300]
-    report = train_labels(list(zip(texts, labels, strict=True)), offline=True).training.report
-    assert report.accuracy.low > report.majority_accuracy

@@ -116,39 +116,3 @@ def test_stopped_in_the_middle_it_keeps_what_was_done_and_goes_on(
     report = json.loads(out)
     assert report["passages"] == stored(index) > kept
     assert report["encoded"] == report["passages"] - kept
-
-
-def test_stopped_while_a_very_long_document_is_cut(
-    tmp_path: Path, long_work: Path, tiny: Encoder
-) -> None:
-    """One that takes minutes: nobody waits for the end of it."""
-    tiny.encode(["key"])
-    text = "".join(path.read_text(encoding="utf-8") for path in sorted(long_work.iterdir())[:50])
-    for path in sorted(long_work.iterdir())[10:]:
-        path.unlink()
-    (long_work / "zzz.txt").write_text(text * 10, encoding="utf-8")
-    home, index = tmp_path / "home", tmp_path / "index"
-    command = Command(home, "index", long_work, "--index", index, "--model", tiny.model, "--offline")
-    command.wait_for(lambda: stored(index) >= 500)
-    code, _, err = command.interrupt()
-    assert (code, "Traceback" in err) == (130, False)
-
-
-def test_stopped_while_the_model_is_converted(
-    run: Run, tmp_path: Path, long_work: Path, tiny_model: Path, own_cache: Path
-) -> None:
-    """As it is the first time. What comes later does not mind."""
-    home, index = tmp_path / "home", tmp_path / "index"
-    arguments = ("index", long_work, "--index", index, "--model", tiny_model, "--offline")
-    first = Command(home, *arguments)
-    first.wait_for((index / "writer.json").exists)  # the lock is held, nothing has been encoded
-    code, out, err = first.interrupt()
-    assert (code, out) == (130, ""), err
-    assert "run the same command again" in err
-    assert "Traceback" not in err
-    assert "Not used" not in run("lab", "models")[1]
-
-    for path in sorted(long_work.iterdir())[1:]:  # enough is left to do
-        path.unlink()
-    assert run(*arguments)[0] == 0
-    assert stored(index) > 0

@@ -1,4 +1,4 @@
-"""Harness 5: flipped bits in files of segments, damaged input files, and a damaged cache of models.
+"""Harness 5: flipped bits in files of segments, and damaged input files.
 
 A damaged index gives the answers that it gave before, or an error that is ours. A damaged input file gives documents,
 or is skipped for a reason. Never another exception, a crash, a hang, or a wrong answer. The work is done in
@@ -6,7 +6,7 @@ children, many files each; when one dies or says nothing, the file that it was a
 
     python -m tests.faults.mutate KIND PLACE SEED FIRST STOP
 
-KIND: segment, input, package, model
+KIND: segment, input, package
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from search import ReadError, SearchError
 from search.corpus import Skipped, SourceFile, documents, load, walk
 from search.records.options import Mode
-from tests.faults import models, oracle
+from tests.faults import oracle
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import INPUTS, TEXT, damaged
 from tests.faults.outcome import ENOUGH, Outcome
@@ -51,12 +51,6 @@ def damaged_packages(place: Path, *, seed: int, files: int) -> Outcome:
     place.mkdir(parents=True, exist_ok=True)
     outcome = Outcome("damaged PDF, Word, ... files", seed)
     return _in_children("package", place, outcome, files if packages() else 0)
-
-
-def damaged_models(place: Path, *, seed: int, files: int) -> Outcome:
-    """Encode with a converted model of which something is damaged, `files` times."""
-    models.base(place)
-    return _in_children("model", place, Outcome("damaged converted models", seed), files)
 
 
 def _base(place: Path, seed: int) -> None:
@@ -220,7 +214,6 @@ _KINDS = {
     "segment": _segment_file,
     "input": _input_file,
     "package": _package,
-    "model": lambda place, rng: (models.damage_one(place, rng), lambda: models.encodes(place)),
 }
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from tests.faults.mutate import (
     damaged_inputs,
-    damaged_models,
     damaged_packages,
     flipped_segments,
 )
@@ -27,13 +26,6 @@ def test_damaged_input_files(place: Path) -> None:
     outcome.require_clean()
     assert outcome.runs == 60
     assert outcome.figures["read"] and outcome.figures["skipped"]
-
-
-def test_damaged_converted_models(place: Path) -> None:
-    outcome = damaged_models(place, seed=SEED, files=2)
-    outcome.require_clean()
-    assert outcome.runs == 2
-    assert outcome.figures["converted again"]
 
 
 def test_damaged_packages(place: Path) -> None:

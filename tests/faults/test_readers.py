@@ -2,11 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from search import IndexNotFound, SearchError
-from tests.faults import oracle, steps
-from tests.faults.kill import SCENARIOS, Scenario, scenario
 from tests.faults.readers import against_a_writer
 
 SEED = 4
@@ -17,49 +12,3 @@ def test_readers_against_a_writer(place: Path) -> None:
     outcome.require_clean()
     assert outcome.runs > 1
     assert outcome.figures["queries"]
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_a_query_between_any_two_steps_is_answered_by_words_too(place: Path, name: str) -> None:
-    answers = asked_at_every_step(a_scenario(name, place))
-    assert len(answers) > 10
-    refused = {answer for answer in answers if answer != "answered"}
-    assert refused <= ({"nothing is there", "begun"} if name == "first run" else set())
-    assert answers[-1] == "answered"
-
-
-def a_scenario(name: str, place: Path) -> Scenario:
-    made = scenario(name, place, SEED)
-    made.restore()
-    return made
-
-
-def asked_at_every_step(made: Scenario) -> list[str]:
-    """What a reader gets before and after each step of a run: an answer, or the reason for none."""
-    found: list[str] = []
-
-    def ask(number: int, moment: str, name: str, path: str) -> None:
-        counted.fault = steps.nothing  # what the reader does is no step
-        try:
-            reader = oracle.opened(made.index)
-            held = reader.status()
-            assert held.complete or held.running
-            hits = reader.query(oracle.QUERIES[0], 3)
-            empty = not reader.status().passages
-            wrong = "" if empty else oracle.wrong_answer(reader, made.index, oracle.QUERIES[0], 3)
-            found.append(
-                wrong
-                or ("answered" if hits and not empty else "begun" if empty and not hits else "no hit")
-            )
-        except IndexNotFound:
-            found.append("nothing is there")
-        except SearchError as error:
-            found.append(str(error))
-        finally:
-            counted.fault = ask
-
-    counted = steps.Steps(made.index, ask)
-    with counted.patched():
-        oracle.run(made.folder, made.index, rebuild=made.rebuild)
-    ask(0, "after", "", "")
-    return found
