@@ -47,6 +47,10 @@ class NetworkOptions:
         list[str] | None,
         network_option(metavar="URL", help="Website whose pages may call the API; may be repeated."),
     ] = None
+    writable: Annotated[
+        bool,
+        network_option("--writable", help="Let clients change documents from memory; needs --token."),
+    ] = False
 
 
 def serve(
@@ -60,7 +64,7 @@ def serve(
 ) -> None:
     """Serve a search page and an HTTP API.
 
-    Only this machine has access. To give others access, add --host and --token. The server is read-only.
+    Only this machine has access. To give others access, add --host and --token. Only --writable allows changes.
     """
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
@@ -71,7 +75,7 @@ def serve(
     from search.serving.life import configured, live, url_of
 
     token = secrets.token_urlsafe(24) if network.token == "new" else network.token
-    settings = Settings(network.host, token, tuple(network.origin or ()))
+    settings = Settings(network.host, token, tuple(network.origin or ()), network.writable)
     served = AppState.open(index or (), **vars(engine))
     if not served.indexes:
         raise IndexNotFound(NO_INDEX)

@@ -11,8 +11,8 @@ app.py        builds the ASGI application
     pages.py      web pages, their scripts and styles
     mcp/          the same answers for agents, over the Model Context Protocol; without FastAPI
 
-`search.render.page` makes the HTML from records. No request can change an index. Importing this package loads none of
-the packages of the extra `server`; importing its modules does.
+`search.render.page` makes the HTML from records. Requests change an index only if the server is `writable`. Importing
+this package loads none of the packages of the extra `server`; importing its modules does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def create_app(
         indexes: open indexes, or their folders, paths or names; none serves all indexes of the user.
         offline, engine: as for `Index.open`.
         settings: `host`, the address to listen on; `token`, which clients must send; `origins`, web sites whose pages
-            may use the API.
+            may use the API; `writable=True` to let clients change documents from memory.
 
     Raises:
         IndexNotFound: there is no such index.

@@ -1,4 +1,4 @@
-"""The read-only HTTP API, /api/v1: the records of the library as JSON."""
+"""The HTTP API, /api/v1: the records of the library as JSON."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from anyio import sleep
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Body, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -28,6 +28,7 @@ from search.serving import parameters
 from search.serving.app_state import AppState, in_one_generation
 from search.serving.fields import LAST_HIT, RequestModel, as_next, of_next
 from search.serving.parameters import Id, OfIndex
+from search.serving.problems import Problem
 
 _PROBLEM = {
     "description": "An error (RFC 9457).",
@@ -243,6 +244,35 @@ def documents(served: AppState, params: parameters.Documents) -> Any:
         "documents": listed[: params.k],
         "next": as_next(generation, offset + params.k) if len(listed) > params.k else None,
     }
+
+
+@router.post("/documents", operation_id="upsert")
+async def upsert(
+    request: Request,
+    documents: Annotated[list[dict[str, Any]], Body(examples=[[{"id": "a", "text": "a key"}]])],
+    params: Annotated[parameters.Write, Query()],
+) -> Response:
+    """Store documents, replacing those with the same IDs: all of them, or none. Only `serve --writable` allows it.
+
+    Each has an `id` and a `text`, and maybe a `title` and a `kind` ("markdown"); other keys are fields to filter by.
+    """
+    return await _written(request, params, lambda index: index.upsert(documents))
+
+
+@router.delete("/documents", operation_id="delete")
+async def delete(request: Request, params: Annotated[parameters.Delete, Query()]) -> Response:
+    """Delete documents; IDs that do not exist are ignored. Only `serve --writable` allows it."""
+    return await _written(request, params, lambda index: index.delete(params.id))
+
+
+async def _written(request: Request, params: parameters.Write, work: Callable[[Index], Any]) -> Response:
+    """Change an index in a thread for changes, so that queries need not wait; return the report as JSON."""
+    state = request.app.state
+    if state.writes is None:
+        detail = "this server is read-only. To allow changes, run: seewhy serve --writable --token new"
+        raise Problem(403, "read-only", detail)
+    content = await state.writes.run(lambda: json.compact(work(state.served.index(params.index))))
+    return Response(content, media_type="application/json")
 
 
 @router.get("/events")

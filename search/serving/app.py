@@ -47,13 +47,14 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
         lifespan=(lambda _: agents.answering()) if agents else None,
     )
     app.state.served, app.state.limiter = served, limiter
+    app.state.writes = RequestLimiter(at_once=1) if settings.writable else None
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
     app.add_middleware(GZipMiddleware)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=settings.origins,
-        allow_methods=["GET", "POST"],
+        allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],
     )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts, www_redirect=False)

@@ -26,8 +26,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from search.errors import InputError
 from search.serving.problems import API, Problem, as_response, busy, is_for_programs
 
-AGENTS = "/mcp"
-LARGEST_BODY = 1024 * 1024  # bytes
+AGENTS, DOCUMENTS = "/mcp", "/api/v1/documents"
+LARGEST_BODY, LARGEST_UPSERT = 2**20, 2**25  # bytes
 SHORTEST_TOKEN = 16
 # More threads than cores compete for the interpreter: on two cores, 8 clients got a fifth more answers from 2 threads
 # than from 8.
@@ -59,20 +59,22 @@ class Settings:
         host: host name or address to listen on.
         token: token that clients must send; "" for none, which is allowed on loopback addresses only.
         origins: web sites whose pages may use the API, such as "https://notes.example".
+        writable: True if clients may change indexes of documents from memory; requires a token.
 
     Raises:
-        InputError: the token is too short, or missing although other machines can reach `host`.
+        InputError: the token is too short, or missing although other machines can reach `host` or clients may write.
     """
 
     host: str = "127.0.0.1"
     token: str = field(default="", repr=False)
     origins: tuple[str, ...] = ()
+    writable: bool = False
 
     def __post_init__(self) -> None:
-        if not self.token and not _is_loopback(self.host):
-            raise InputError(
-                f"listening on {self.host} requires a token: set SEEWHY_TOKEN, or add --token new"
-            )
+        local = _is_loopback(self.host)
+        if not self.token and (self.writable or not local):
+            needs = "--writable" if local else f"listening on {self.host}"
+            raise InputError(f"{needs} requires a token: set SEEWHY_TOKEN, or add --token new")
         if self.token and not re.fullmatch(rf"[!-~]{{{SHORTEST_TOKEN},}}", self.token):
             raise InputError(
                 f"a token needs at least {SHORTEST_TOKEN} ASCII characters, without spaces."
@@ -121,7 +123,7 @@ class SecurityMiddleware:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._token = app, settings.token.encode("ascii")
-        self._origins = set(settings.origins)
+        self._origins, self._writable = set(settings.origins), settings.writable
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -143,7 +145,9 @@ class SecurityMiddleware:
             await as_response(Request(scope), problem)(scope, receive, guarded)
         else:
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
-            await self._app({**scope, "method": method}, _counted(receive), guarded)
+            is_upsert = self._writable and scope["path"] == DOCUMENTS
+            limited = _counted(receive, LARGEST_UPSERT if is_upsert else LARGEST_BODY)
+            await self._app({**scope, "method": method}, limited, guarded)
 
     def _require_origin(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem for a request by a page of another web site, unless it follows a link to a page."""
@@ -183,7 +187,7 @@ def _token_of(authorization: str) -> bytes:
         return b""
 
 
-def _counted(receive: Receive) -> Receive:
+def _counted(receive: Receive, largest: int) -> Receive:
     """Wrap `receive` to count the bytes of a body; a body that is too large gets status 413."""
     size = 0
 
@@ -191,8 +195,8 @@ def _counted(receive: Receive) -> Receive:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > LARGEST_BODY:
-            detail = f"the request body may have at most {LARGEST_BODY:,} bytes."
+        if size > largest:
+            detail = f"the request body may have at most {largest:,} bytes."
             raise Problem(413, "body-too-large", detail, (("Connection", "close"),))
         return message
 

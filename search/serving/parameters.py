@@ -88,6 +88,20 @@ class Documents(OfList):
     k: Annotated[int, Field(ge=1, le=1_000, description="Number of documents.")] = 100
 
 
+class Write(RequestModel):
+    """The index to change."""
+
+    index: IndexName = None
+
+
+class Delete(Write):
+    """Documents to delete."""
+
+    id: Annotated[
+        list[str], Field(min_length=1, description="ID of a document; repeat the parameter for each.")
+    ]
+
+
 class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
     """A query, and a passage of the same index."""
 

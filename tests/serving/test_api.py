@@ -110,6 +110,12 @@ def test_nothing_can_be_written(client: TestClient) -> None:
         for method in ("PATCH", "PUT", "DELETE"):
             answer = client.request(method, f"{API}/{path}")
             assert (answer.status_code, answer.json()["code"]) == (405, "method-not-allowed")
+    for answer in (
+        client.post(f"{API}/documents", json=[]),
+        client.delete(f"{API}/documents", params={"id": "a"}),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (403, "read-only")
+        assert "seewhy serve --writable" in answer.json()["detail"]
 
 
 def test_a_list_that_is_reranked_does_not_go_on(client: TestClient) -> None:
@@ -173,7 +179,7 @@ def test_answers_are_compressed_for_who_takes_that(client: TestClient) -> None:
 def test_each_address_and_parameter_is_described(client: TestClient) -> None:
     document = client.get("/openapi.json").json()
     for path, operations in document["paths"].items():
-        assert operations.keys() <= {"get", "post"}
+        assert operations.keys() <= {"get", "post", "delete"}
         for operation in operations.values():
             assert operation["description"], path
             for parameter in operation.get("parameters", ()):

@@ -149,6 +149,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(client: TestClient) -> 
     [
         ({"host": "0.0.0.0"}, "--token new"),
         ({"host": "notes.example"}, "--token new"),
+        ({"writable": True}, "--writable requires a token"),
         ({"token": "short"}, "at least 16"),
         ({"token": "sixteen letters and a space"}, "without spaces"),
     ],

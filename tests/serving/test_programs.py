@@ -12,11 +12,13 @@ import openai
 import pytest
 from starlette.testclient import TestClient
 
-from search import Index
+from search import Document, Index
 from search.serving import create_app
 from tests.serving.conftest import ADDRESS, started
 
 TEXTS = ["turn the key", "open the door"]
+TOKEN = "a-token-of-a-test"
+PROBLEM = "application/problem+json"
 
 
 def test_the_openai_client_gets_the_encoders_embeddings(client: TestClient, index: Index) -> None:
@@ -73,6 +75,36 @@ def test_several_indexes_are_ranked_as_one(tmp_path: Path, tiny_model: Path) -> 
     scores = [hit["score"] for hit in result["hits"]]
     assert {hit["index"] for hit in result["hits"]} == {"a", "b"}
     assert scores == sorted(scores, reverse=True)
+
+
+def test_a_writable_server_stores_and_deletes(tiny_model: Path, indexed: Path) -> None:
+    documents = [{"id": "a/1", "text": TEXTS[0]}, {"id": "b #2", "text": TEXTS[1], "team": "x"}]
+    with (
+        Index.create(model=str(tiny_model)) as index,
+        TestClient(create_app(index, indexed, token=TOKEN, writable=True), base_url=ADDRESS) as client,
+    ):
+        url = "/api/v1/documents"
+        assert client.post(url, json=documents).status_code == 401
+        client.headers["authorization"] = f"Bearer {TOKEN}"
+        stored = client.post(url, json=documents).json()
+        assert (stored["added"], stored["encoded"]) == (2, 2)
+        (hit,) = client.get("/api/v1/search", params={"q": "key", "where": "team=x"}).json()["hits"]
+        assert hit["document"] == "b #2"
+        long = "the key of the door " * 100_000  # more than other requests may have
+        assert client.post(url, json=[{"id": "a/1", "text": long}]).json()["changed"] == 1
+        assert client.delete(url, params={"id": ["a/1", "nope"]}).json()["removed"] == 1
+        assert index.get(["a/1", "b #2"]) == [Document("b #2", TEXTS[1], metadata={"team": "x"})]
+        for body, status, detail in (
+            ([documents[0], {"id": "c", "text": 3}], 400, "the text of 'c' is of type int"),
+            ([documents[0], {"id": "c"}], 400, "no 'text': {'id': 'c'}"),
+            ({"id": "c", "text": "a"}, 422, "valid list"),
+        ):
+            answer = client.post(url, json=body)
+            assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM)
+            assert detail in answer.json()["detail"]
+        assert index.get(["a/1"]) == []
+        answer = client.post(url, json=documents, params={"index": "notes"})
+        assert (answer.status_code, "belongs to the folder" in answer.text) == (400, True)
 
 
 def test_documents_come_in_pages(client: TestClient, index: Index) -> None:
