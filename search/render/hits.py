@@ -235,8 +235,8 @@ def line_of(hit: Hit, marks: Sequence[Highlight]) -> int:
     return next(counting, lines[heading].number or hit.line_start)
 
 
-def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
-    """Return the part of a passage whose highlights contribute most."""
+def cut(hit: Hit, marks: Sequence[Highlight], most: int = ROWS) -> Cut:
+    """Return the part of a passage, at most `most + 2` rows, whose highlights contribute most."""
     spans = _spans(hit.text)
     lines = [[match.span() for match in _PIECE.finditer(hit.text, *span)] or [span] for span in spans]
     pieces = [piece for line in lines for piece in line]
@@ -249,7 +249,7 @@ def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
         for start, end in pieces
     ]
     heading = sum(map(len, lines[: _heading(hit, spans)]))
-    first, last = window(rows, heading)
+    first, last = window(rows, heading, most)
     return Cut(pieces[first][0], pieces[last - 1][1], first > heading, last < len(rows))
 
 

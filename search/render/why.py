@@ -36,7 +36,7 @@ _PAIRS = 8  # most similar pairs of words to list
 # Pairs in the sentence, and what each adds at least, as a share of the first.
 _MAINLY, _ALSO = 3, 0.5
 # Least cosine of a pair of similar words; else a word is paired by its contribution.
-_ALIKE = 0.5
+ALIKE = 0.5
 _NAMES = 2  # passage words in a contrast
 
 # Reason why a document is missing -> what to do; other reasons explain themselves.
@@ -117,7 +117,7 @@ def answer(standing: WhyNot) -> str:
 
 
 @dataclass
-class _WordLine:
+class WordLine:
     """A line of the table of query words.
 
     Attributes:
@@ -139,13 +139,13 @@ class _WordLine:
         return one_line(self.share.text) if self.is_word else share_name(self.share)
 
 
-def _lines(why: Explanation) -> list[_WordLine]:
+def word_lines(why: Explanation) -> list[WordLine]:
     """Return a line for each word or other share; a keyword's contribution is added to its word's line."""
-    lines: list[_WordLine] = []
+    lines: list[WordLine] = []
     for share in why.shares():
         same = [line for line in lines if line.share.start <= share.start < line.share.end]
         if share.kind != "term" or not same:
-            same = [_WordLine(share)]
+            same = [WordLine(share)]
             lines += same
         same[0].added += share.contribution
         if share.kind == "term":
@@ -158,11 +158,11 @@ def sentence(why: Explanation) -> str:
 
     A query word is paired with the most similar passage word, or with the passage word of its largest contribution.
     """
-    words = [line for line in _lines(why) if line.is_word and line.added > 0]
+    words = [line for line in word_lines(why) if line.is_word and line.added > 0]
     words.sort(key=lambda line: -line.added)
     if not words or any(term.kind == "model" for term in why.terms):
         return ""
-    like = {pair.query.start: pair.passage.text for pair in why.alignment(_ALIKE)}
+    like = {pair.query.start: pair.passage.text for pair in why.alignment(ALIKE)}
     pairs = []
     for line in words[:_MAINLY]:
         if line.added >= _ALSO * words[0].added:
@@ -218,7 +218,7 @@ def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:
 
 def _draw_words(canvas: Canvas, why: Explanation) -> None:
     """Draw a line for each query word and each other addend, and their sum."""
-    lines = _lines(why)
+    lines = word_lines(why)
     largest = max((abs(line.added) for line in lines), default=0.0)
     table = grid(
         "Query word", number("added"), Column(no_wrap=True), number("as a keyword"), "mostly with"

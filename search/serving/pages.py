@@ -1,10 +1,12 @@
 """Handlers of the web pages (search, document, explanations, comparison of texts), and their scripts and styles."""
 
+import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query
+from markupsafe import Markup
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,7 +18,6 @@ from search.index import Index
 from search.records.contents import DocumentText
 from search.records.hits import Hit
 from search.records.options import (
-    WEIGHT,
     CandidateOptions,
     FilterOptions,
     ListOptions,
@@ -39,12 +40,15 @@ from search.render.page.document import Page, assets
 from search.render.page.laboratory import LONGEST
 from search.serving.app_state import GenerationGone, in_one_generation
 from search.serving.parameters import LARGEST, MOST_TEXTS, Id, IndexName, SearchRequest
-from search.serving.problems import as_page
+from search.serving.problems import FRAGMENT, as_page
 from search.texts import compare
 from search.texts import explain as explain_two
 
 MOST_NAMES = 50
-_BEST = 30
+_REPLY = re.compile(r"^((re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)  # of a mail
+_BEST, _EXPLAINED = 30, 10
+_OLD_LINK = "the index has changed since this link was made. Search again."
+_EXACT = ("mean", "mean_sqrt_len", "max")  # poolings that are explained without a gradient
 
 router = APIRouter()
 
@@ -88,58 +92,60 @@ class OnPage(SearchRequest):
     """Parameters of the search page."""
 
     words: Annotated[bool, Field(description="Rank by keywords only, as while typing.")] = False
-    shades: Annotated[bool, Field(description="Highlight words by meaning, too.")] = False
     facets: Annotated[bool, Field(description="Include facets.")] = False
-
-    @property
-    def options(self) -> QueryOptions:
-        """The ranking options of the form, as arguments of `Index.query`."""
-        options: QueryOptions = part_of(self.of(RankOptions), QueryOptions)
-        options["explain"] = self.shades
-        if self.words:
-            options["mode"], options["weight"] = "lexical", None
-        return options
+    why: Annotated[Id | None, Field(description="Explain this hit.")] = None
 
 
 @page("/", OnPage, pinned=False)
 def search(request: Request, index: Index, params: OnPage) -> Page:
-    """The search form with its hits."""
+    """The start page, or the hits of a query."""
     served = request.app.state.served
-    try:
-        if params.weight == WEIGHT:  # without scripts, the form always sends a weight
-            params = params.model_copy(update={"weight": None})
-        results = _results(index, params)
-    except InputError as error:
-        left_out = tuple(params.without)
-        results = drawn.SearchResult(
-            index.generation, words=left_out, without=left_out, problem=str(error)
-        )
-    return drawn.search(params.named(), tuple(served.indexes), results)
-
-
-def _results(index: Index, params: OnPage) -> drawn.SearchResult:
-    """Return the content of the search page: hits, keywords, facets and notes."""
-    alone = params.words or params.shades  # the page already has everything else
-    facets = index.facets() if params.facets and not alone else None
     if not params.q.strip():
-        return drawn.SearchResult(index.generation, facets=facets, notes=index.notes)
-    hits = index.query(params.q, params.k, **params.options)
+        return drawn.start(params.named(), index.status(), _examples(index), tuple(served.indexes))
+    try:
+        result = _result(index, params)
+    except InputError as error:
+        result = drawn.SearchResult(index.generation, problem=str(error))
+    return drawn.search(params.named(), result)
+
+
+def _examples(index: Index) -> list[str]:
+    """Return three titles of documents as queries to try."""
+    titles = {_REPLY.sub("", document.title) for document in index.documents_named("", 400)}
+    fit = sorted(title for title in titles if 2 <= len(title.split()) <= 7 and title.isprintable())
+    return fit[:: max(1, len(fit) // 3)][:3]
+
+
+def _result(index: Index, params: OnPage) -> drawn.SearchResult:
+    """Return the hits of a query with their explanations, its keywords, facets and notes."""
+    options: QueryOptions = part_of(params.ranking_options(RankOptions), QueryOptions)
+    if params.words:
+        options["mode"], options["weight"] = "lexical", None
+    can_explain = index.fingerprint.pooling in _EXACT and not params.words
+    options["explain"] = can_explain
+    hits = index.query(params.question, params.k, **options)
     notes = index.notes  # read at once: another query replaces them
-    words: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    if not alone and params.mode != "dense":
-        words, without = index.counted_words(params.q, **params.of(RankingOptions))
-    marked = _marked(index, params.q, hits)
-    return drawn.SearchResult(index.generation, marked, params.shades, words, without, facets, notes)
+    keywords = [] if can_explain else index.highlights(params.q, hits)
+    if params.words:
+        return drawn.SearchResult(index.generation, draw.viewed(hits, keywords), keywords_only=True)
+    words, without = (
+        ((), ())
+        if params.mode == "dense"
+        else index.counted_words(params.q, **params.of(RankingOptions))
+    )
+    facets = index.facets() if params.facets or params.pick else None
+    views = draw.viewed(hits, keywords)
+    why = _why(index, params, [view.hit for view in views])
+    return drawn.SearchResult(index.generation, views, words, without, facets, notes, why=why)
 
 
-def _marked(index: Index, query: str, hits: Sequence[Hit]) -> list[draw.Marked]:
-    """Return hits with highlights: all words that contribute if the hit has an explanation, else the query's words."""
-    words = index.highlights(query, hits) if hits else ()
-    return [
-        draw.Marked(hit, hit.explanation.content_highlights() if hit.explanation else marks, marks)
-        for hit, marks in zip(hits, words, strict=True)
-    ]
+def _why(index: Index, params: OnPage, hits: Sequence[Hit]) -> tuple[int, Markup] | None:
+    """Return the explanation of the requested hit, if it is in the list."""
+    hit = next((hit for hit in hits if hit.passage_id == params.why), None)
+    if hit is None:
+        return None
+    explained = hit.explanation or index.explain(params.question, hit)
+    return hit.passage_id, Markup(drawn_why.panel(explained, hit, _address(params, RerankOptions)).body)
 
 
 @router.get("/what-if", include_in_schema=False)
@@ -149,7 +155,8 @@ async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Respo
 
     def answer() -> str:
         index = state.served.index(params.index)
-        return json.lines([index.candidates(params.q, **params.of(CandidateOptions))])
+        options = params.ranking_options(CandidateOptions)
+        return json.lines([index.candidates(params.question, **options)])
 
     return Response(await state.limiter.run(answer), media_type="application/json")
 
@@ -163,8 +170,8 @@ class SimilarRequest(SearchRequest):
 @page("/similar", SimilarRequest)
 def similar(request: Request, index: Index, params: SimilarRequest) -> Page:
     """The passages most similar to a passage."""
-    hits = [draw.Marked(hit) for hit in index.similar(params.passage)]
-    listed = drawn.SearchResult(index.generation, marked=hits, notes=index.notes)
+    hits = index.similar(params.passage)
+    listed = drawn.SearchResult(index.generation, draw.viewed(hits), notes=index.notes)
     return drawn.similar(draw.PageRequest(params.index or ""), index.passage(params.passage), listed)
 
 
@@ -178,40 +185,52 @@ class OfReading(SearchRequest):
 def read(request: Request, index: Index, params: OfReading) -> Page:
     """A whole document as stored in the index, opened at a passage."""
     document = request.path_params["document"]
-    if params.generation not in (None, index.generation):
-        document = _document_now(index, params)
+    if params.passage:  # the IDs of documents change with the index, those of passages stay
+        document = _document_now(index, params.passage, params.generation)
+    elif params.generation not in (None, index.generation):
+        raise GenerationGone(_OLD_LINK)
     if document > LARGEST:
         raise HTTPException(404)
     whole = index.document(document)
     best = max(params.k, _BEST)
-    marked = _marked(index, params.q, _hits_in(index, params, whole, best))
-    return drawn_reading.reading(params.named(index.generation), whole, params.passage, marked, best)
+    hits = _hits_in(index, params, whole, best)
+    views = draw.viewed(hits, index.highlights(params.q, hits) if hits else ())
+    return drawn_reading.reading(params.named(), whole, params.passage, views, best)
 
 
-def _document_now(index: Index, params: OfReading) -> int:
-    """Return the ID, in the current generation, of the document with the requested passage.
+def _document_now(index: Index, passage: int, generation: int | None) -> int:
+    """Return the ID of the document with the requested passage.
 
     Raises:
-        GenerationGone: the passage is no longer in the index, or the link names none.
+        IdMissing: there is no such passage.
+        GenerationGone: the passage of an old link is no longer in the index.
     """
-    with suppress(IdMissing):
-        if params.passage:
-            return index.passage(params.passage).document_id
-    raise GenerationGone("the index has changed since this link was made. Search again.")
+    try:
+        return index.passage(passage).document_id
+    except IdMissing:
+        if generation in (None, index.generation):
+            raise
+        raise GenerationGone(_OLD_LINK) from None
 
 
 def _hits_in(index: Index, params: OfReading, document: DocumentText, best: int) -> list[Hit]:
     """Return the requested passage of a document, and its passages among the `best` first hits of the query."""
     if not params.q.strip():
         return []
-    chosen = params.of(RankOptions)
+    chosen: QueryOptions = part_of(params.ranking_options(RankOptions), QueryOptions)
     chosen["per_document"] = 0
-    hits = [
-        hit for hit in index.query(params.q, best, **chosen) if hit.document_id == document.document_id
-    ]
+    found = index.query(params.question, best, **chosen)
+    hits = [hit for hit in found if hit.document_id == document.document_id]
     ids = {passage.passage_id for passage in document.passages}
     if params.passage in ids - {hit.passage_id for hit in hits}:
-        hits.append(index.hit(params.q, params.passage, **params.of(RankingOptions)))
+        hits.append(index.hit(params.question, params.passage, **params.of(RankingOptions)))
+    if index.fingerprint.pooling in _EXACT and hits:
+        shown = hits[:_EXPLAINED]
+        whys = index.explain_all(params.question, shown)
+        hits = [
+            *(replace(hit, explanation=why) for hit, why in zip(shown, whys, strict=True)),
+            *hits[_EXPLAINED:],
+        ]
     return hits
 
 
@@ -220,13 +239,15 @@ class OfHit(SearchRequest):
 
     passage: Id
     like: Annotated[Id | None, Field(description="Explain similarity to this passage.")] = None
-    by: Literal["word", "token"] = "word"
+    by: Literal["word", "token"] | None = None
+    file: Annotated[bool, Field(description="Return a self-contained file.")] = False
 
 
 def _address(params: SearchRequest, *kinds: type) -> dict[str, Any]:
     """Return the query parameters of a page's address: index, query, generation and the changed options of `kinds`."""
     chosen = {name: value for kind in kinds for name, value in changed(params.of(kind), kind).items()}
-    return {"index": params.index, "q": params.q, **chosen, "generation": params.generation}
+    chosen |= {"more": params.more, "less": params.less, "generation": params.generation}
+    return {"index": params.index, "q": params.q, **chosen}
 
 
 @page("/explain", OfHit)
@@ -235,9 +256,12 @@ def explain(request: Request, index: Index, params: OfHit) -> Page:
     if params.like is not None:
         why, place = index.explain_similar(params.like, params.passage), index.passage(params.passage)
         address = {"index": params.index, "like": params.like, "generation": params.generation}
-        return drawn_why.why(why, place, address, params.by)
-    hit = index.hit(params.q, params.passage, **params.of(RerankOptions))
-    return drawn_why.why(index.explain(params.q, hit), hit, _address(params, RerankOptions), params.by)
+        return drawn_why.why(why, place, address, params.by or "word")
+    hit = index.hit(params.question, params.passage, **params.of(RerankOptions))
+    explained, address = index.explain(params.question, hit), _address(params, RerankOptions)
+    if FRAGMENT in request.headers and params.by is None:
+        return drawn_why.panel(explained, hit, address)
+    return drawn_why.why(explained, hit, address, params.by or "word")
 
 
 class OfTwo(SearchRequest):
@@ -250,7 +274,7 @@ class OfTwo(SearchRequest):
 @page("/contrast", OfTwo)
 def contrast(request: Request, index: Index, params: OfTwo) -> Page:
     """The comparison of two hits: why one ranks above the other."""
-    compared = index.contrast(params.q, params.a, params.b, **params.of(RankingOptions))
+    compared = index.contrast(params.question, params.a, params.b, **params.of(RankingOptions))
     return drawn_why.contrast(compared, _address(params, RerankOptions))
 
 
@@ -265,12 +289,13 @@ class OfDocument(SearchRequest):
 def why_not(request: Request, index: Index, params: OfDocument) -> Page:
     """The rank of a document for a query, or a list of documents to choose from."""
     address = _address(params, RerankOptions, FilterOptions, ListOptions)
-    address["generation"] = index.generation
     if params.document is None:
         named = index.documents_named(params.name, MOST_NAMES)
         return drawn_why.choice(params.name, named, MOST_NAMES, address)
     place = index.location(params.document)
-    return drawn_why.why_not(index.why_not(params.q, place, params.k, **params.of(RankOptions)), address)
+    return drawn_why.why_not(
+        index.why_not(params.question, place, params.k, **params.of(RankOptions)), address
+    )
 
 
 Typed = Annotated[str, Field(max_length=LONGEST)]

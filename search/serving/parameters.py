@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import ConfigDict, Field, model_validator
 
 from search.errors import InputError
 from search.index import Index
+from search.ranking.question import Question
 from search.records.options import (
     CandidateOptions,
     CountOptions,
@@ -23,11 +24,14 @@ from search.records.options import (
     declared,
 )
 from search.render.page.hit_list import PageRequest as Written
+from search.render.page.search import picked
 from search.serving.fields import LayerName, RequestModel, Text, fields_of
 
 LARGEST = 2**53 - 1  # the largest ID that JavaScript represents exactly
 MOST_TEXTS = 100  # texts in one comparison
 MOST_QUERIES = 32  # in one request
+
+T = TypeVar("T")
 
 Id = Annotated[int, Field(ge=1, le=LARGEST, examples=[1])]
 IndexName = Annotated[Text | None, Field(description="Name of an index. Default: the first.")]
@@ -173,6 +177,33 @@ class SearchRequest(
     model_config = ConfigDict(extra="ignore")
 
     q: Text = ""
+    pick: Annotated[
+        list[Text], Field(max_length=50, description="Conditions of chosen facet values.")
+    ] = Field(default_factory=list)
+    more: Annotated[list[Id], Field(max_length=20, description="Prefer passages like these.")] = Field(
+        default_factory=list
+    )
+    less: Annotated[list[Id], Field(max_length=20, description="Avoid passages like these.")] = Field(
+        default_factory=list
+    )
+
+    @property
+    def question(self) -> Question | str:
+        """The query with its examples, as `Index.query` takes it."""
+        return (
+            Question.of(self.q, like=self.more, unlike=self.less) if self.more or self.less else self.q
+        )
+
+    @property
+    def filters(self) -> str | None:
+        """The typed filter and the chosen facet values."""
+        parts = [f"({self.where})"] if self.where else []
+        return " and ".join([*parts, *([picked(self.pick)] if self.pick else [])]) or None
+
+    def ranking_options(self, kind: type[T]) -> T:
+        """Return the options of class `kind`, with the chosen facet values in the filter."""
+        chosen: Any = self.of(kind)
+        return cast("T", chosen | {"where": self.filters})
 
     @model_validator(mode="before")
     @classmethod
@@ -192,6 +223,9 @@ class SearchRequest(
         return Written(
             index=self.index or "",
             q=self.q,
+            pick=tuple(self.pick),
+            more=tuple(self.more),
+            less=tuple(self.less),
             k=self.k,
             generation=generation or self.generation,
             **self.of(RankOptions),

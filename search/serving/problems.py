@@ -14,8 +14,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from search import errors
+from search.render.page import search as drawn
 from search.render.page.document import Page, Site, document, fragment, text
+from search.render.page.hit_list import PageRequest
 from search.serving.app_state import GenerationGone, IndexBusy
+from search.serving.fields import LONGEST_QUERY
 
 API = ("/api/", "/v1/")
 # Header with which a script requests a part of its page.
@@ -99,6 +102,12 @@ def as_response(request: Request, problem: Problem) -> Response:
     """Return a problem as JSON for a program, as a page for a person."""
     headers = dict(problem.headers)
     title = HTTPStatus(problem.status).phrase
+    if not is_for_programs(request) and request.scope["path"] == "/" and problem.status != 401:
+        asked = PageRequest(
+            request.query_params.get("index", ""), request.query_params.get("q", "")[:LONGEST_QUERY]
+        )
+        page = drawn.search(asked, drawn.SearchResult(problem=problem.detail))
+        return as_page(request, page, asked.index, status=problem.status, headers=headers)
     if not is_for_programs(request):
         page = Page(
             title, title, "", f'<p role="alert">{text(problem.detail)}</p>{_link(request, problem)}'

@@ -1,5 +1,8 @@
 """Pages and their two frames: a self-contained file, and a page of the server that links to scripts and styles.
 
+Templates are in `templates/`. Jinja escapes every value that is not `Markup`, and control characters become visible
+codes, so no text from an index can become HTML.
+
 The content security policy of a file lets the browser load nothing and run only the scripts and styles whose hashes it
 names; the server's policy, sent as a header, allows only its own files. So no indexed text can run as code.
 """
@@ -14,16 +17,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
+
+from markupsafe import Markup
 
 from search.render.format import escape, one_line
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 LEVELS = 9
-ALWAYS = ("page.css", "page.js")
+ALWAYS = ("seewhy.css", "page.css", "page.js")
 _MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-SITE = "site.css"
-_PLACES = {"/": "Search", "/similarity": "Similarity", "/inspect": "Inside a text"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,10 @@ class Site:
     here: str = "/"
     index: str = ""
 
+    def link(self, path: str) -> Markup:
+        """Return the address of another page for the same index."""
+        return link(path, index=self.index)
+
 
 class Asset(NamedTuple):
     """A script or style sheet. Its address contains its hash, so browsers can cache it without limit."""
@@ -77,46 +87,56 @@ def assets() -> dict[str, Asset]:
     return by_name
 
 
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader(__package__ or ""),
+        autoescape=True,
+        finalize=lambda value: escape(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {"isolated": isolated, "kept": kept, "signed": signed}
+    return made
+
+
+def drawn(template: str, **values: Any) -> Markup:
+    """Return the HTML of a template; every value is escaped unless it is `Markup`."""
+    return Markup(_environment().get_template(template).render(**values))
+
+
 def document(page: Page, site: Site | None = None) -> str:
     """Return a whole page: a self-contained file, or with `site` a page of the server."""
-    names = dict.fromkeys((*ALWAYS, *((SITE,) if site else ()), *page.uses))
+    names = dict.fromkeys((*ALWAYS, *page.uses))
     styles, scripts = ([name for name in names if name.endswith(kind)] for kind in (".css", ".js"))
     head, last = _inlined(styles, scripts) if site is None else (_linked(styles, scripts), "")
-    around = _bar(site) if site else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{text(one_line(page.title))}</title>
-<link rel="icon" href="data:,">
-{head}
-</head>
-<body>
-{around}<main id="main">
-<header class="title"><h1>{page.heading}</h1>{"" if site else "<theme-switch></theme-switch>"}</header>
-{page.about}
-{page.body}
-</main>
-{last}
-</body>
-</html>
-"""
+    return drawn(
+        "frame.html",
+        page=page,
+        site=site,
+        head=Markup(head),
+        last=Markup(last),
+        title=one_line(page.title),
+    )
 
 
 def fragment(page: Page) -> str:
     """Return a page without its frame, for a page that has the scripts and styles that it `uses`."""
-    return f'<div class="fragment"><h2>{page.heading}</h2>\n{page.about}\n{page.body}</div>'
+    heading = f"<h2>{page.heading}</h2>\n{page.about}\n" if page.heading else ""
+    return f'<div class="fragment">{heading}{page.body}</div>'
 
 
-def link(path: str, **query: str | float | Sequence[str] | None) -> str:
+def link(path: str, **query: str | float | Sequence[str] | None) -> Markup:
     """Return an address of the server, escaped for an HTML attribute.
 
     A parameter with a list is repeated for each item; parameters that are None, "" or () are left out.
     """
     pairs = _parameters(query)
-    return html.escape(f"{path}?{urlencode(pairs, doseq=True, errors='replace')}" if pairs else path)
+    address = f"{path}?{urlencode(pairs, doseq=True, errors='replace')}" if pairs else path
+    return Markup(html.escape(address))
 
 
 def _parameters(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,14 +147,14 @@ def _parameters(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def hidden(**fields: str | float | Sequence[str] | None) -> str:
+def hidden(**fields: str | float | Sequence[str] | None) -> Markup:
     """Return hidden fields for a form, with the values that `link` would send."""
     lists = {
         name: value if isinstance(value, (list, tuple)) else [value]
         for name, value in _parameters(fields).items()
     }
-    return "".join(
-        f'<input type="hidden" name="{name}" value="{kept(str(value))}">'
+    return Markup("").join(
+        Markup(f'<input type="hidden" name="{name}" value="{kept(str(value))}">')
         for name, values in lists.items()
         for value in values
     )
@@ -172,20 +192,6 @@ def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def _bar(site: Site) -> str:
-    """Links to all pages of the server, and the name of the index."""
-    current = ' aria-current="page"'
-    ways = "".join(
-        f'<a href="{link(path, index=site.index)}"{current if path == site.here else ""}>{name}</a>'
-        for path, name in _PLACES.items()
-    )
-    index = f'<span class="faint">Index {isolated(site.index)}</span>' if site.index else ""
-    return (
-        '<a class="skip" href="#main">To the content</a>\n'
-        f'<header class="site"><nav aria-label="Pages">{ways}</nav>{index}<theme-switch></theme-switch></header>\n'
-    )
-
-
 def about(facts: Iterable[tuple[str, str]] = (), note: str = "") -> str:
     """Return a list of names and values, followed by a note, as HTML; the arguments are HTML, too."""
     listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
@@ -197,19 +203,19 @@ def data(values: dict[str, Any]) -> str:
     return f'<script type="application/json">{embedded(values)}</script>'
 
 
-def text(value: str) -> str:
+def text(value: str) -> Markup:
     """Escape a text for HTML; control characters become visible codes."""
-    return html.escape(escape(value), quote=True)
+    return Markup(html.escape(escape(value), quote=True))
 
 
-def kept(value: str) -> str:
+def kept(value: str) -> Markup:
     """Escape a text for an attribute whose value must be sent back unchanged."""
-    return html.escape(value.encode("utf-8", "replace").decode("utf-8"), quote=True)
+    return Markup(html.escape(value.encode("utf-8", "replace").decode("utf-8"), quote=True))
 
 
-def isolated(value: str) -> str:
+def isolated(value: str) -> Markup:
     """Escape one line of text, isolated so that it does not change the writing direction around it."""
-    return f"<bdi>{text(one_line(value))}</bdi>"
+    return Markup(f"<bdi>{text(one_line(value))}</bdi>")
 
 
 def embedded(data: dict[str, Any]) -> str:
@@ -229,7 +235,7 @@ def bar(value: float, end: float) -> str:
     share = 100 * min(abs(value) / end, 1.0) if end else 0.0
     sign = "minus" if value < 0 else "plus"
     return (
-        f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        f'<svg class="level" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect class="{sign}" width="{share:.1f}" height="10"/></svg>'
     )
 

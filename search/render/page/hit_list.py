@@ -1,18 +1,21 @@
-"""Hits on a page: location, headings, an excerpt of the passage with highlights, and the parts of the score.
+"""Hits on a page: location, excerpt with highlights, and the score as a bar of its words.
 
-The script adds navigation by keyboard, and loads explanations and comparisons beside the hits; all of these are links,
-too.
+All hits of a list have the same words in the same order, so that their bars can be compared.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, make_dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, make_dataclass
 from itertools import groupby
 from typing import Any
 
-from search.records.explanations import Highlight
+from markupsafe import Markup
+
+from search.records.explanations import STOP_WORDS, Explanation, Highlight
 from search.records.hits import Hit
 from search.records.options import (
     CountOptions,
@@ -22,22 +25,30 @@ from search.records.options import (
     declared,
     defaults,
 )
-from search.render.format import (
-    copies_of,
-    fixed,
-    headings,
-    percentile_of,
-    since_indexed,
-    where,
-)
-from search.render.hits import cut
-from search.render.page.document import isolated, link, shade, text
+from search.render.format import cut_in_the_middle, headings, one_line, since_indexed, where
+from search.render.hits import Cut, cut
+from search.render.page.document import link, text
+from search.render.why import ALIKE, WordLine, word_lines
 
 IN_COLUMNS = tuple(
     "code csv jsonl xlsx ods ics vcf notebook".split()
 )  # kinds whose lines are not joined
 HIDDEN = "hidden"
+REST = "rest"
+MOST_WORDS = 5  # parts of a bar besides the rest, and shaded words of a passage
+_ICONS = {
+    "mail": "mail",
+    "csv": "table",
+    "xlsx": "table",
+    "ods": "table",
+    "jsonl": "table",
+    "code": "code",
+}
 _GOES_ON = re.compile(r"(?m)^([^#>|\s].*)\n(?=[^\s>|#*+\-•`~$\d])")  # a line that the next one continues
+_ROWS = 3  # of an excerpt, of 88 characters, and two more if they end the passage
+_BLANK = re.compile(r"\n\s*\n")
+# Pixels that a letter and the bar take: on a phone, then on a wider screen.
+_LETTER, _PHONE, _WIDE = 6.5, 250, 480
 
 
 _Options: Any = make_dataclass(
@@ -57,6 +68,8 @@ class PageRequest(_Options):  # type: ignore[misc]
     """Query and options by their names in an address, which leaves out defaults.
 
     Attributes:
+        pick: conditions of chosen facet values.
+        more, less: IDs of passages that hits should be similar to, or dissimilar.
         generation: generation of the index when the address was made; None for an address that is valid for every
             generation.
         weight: weight of the cosine; None for the default.
@@ -64,9 +77,12 @@ class PageRequest(_Options):  # type: ignore[misc]
 
     index: str = ""
     q: str = ""
+    pick: tuple[str, ...] = ()
+    more: tuple[int, ...] = ()
+    less: tuple[int, ...] = ()
     generation: int | None = None
 
-    def link(self, path: str, **more: str | float | Sequence[str] | None) -> str:
+    def link(self, path: str, **more: Any) -> Markup:
         """Return the address of this request for an attribute."""
         default = PageRequest()
         values = {
@@ -75,155 +91,274 @@ class PageRequest(_Options):  # type: ignore[misc]
         }
         return link(path, **({"index": None, "q": None} | values | more))
 
+    def document(self, hit: Hit) -> Markup:
+        """Return the address of a hit's document, opened at the passage."""
+        whole = dict.fromkeys((*defaults(FilterOptions), *defaults(ListOptions), "pick"))
+        address = self.link(f"/documents/{hit.document_id}", **whole | {"passage": hit.passage_id})
+        return Markup(f"{address}#p{hit.passage_id}")
+
 
 @dataclass(frozen=True)
-class Marked:
-    """A hit and its highlights.
+class Part:
+    """Contribution of a query word to a score: `meaning + keyword`.
 
     Attributes:
-        marks: highlights, each with its contribution to the score.
-        words: highlights of keywords only. If there are any, they determine the excerpt, so that it stays the same when
-            the highlights of all tokens are loaded.
+        word: the word in lower case; REST for all that is no word of the bar.
+        name: the word as typed.
+        alike: the most similar passage word.
+        others: other passage words with the largest contributions.
+    """
+
+    word: str
+    name: str
+    meaning: float
+    keyword: float = 0.0
+    alike: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float:
+        return self.meaning + self.keyword
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a bar, in percent of its full width; `fits` says where its name has room: "", "wide" or "all"."""
+
+    part: Part
+    x: float
+    width: float
+    meaning: float
+    fits: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Characters [start, end) of a passage to highlight, with the HTML attributes of the highlight."""
+
+    start: int
+    end: int
+    attributes: Markup
+
+
+@dataclass(frozen=True)
+class HitView:
+    """A hit with its highlights and the parts of its score.
+
+    Attributes:
+        marks: highlights.
+        parts: parts that sum to the score.
+        excerpt: span of the passage to show.
     """
 
     hit: Hit
-    marks: Sequence[Highlight] = ()
-    words: Sequence[Highlight] = ()
+    marks: Sequence[Mark] = ()
+    parts: Sequence[Part] = ()
+    excerpt: Cut | None = None
 
+    @property
+    def title(self) -> str:
+        return headings(self.hit) or self.hit.document
 
-def listed(request: PageRequest, hits: Sequence[Marked], like: int | None = None) -> str:
-    """Return hits as an ordered list; all of them have the same scale of shades, so they can be compared.
+    @property
+    def place(self) -> str:
+        """Location of the passage: "mail > deposit.eml, lines 9-12"."""
+        return place_of(self.hit)
 
-    Args:
-        request: the request, with the generation of the hits, because document IDs are valid for that generation only.
-        like: ID of the passage that the hits are similar to; None for hits of a query.
-    """
-    end = deepest(hits)
-    reranked = " data-reranked" if any(item.hit.ranking.rerank for item in hits) else ""
-    items = "".join(_hit(request, item, end, like, hits) for item in hits)
-    return f'<ol class="hits"{reranked}>{items}</ol>'
+    @property
+    def since(self) -> str:
+        return since_indexed(self.hit)
 
+    @property
+    def icon(self) -> str:
+        return _ICONS.get(self.hit.kind, "page" if self.hit.page else "text")
 
-def deepest(hits: Sequence[Marked]) -> float:
-    """Return the contribution with the darkest shade: the 98th percentile.
+    @property
+    def in_columns(self) -> bool:
+        return self.hit.kind in IN_COLUMNS
 
-    The maximum would make all other shades pale if one word contributes very much.
-    """
-    addends = sorted(abs(mark.weight) for item in hits for mark in item.marks)
-    return addends[-1 - len(addends) // 50] if addends else 0.0
+    @property
+    def sum(self) -> str:
+        """The score as a sum, for readers who do not see the bar."""
+        addends = ", ".join(f"{part.name} {number(part.value)}" for part in self.parts)
+        return f"Score {self.hit.score:.3f} = {addends}"
 
+    @property
+    def passage(self) -> Markup:
+        return passage(self.hit, self.marks, self.excerpt or Cut(0, len(self.hit.text), False, False))
 
-def _hit(
-    request: PageRequest, item: Marked, end: float, like: int | None, hits: Sequence[Marked]
-) -> str:
-    hit = item.hit
-    title = isolated(headings(hit) or hit.document)
-    beside = f'<p class="faint">{text(copies_of(hit))}</p>' if hit.copies else ""
-    return f"""<li class="hit" data-passage="{hit.passage_id}">
-<h2><span class="rank">{hit.rank}</span> <a class="open" href="{_document(request, hit)}">{title}</a></h2>
-{_place(hit)}
-{passage(item, end)}
-{_score(hit)}
-{beside}<p class="ways">{_ways(request, hit, like, hits)}</p>
-</li>
-"""
-
-
-def _place(hit: Hit) -> str:
-    """Location of a hit, with a button that copies it."""
-    place = where(hit)
-    since = f' <strong class="warn">{text(since_indexed(hit))}</strong>' if hit.changed else ""
-    unseen = f'<span class="unseen"> {isolated(place)}</span>'
-    copy = f'<button type="button" class="quiet copy" data-copied="{text(place)}" hidden>Copy{unseen}</button>'
-    return f'<p class="place">{isolated(place)}{since} {copy}</p>'
-
-
-def _document(request: PageRequest, hit: Hit) -> str:
-    """Address of the whole document, valid for the generation of the request."""
-    request = replace(request, **defaults(FilterOptions), **defaults(ListOptions))
-    return f"{request.link(f'/documents/{hit.document_id}', passage=hit.passage_id)}#p{hit.passage_id}"
-
-
-def _ways(request: PageRequest, hit: Hit, like: int | None, hits: Sequence[Marked]) -> str:
-    """Links to the explanation, similar passages and a contrast, valid for the generation of the request."""
-    unseen = f'<span class="unseen"> of hit {hit.rank}</span>'
-    similar = link(
-        "/similar", index=request.index, passage=hit.passage_id, generation=request.generation
-    )
-    ways = [f'<a class="similar" href="{similar}">More like this{unseen}</a>']
-    if like is not None:
-        alike = link(
-            "/explain",
-            index=request.index,
-            like=like,
-            passage=hit.passage_id,
-            generation=request.generation,
-        )
-        ways.insert(0, f'<a class="why" href="{alike}">Why{unseen}</a>')
-    elif request.q:
-        ways.insert(
-            0,
-            f'<a class="why" href="{request.link("/explain", passage=hit.passage_id)}">Why{unseen}</a>',
-        )
-        if other := next((item.hit for item in hits if item.hit is not hit), None):
-            first, second = (other, hit) if other.rank < hit.rank else (hit, other)
-            pair = request.link("/contrast", a=first.passage_id, b=second.passage_id)
-            named = f'Contrast with {other.rank}<span class="unseen"> for hit {hit.rank}</span>'
-            ways.append(f'<a class="contrast" href="{pair}">{named}</a>')
-            ways.append(
-                '<button type="button" class="quiet mark" aria-pressed="false" hidden>Mark for contrast'
-                f"{unseen}</button>"
+    def segments(self, full: float) -> list[Segment]:
+        """Return the bar: parts above 0 from the left, then parts below 0 backwards from their end."""
+        segments, x = [], 0.0
+        for part in sorted(self.parts, key=lambda part: part.value < 0):
+            share = 100 * part.value / full
+            meaning = (
+                part.meaning / part.value
+                if part.meaning > 0 < part.keyword
+                else part.meaning > part.keyword
             )
-    return " ".join(ways)
+            pixels = len(part.name) * _LETTER
+            fits = next(
+                (
+                    name
+                    for name, bar in (("all", _PHONE), ("wide", _WIDE))
+                    if pixels <= bar * abs(share) / 100
+                ),
+                "",
+            )
+            segments.append(Segment(part, x + min(share, 0), abs(share), 100 * meaning, fits))
+            x += share
+        return segments
 
 
-def _score(hit: Hit) -> str:
-    """The score, its parts, and its percentile of the null distribution."""
-    addends = {} if hit.ranking.rerank else hit.addends
-    parts = " + ".join(
-        f'<span data-part-of="{name}">{fixed(value, 3)}</span> {name}' for name, value in addends.items()
+def number(value: float) -> str:
+    """Format an addend with three decimals and a wide minus sign."""
+    return f"{value:.3f}".replace("-", "\u2212")
+
+
+def place_of(hit: Hit) -> str:
+    """Return the location of a passage: its folders within the index, then file and lines, or page."""
+    folders = hit.document.split("/")[:-1]
+    last = re.split(r"[/\\]", where(hit))[-1]
+    return " \u203a ".join([*(cut_in_the_middle(one_line(name), 40) for name in folders), last])
+
+
+def full_width(views: Iterable[HitView]) -> float:
+    """Return the score that fills a bar: the best one, rounded up to tenths."""
+    best = max((sum(max(part.value, 0) for part in view.parts) for view in views), default=0.0)
+    return math.ceil(best * 10 - 1e-9) / 10 or 1.0
+
+
+def viewed(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]] = ()) -> list[HitView]:
+    """Return hits for a page: with explanations by word, else with their keywords and the parts of the ranking."""
+    lines = [word_lines(hit.explanation) if hit.explanation else [] for hit in hits]
+    words = _chosen(lines)
+    views = []
+    for at, hit in enumerate(hits):
+        if hit.explanation:
+            weights = hit.explanation.content_highlights()
+            marks = _marks(hit.explanation, words)
+            views.append(
+                HitView(hit, marks, _parts(hit.explanation, lines[at], words), cut(hit, weights, _ROWS))
+            )
+        else:
+            found = keywords[at] if keywords else ()
+            exact = Markup('class="s2 exact"')
+            marks = [Mark(mark.start, mark.end, exact) for mark in found]
+            views.append(HitView(hit, marks, _plain(hit), cut(hit, found, _ROWS)))
+    return views
+
+
+def _plain(hit: Hit) -> list[Part]:
+    """Return the parts of a score by kind: meaning, keywords, reranking."""
+    names = {"words": "keywords", "rerank": "reranking"}
+    return [
+        Part("", names.get(name, name), 0 if name == "words" else value, value if name == "words" else 0)
+        for name, value in hit.addends.items()
+    ]
+
+
+def _chosen(lines: Sequence[Sequence[WordLine]]) -> list[str]:
+    """Return the words of the bars: those with the largest contributions to all hits, largest first."""
+    total: dict[str, float] = defaultdict(float)
+    for line in (line for each in lines for line in each):
+        if line.is_word or line.share.kind in ("model", "like"):
+            total[line.name.casefold()] += abs(line.added)
+    content = [word for word in total if word not in STOP_WORDS] or list(total)
+    return sorted(content, key=lambda word: -total[word])[:MOST_WORDS]
+
+
+def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) -> list[Part]:
+    by_word: dict[str, list[WordLine]] = defaultdict(list)
+    for line in lines:
+        by_word[line.name.casefold()].append(line)
+    pairs = {pair.query.start: pair.passage.text for pair in why.alignment(ALIKE)}
+    parts = []
+    for word in words:
+        found = by_word.get(word, [])
+        keyword = sum(line.keyword for line in found)
+        alike = next((pairs[line.share.start] for line in found if line.share.start in pairs), "")
+        partners = [partner.text for line in found for partner in line.share.partners]
+        others = [
+            name
+            for name in dict.fromkeys(partners)
+            if name not in STOP_WORDS and name != alike.casefold()
+        ]
+        meaning = sum(line.added for line in found) - keyword
+        parts.append(
+            Part(word, found[0].name if found else word, meaning, keyword, alike, tuple(others))
+        )
+    return [*parts, Part(REST, REST, why.score - sum(part.value for part in parts))]
+
+
+def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
+    """Return the strongest words of a passage, and all of its keywords."""
+    matrices = why.words()
+    added = why.passage_added(matrices).tolist()
+    rows = {
+        i: word.text.casefold() for i, word in enumerate(matrices.query) if word.text.casefold() in words
+    }
+    exact = {
+        at: term.term.casefold()
+        for term in why.terms
+        if term.term.casefold() in words or term.term.casefold() not in STOP_WORDS
+        for place in term.places
+        if place.part == "text"
+        for at in range(place.start, place.end)
+    }
+    strength: dict[str, float] = defaultdict(float)
+    content = {(mark.start, mark.end) for mark in why.content_highlights()}
+    for word, value in zip(matrices.passage, added, strict=True):
+        if word.kind == "word" and (word.start, word.end) in content:
+            strength[word.text.casefold()] = max(strength[word.text.casefold()], value)
+    strongest = sorted(
+        (word for word in strength if strength[word] > 0), key=lambda word: -strength[word]
     )
-    breakdown = f" = {parts}" if len(addends) > 1 else f" {''.join(addends)}"
-    percentile = percentile_of(hit)
-    note = f' <span class="percentile">{text(percentile)}</span>' if percentile else ""
-    return f'<p class="score"><b>{fixed(hit.score, 3)}</b>{breakdown}{note}</p>'
+    most = max(strength.values(), default=0.0)
+    marks = []
+    for j, word in enumerate(matrices.passage):
+        if word.kind != "word":
+            continue
+        term = exact.get(word.start)
+        shaded = word.text.casefold() in strongest[:MOST_WORDS] and added[j] > 0.1 * most
+        if not shaded and term is None:
+            continue
+        best = max(rows, key=lambda i: matrices.contributions[i, j], default=-1)
+        of = term if term and term in words else rows.get(best, REST)
+        level = 1 + (added[j] > 0.3 * most) + (added[j] > 0.6 * most)
+        kinds = " ".join((f"s{level if shaded else 1}", *["exact"] * (term is not None)))
+        marks.append(
+            Mark(word.start, word.end, Markup('class="{}" data-w="{}"').format(kinds, text(of)))
+        )
+    return marks
 
 
-def passage(item: Marked, end: float) -> str:
-    """Return the excerpt of a passage that contributes most, with highlights.
-
-    Args:
-        end: contribution with the darkest shade.
-    """
-    excerpt, hit = cut(item.hit, item.words or item.marks), item.hit
-    kinds = kinds_of_characters(hit.text, hit.hidden, item.marks, end)
+def passage(hit: Hit, marks: Sequence[Mark], excerpt: Cut) -> Markup:
+    """Return the excerpt of a passage with its highlights."""
+    kinds = attributes_of(hit.text, hit.hidden, marks)
     is_code = hit.kind in IN_COLUMNS
     source = hit.text if is_code or "```" in hit.text else _GOES_ON.sub(r"\1 ", hit.text)
     runs = groupby(range(excerpt.start, excerpt.end), lambda i: kinds[i])
     body = "".join(
         marked_run("".join(source[i] for i in run), kind) for kind, run in runs if kind != HIDDEN
     )
+    if not is_code:
+        body = _BLANK.sub("\n", body)
     before, after = "… " if excerpt.before else "", " …" if excerpt.after else ""
-    kind = " code" if is_code else ""
-    return f'<p class="passage{kind}" dir="auto">{before}{body.strip()}{after}</p>'
+    return Markup(f"{before}{body.strip()}{after}")
 
 
-def kinds_of_characters(
-    source: str, hidden: Sequence[tuple[int, int]], marks: Sequence[Highlight], end: float
-) -> list[str]:
-    """Return for each character the CSS classes of its shade, HIDDEN for markup, or ""."""
-    added = [0.0] * len(source)
-    for mark in marks:
-        for i in range(mark.start, min(mark.end, len(added))):
-            added[i] += mark.weight
-    kinds = [shade(value, end) for value in added]
-    kinds = ["" if kind[1] in "012" else kind for kind in kinds]  # small addends are not marked
+def attributes_of(source: str, hidden: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[str]:
+    """Return for each character the attributes of its highlight, HIDDEN for markup, or ""."""
+    kinds = [""] * len(source)
     for start, stop in hidden:
-        for i in range(start, min(stop, len(kinds))):
-            kinds[i] = kinds[i] or HIDDEN
+        kinds[start:stop] = [HIDDEN] * (min(stop, len(kinds)) - start)
+    for mark in marks:
+        for i in range(mark.start, min(mark.end, len(kinds))):
+            kinds[i] = kinds[i] or mark.attributes
     return kinds
 
 
-def marked_run(part: str, kind: str) -> str:
-    """Return characters of one kind as HTML."""
-    return f'<mark class="{kind}">{text(part)}</mark>' if kind and part.strip() else text(part)
+def marked_run(part: str, attributes: str) -> str:
+    """Return characters with the same attributes as HTML."""
+    return f"<mark {attributes}>{text(part)}</mark>" if attributes and part.strip() else text(part)

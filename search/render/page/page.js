@@ -15,7 +15,7 @@ const page = (() => {
   const bar = (value, end) => {
     const space = "http://www.w3.org/2000/svg";
     const svg = document.createElementNS(space, "svg");
-    svg.setAttribute("class", "bar");
+    svg.setAttribute("class", "level");
     svg.setAttribute("viewBox", "0 0 100 10");
     svg.setAttribute("preserveAspectRatio", "none");
     svg.setAttribute("aria-hidden", "true");
@@ -92,15 +92,23 @@ const page = (() => {
 
 page.define("theme-switch", (root) => {
   const whole = document.documentElement;
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const chosen = page.kept.get("theme");
-  if (["dark", "light"].includes(chosen)) whole.dataset.theme = chosen;
-  const button = page.element("button", "Dark or light");
+  const names = ["as the system", "light", "dark"];
+  const button = page.element("button", undefined, "tool");
   button.type = "button";
+  button.innerHTML =
+    '<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="5.5"/><path d="M8 2.5a5.5 5.5 0 0 1 0 11z" fill="currentColor"/></svg>';
+  const show = (name) => {
+    if (name === names[0]) delete whole.dataset.theme;
+    else whole.dataset.theme = name;
+    button.title = `Theme: ${name}`;
+    button.setAttribute("aria-label", button.title);
+  };
   button.addEventListener("click", () => {
-    const now = whole.dataset.theme || (dark.matches ? "dark" : "light");
-    whole.dataset.theme = now === "dark" ? "light" : "dark";
-    page.kept.set("theme", whole.dataset.theme);
+    const next = names[(names.indexOf(whole.dataset.theme ?? names[0]) + 1) % names.length];
+    show(next);
+    page.kept.set("theme", next);
   });
+  const kept = page.kept.get("theme");
+  show(names.includes(kept) ? kept : names[0]);
   root.append(button);
 });

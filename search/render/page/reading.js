@@ -3,6 +3,7 @@
 
 page.define("document-reading", (root) => {
   const target = (link) => (link && link.hash && link.pathname === location.pathname && root.querySelector(link.hash)) || null;
+  const alone = !root.closest(".doc");
   let at = root.querySelector(".is-here");
 
   const show = (one) => {
@@ -11,15 +12,12 @@ page.define("document-reading", (root) => {
     one.focus({ preventScroll: true });
   };
 
-  // From a passage that is no hit, to the nearest in that direction.
+  // To the next hit of the document, or the one before.
   const go = (step) => {
-    const link = at && at.querySelector(step > 0 ? "a.next" : "a.previous");
-    if (link) return link.click();
-    if (at && at.matches(".is-hit")) return;
     const found = [...root.querySelectorAll(".is-hit")];
     const after = found.findIndex((one) => at && at.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-    const next = !at ? 0 : after < 0 ? found.length : after; // from nowhere, to the first
-    const one = found[step > 0 || !at ? next : next - 1];
+    const next = after < 0 ? found.length : after;
+    const one = found[step > 0 ? next : next - (found.includes(at) ? 2 : 1)];
     if (one) show(one);
   };
 
@@ -34,12 +32,11 @@ page.define("document-reading", (root) => {
   root.addEventListener("focusin", (event) => (at = event.target.closest(".is-hit") || at));
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, dialog[open]") || event.target.isContentEditable;
-    if (!root.isConnected || typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Escape") return root.querySelector("a.back")?.click();
-    if (page.kept.get("keys") === false) return; // a setting of the search page
+    if (!alone || !root.isConnected || typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") return document.querySelector("a.back")?.click();
     if (event.key === "n") go(1);
     else if (event.key === "p") go(-1);
   });
 
-  if (root.dataset.passage && at) show(at);
+  if (alone && root.dataset.passage && at) show(at);
 });

@@ -1,7 +1,7 @@
-"""Page of a whole document, opened at a passage; hits of a query in it are marked and linked to each other.
+"""Page of a whole document, opened at a passage; hits of a query in it are marked.
 
-The text is the one stored in the index, with markup in a faint colour. A long document is cut to the part around the
-passage, with links to the other parts.
+The text is the one stored in the index. It is set for reading; a switch shows its source, with markup and line
+numbers. A long document is cut to the part around the passage, with links to the other parts.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from markupsafe import Markup
+
 from search.records.contents import DocumentText, StoredPassage
 from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS
-from search.render.format import escaped_name, fixed
-from search.render.page.document import Page, about, isolated, text
+from search.render.format import fixed
+from search.render.page.document import Page, Site, drawn, text
 from search.render.page.hit_list import (
     HIDDEN,
     IN_COLUMNS,
-    Marked,
+    HitView,
     PageRequest,
-    deepest,
-    kinds_of_characters,
+    attributes_of,
     marked_run,
 )
 
@@ -33,7 +34,8 @@ _CHANGED = {
     "changed": "The file has changed since it was indexed. This is its text as it was then.",
     "gone": "The file is gone. This is its text as it was when it was indexed.",
 }
-_NOT_KEPT = '<p class="faint">What stands between passages is not in the index.</p>'
+_HEADING = re.compile(r"#{1,6} |=+ \S")
+_ITEM = re.compile(r"[-*+\u2022] |\d{1,3}[.)] ")
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class _Reading:
     document: DocumentText
     here: int
     opened: bool
-    hits: Mapping[int, Marked]
+    hits: Mapping[int, HitView]
     first: int
     last: int
 
@@ -70,13 +72,13 @@ def reading(
     request: PageRequest,
     document: DocumentText,
     passage: int | None = None,
-    hits: Sequence[Marked] = (),
+    hits: Sequence[HitView] = (),
     best: int = 0,
 ) -> Page:
     """Return the page of a document.
 
     Args:
-        request: index, query, and the generation of the document.
+        request: index and query.
         passage: ID of the passage to open the document at; None for its beginning.
         hits: the document's passages among the `best` first hits of the query, and the requested passage, with
             highlights.
@@ -86,12 +88,41 @@ def reading(
     first, last = _part([len(stored.text) for stored in document.passages], here)
     by_passage = {item.hit.passage_id: item for item in sorted(hits, key=lambda item: item.hit.start)}
     read = _Reading(request, document, here, passage in ids, by_passage, first, last)
-    opened = f' data-passage="{passage}"' if passage in ids else ""
-    body = f"""<document-reading{opened}>{_changed(document)}{_steps(read, best)}{_rest(read, before=True)}
-<div class="reading">{"".join(_passages(read))}</div>
-{_rest(read, before=False)}{_NOT_KEPT if not all(gap.blank for gap in document.gaps) else ""}</document-reading>"""
     title = document.title or document.document
-    return Page(title, isolated(title), _about(read), body, ("search.css", "reading.css", "reading.js"))
+    body = drawn(
+        "document.html",
+        site=Site("/documents", request.index),
+        request=request,
+        document=document,
+        title=title,
+        opened=passage if passage in ids else None,
+        place=_where(read),
+        metadata=_fields(document),
+        changed=_CHANGED.get(document.changed, ""),
+        before=_rest(read, before=True),
+        after=_rest(read, before=False),
+        passages=Markup("".join(_passages(read))),
+        not_kept=not all(gap.blank for gap in document.gaps),
+        hits=[(read.to(id_), _place(document, item)) for id_, item in read.hits.items()],
+        best=best,
+        heat=_heat(read),
+        in_columns=document.kind in IN_COLUMNS,
+    )
+    return Page(title, "", "", body, ("reading.css", "reading.js"))
+
+
+def _heat(read: _Reading) -> list[tuple[float, float, float]]:
+    """Return a mark for each hit: start and length in percent of the document, and opacity."""
+    whole = max(len(read.document.text), 1)
+    best = max((item.hit.score for item in read.hits.values()), default=0.0) or 1.0
+    return [
+        (
+            100 * item.hit.start / whole,
+            max(100 * (item.hit.end - item.hit.start) / whole, 0.5),
+            max(item.hit.score / best, 0.1),
+        )
+        for item in read.hits.values()
+    ]
 
 
 def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
@@ -108,22 +139,21 @@ def _reach(sizes: Sequence[int], i: int, limit: int, step: int) -> int:
     return i
 
 
-def _about(read: _Reading) -> str:
+def _where(read: _Reading) -> str:
     document = read.document
     here = document.passages[read.here]
-    path = escaped_name(document.path or document.document)
-    place = f"{path}:{here.line_start}" if document.kind in _LINES else _of_page(document, here, path)
-    facts = {
-        "Document": isolated(document.document),
-        "Place": isolated(place),
-        "Kind": text(document.kind),
-    }
-    fields = [
-        (text(name), isolated(", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+    path = document.document.replace("/", " \u203a ")
+    if document.kind in _LINES and document.path:
+        return f"{path}, line {here.line_start:,}" if read.opened else path
+    return _of_page(document, here, path)
+
+
+def _fields(document: DocumentText) -> list[tuple[str, str]]:
+    """Return the fields of a document, with their values as text."""
+    return [
+        (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
         for name, value in document.metadata.items()
     ]
-    details = f"<details><summary>Fields</summary>{about(fields)}</details>" if fields else ""
-    return about(facts.items()) + details
 
 
 def _of_page(document: DocumentText, passage: StoredPassage, before: str) -> str:
@@ -131,25 +161,7 @@ def _of_page(document: DocumentText, passage: StoredPassage, before: str) -> str
     return before if passage.page is None else f"{before} {name} {passage.page}"
 
 
-def _changed(document: DocumentText) -> str:
-    message = _CHANGED.get(document.changed)
-    return f'<p class="warn" role="note">{message}</p>' if message else ""
-
-
-def _steps(read: _Reading, best: int) -> str:
-    """Return links to all hits in the document, in the order of the text, and a link back to the results."""
-    if not read.request.q:
-        return ""
-    ranked = sum(item.hit.rank > 0 for item in read.hits.values())
-    summary = f"This document has {ranked or 'none'} of the {best} best passages for <q>{isolated(read.request.q)}</q>"
-    back = f'<a class="back" href="{read.request.link("/")}">All hits</a>'
-    links = " ".join(
-        f'<a href="{read.to(id_)}">{_place(read.document, item)}</a>' for id_, item in read.hits.items()
-    )
-    return f'<nav class="ways" aria-label="Hits in this document"><span>{summary}</span> {links} {back}</nav>'
-
-
-def _place(document: DocumentText, item: Marked) -> str:
+def _place(document: DocumentText, item: HitView) -> str:
     hit = item.hit
     page = _PAGES.get(document.kind, "Page").lower()
     place = (
@@ -162,11 +174,11 @@ def _place(document: DocumentText, item: Marked) -> str:
     return f"{place}, rank {hit.rank}" if hit.rank else place
 
 
-def _rest(read: _Reading, *, before: bool) -> str:
+def _rest(read: _Reading, *, before: bool) -> Markup:
     """Links to the parts of the document on other pages; "" if there are none."""
     passages, sizes = read.document.passages, [len(stored.text) for stored in read.document.passages]
     if (read.first == 0) if before else (read.last == len(passages)):
-        return ""
+        return Markup("")
     if before:
         ways = {"The beginning": 0, "Earlier": _reach(sizes, read.first, AFTER, -1)}
     else:
@@ -175,13 +187,15 @@ def _rest(read: _Reading, *, before: bool) -> str:
         f'<a href="{read.to(passages[i].passage_id)}">{name}</a>' for name, i in ways.items()
     )
     extent = f"Passages {read.first + 1:,} to {read.last:,} of {len(passages):,} are shown."
-    name = "Before this part" if before else "Behind this part"
-    return f'<nav class="ways" aria-label="{name}"><span class="faint">{extent}</span> {links}</nav>'
+    name = "Before this part" if before else "After this part"
+    return Markup(
+        f'<nav class="ways" aria-label="{name}"><span class="faint">{extent}</span> {links}</nav>'
+    )
 
 
 def _passages(read: _Reading) -> Iterator[str]:
     gaps = {gap.end: gap for gap in read.document.gaps}
-    end, page = deepest(list(read.hits.values())), None
+    page = None
     for passage in read.visible:
         if passage.page not in (None, page):
             page = passage.page
@@ -192,13 +206,13 @@ def _passages(read: _Reading) -> Iterator[str]:
         indent = (
             re.split(r"[\r\n]", read.document.text[gap.start : gap.end])[-1] if gap and gap.blank else ""
         )
-        yield _passage(read, passage, indent, end)
+        yield _passage(read, passage, indent)
 
 
-def _passage(read: _Reading, passage: StoredPassage, indent: str, end: float) -> str:
+def _passage(read: _Reading, passage: StoredPassage, indent: str) -> str:
     """A passage, with its rank if it is a hit."""
     item = read.hits.get(passage.passage_id)
-    lines = "".join(_lines(read.document, passage, item, indent, end))
+    lines = "".join(_lines(read.document, passage, item, indent))
     kept = f"<pre>{lines}</pre>" if read.document.kind in IN_COLUMNS else lines
     is_here = read.opened and passage is read.document.passages[read.here]
     kinds = " ".join(["read", *["is-hit"] * bool(item), *["is-here"] * is_here])
@@ -206,37 +220,40 @@ def _passage(read: _Reading, passage: StoredPassage, indent: str, end: float) ->
     return f'<div class="{kinds}" id="p{passage.passage_id}" tabindex="-1">{step}{kept}</div>\n'
 
 
-def _step(read: _Reading, item: Marked) -> str:
-    """Rank and score of a hit, with links to the previous and the next one."""
-    ids, hit = list(read.hits), item.hit
-    i = ids.index(hit.passage_id)
-    note = (
-        f"Rank {hit.rank}, score {fixed(hit.score, 3)}" if hit.rank else f"Score {fixed(hit.score, 3)}"
-    )
-    ways = [f'<a href="{read.request.link("/explain", passage=hit.passage_id)}">Why</a>']
-    if i:
-        ways.append(f'<a class="previous" href="{read.to(ids[i - 1])}">Previous hit</a>')
-    if i + 1 < len(ids):
-        ways.append(f'<a class="next" href="{read.to(ids[i + 1])}">Next hit</a>')
-    return f'<p class="step"><span>{note}</span> {" ".join(ways)}</p>'
+def _step(read: _Reading, item: HitView) -> str:
+    """Rank and score of a hit, with a link to its explanation."""
+    hit = item.hit
+    rank = f"Rank {hit.rank}, score" if hit.rank else "Score"
+    why = read.request.link("/explain", passage=hit.passage_id, generation=read.document.generation)
+    return f'<p class="step">{rank} {fixed(hit.score, 3)} <a href="{why}">Why</a></p>'
 
 
 def _lines(
-    document: DocumentText, passage: StoredPassage, item: Marked | None, indent: str, end: float
+    document: DocumentText, passage: StoredPassage, item: HitView | None, indent: str
 ) -> Iterator[str]:
     """Yield the lines of a passage, numbered if the kind of file has line numbers."""
     spans = [match.span() for match in _LINE.finditer(passage.text) if match.group()]
     counts = document.kind in PLAIN_KINDS and passage.line_end - passage.line_start + 1 == len(spans)
-    kinds = kinds_of_characters(passage.text, passage.hidden, item.marks if item else (), end)
+    kinds = attributes_of(passage.text, passage.hidden, item.marks if item else ())
     for i, (start, stop) in enumerate(spans):
         numbered = counts or (i == 0 and document.kind in _LINES)
         number = f' data-n="{passage.line_start + i}"' if numbered else ""
         content = "".join(_runs(passage.text[start:stop].rstrip("\r\n"), kinds[start:stop]))
-        yield f'<span class="line"{number} dir="auto">{text(indent) if i == 0 else ""}{content}</span>'
+        kind = _kind_of(passage.text[start:stop].strip())
+        yield f'<span class="line {kind}"{number} dir="auto">{text(indent) if i == 0 else ""}{content}</span>\n'
+
+
+def _kind_of(line: str) -> str:
+    """Return how a line is set for reading: heading, item of a list, row, blank, or a part of a paragraph."""
+    if not line:
+        return "blank"
+    if _HEADING.match(line):
+        return "heading"
+    return "item" if _ITEM.match(line) else "row" if line.startswith(("|", ">", "    ")) else "flow"
 
 
 def _runs(line: str, kinds: Sequence[str]) -> Iterator[str]:
     """Yield the runs of a line as HTML: highlights marked, markup faint."""
     for kind, run in groupby(range(len(line)), lambda i: kinds[i]):
         part = "".join(line[i] for i in run)
-        yield (f'<span class="faint">{text(part)}</span>' if kind == HIDDEN else marked_run(part, kind))
+        yield (f'<span class="markup">{text(part)}</span>' if kind == HIDDEN else marked_run(part, kind))

@@ -1,273 +1,512 @@
-// Ask while one types: words at once, meaning after a pause, then what every token counts. All HTML is the server's.
+// The page of hits: searches while the user types, ranks again for another balance, opens explanations and documents.
+// All HTML is the server's; the address is the whole state. Without this script, every link and form works, too.
 "use strict";
 
-page.define("search-page", (root) => {
-  const form = root.querySelector("form.ask");
-  const field = form.elements.q;
-  const list = root.querySelector("hit-list");
-  const dialog = root.querySelector("dialog");
-  const said = root.querySelector(".said");
-  const wide = window.matchMedia("(min-width: 60rem)").matches;
-  const part = (name) => root.querySelector(`[data-part="${name}"]`);
-  const pause = 200; // ms without a key, after which meaning is asked for
-  const rest = 1200; // ms after which a query was meant: Back returns to it
-  let asking = new AbortController();
-  let paused = 0;
-  let resting = 0;
-  let settled = true;
+const $$ = (css, at = document) => [...at.querySelectorAll(css)];
+const $ = (css, at = document) => at.querySelector(css);
 
-  // The form as an address; what is as it is by default stands in none.
-  const asked = () => {
+page.away = "The server does not answer. Start it again with: seewhy serve";
+
+// HTML that the server made, as a fragment.
+page.fragment = async (address, signal) => {
+  const headers = { "X-Seewhy-Fragment": "1", Accept: "text/html" };
+  const reply = await fetch(address, { headers, signal, credentials: "same-origin" });
+  const made = document.createElement("template");
+  made.innerHTML = await reply.text();
+  return { status: reply.status, later: Number(reply.headers.get("Retry-After")), content: made.content };
+};
+
+// Light one word everywhere: in the query, passage, bar, table and document.
+const light = (word, at) => {
+  const hit = at?.closest(".hit");
+  const places = hit ? [hit, ...(hit.matches(".is-shown") ? $$(".doc") : [])] : $$(".hit, .doc");
+  for (const each of $$(".is-lit, .is-lighting")) each.classList.remove("is-lit", "is-lighting");
+  if (!word) return;
+  for (const place of places) {
+    place.classList.add("is-lighting");
+    for (const each of $$("[data-w]", place)) each.classList.toggle("is-lit", each.dataset.w === word);
+  }
+  for (const each of $$(".word")) each.classList.toggle("is-lit", each.dataset.w === word);
+};
+for (const kind of ["pointerover", "focusin", "click"])
+  document.addEventListener(kind, (event) => {
+    const on = event.target.closest?.("[data-w]");
+    light(on?.dataset.w, on);
+  });
+
+// Queries of this browser, on the start page.
+const recent = {
+  all: () => [page.kept.get("queries")].flat().filter((each) => String(each?.address).startsWith("/?")),
+  add: (q, address) =>
+    page.kept.set("queries", [{ q, address, at: Date.now() }, ...recent.all().filter((each) => each.q !== q)].slice(0, 8)),
+};
+page.define("recent-queries", (root) => {
+  const list = recent.all();
+  root.hidden = !list.length;
+  const days = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+  $("ul", root).append(
+    ...list.map(({ q, address, at }) => {
+      const [item, way, when] = [page.element("li"), page.element("a", q), page.element("time")];
+      way.href = address;
+      if (at) when.textContent = days.format(-Math.floor((Date.now() - at) / 86400e3), "day");
+      way.append(when);
+      item.append(way);
+      return item;
+    })
+  );
+  $("button", root).addEventListener("click", () => {
+    page.kept.forget("queries");
+    root.hidden = true;
+  });
+});
+
+const moved = (change) => {
+  if (document.startViewTransition && !matchMedia("(prefers-reduced-motion: reduce)").matches && !document.hidden)
+    document.startViewTransition(change);
+  else change();
+};
+
+page.define("search-page", (root) => {
+  const form = $("form.ask", root);
+  const wide = matchMedia("(min-width: 68rem)");
+  const list = $("[data-part=hits]", root);
+  const doc = $(".doc", root);
+  const banner = $(".banner", root);
+  const hits = () => $$(".hit", list);
+  const hitOf = (id) => hits().find((hit) => hit.dataset.passage === String(id));
+  const defaults = { weight: root.dataset.weight, mode: "hybrid", k: "10", per_document: "3" };
+  let asked = 0; // questions asked; shown: the last that was answered
+  let shown = 0;
+  let known = null; // candidates, to rank again in the page
+  let compared = null; // passage of the hit to compare with
+
+  // ---- the address and the form
+
+  const state = () => new URLSearchParams(location.search);
+  const fromForm = () => {
     const query = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) {
-      const { mode } = form.elements;
-      if (name === "weight" && (mode.value !== "hybrid" || Number(value) === Number(root.dataset.weight))) continue;
-      if (name === "without" && mode.value === "dense") continue;
-      if (value.trim() !== "" && value !== form.elements[name].dataset?.default) query.append(name, value);
-    }
-    if (part("facets").querySelector(".narrow")) query.append("facets", "1");
+    for (const [name, value] of new FormData(form))
+      if (value.trim() && value !== defaults[name]) query.append(name, value);
+    if (query.has("mode")) query.delete("weight");
     return query;
   };
-
-  // Another query begins. Of its address only the first is kept, until its answer has come: browsers bound how often.
-  const remember = () => {
-    const query = asked();
-    list.leave();
-    if (settled) history.pushState(null, "", "/?" + query);
-    settled = false;
-    document.title = query.has("q") ? `${query.get("q")} - seewhy` : "seewhy";
+  const fill = () => {
+    const query = state();
+    for (const control of form.elements) {
+      if (!control.name || control.type === "hidden") continue;
+      if (control.type === "checkbox") control.checked = query.getAll(control.name).includes(control.value);
+      else control.value = query.get(control.name) ?? defaults[control.name] ?? "";
+    }
+    for (const name of ["without", "more", "less"]) {
+      for (const field of $$(`input[type=hidden][name=${name}]`, root)) field.remove();
+      for (const value of query.getAll(name)) {
+        const field = Object.assign(page.element("input"), { type: "hidden", name, value });
+        field.setAttribute("form", "ask");
+        $(".tune", root).append(field);
+      }
+    }
+    balance();
   };
-  const shownQuery = () => new URLSearchParams(location.search).get("q");
-
-  const queries = () => [page.kept.get("queries")].flat().filter((one) => String(one?.address).startsWith("/?"));
-
-  const settle = () => {
-    clearTimeout(resting);
-    settled = true;
-    const query = asked();
-    if (!query.has("q") || !part("results").querySelector(".hit")) return;
-    const last = queries().filter((one) => one.q !== query.get("q"));
-    page.kept.set("queries", [{ q: query.get("q"), address: "/?" + query }, ...last].slice(0, 12));
+  // Words of another query do not count for this one.
+  const forget = () => {
+    for (const field of $$("input[type=hidden]:is([name=without], [name=more], [name=less])", root)) field.remove();
+  };
+  const navigate = (query, { push = true, why } = {}) => {
+    query.delete("facets");
+    const address = "/?" + query;
+    if (push && address !== location.pathname + location.search) history.pushState(null, "", address);
+    fill();
+    return all({ why });
   };
 
-  // Parts of an answer take the place of those that are there; a hit that has the focus keeps it.
+  // ---- answers
+
   const put = (content, names) => {
     for (const name of names) {
-      const [there, made] = [part(name), content.querySelector(`[data-part="${name}"]`)];
-      if (!there || !made) continue;
-      const held = there.contains(document.activeElement) && document.activeElement.closest("[data-passage]");
-      const opened = there.querySelector("details")?.open ?? wide;
-      there.hidden = made.hidden;
-      if (there.innerHTML !== made.innerHTML) there.replaceChildren(...made.childNodes);
-      for (const one of there.querySelectorAll("details")) one.open = opened;
-      const again = held && there.querySelector(`[data-passage="${held.dataset.passage}"] .open`);
-      if (again) again.focus({ preventScroll: true });
+      const [there, made] = [$(`[data-part="${name}"]`, root), $(`[data-part="${name}"]`, content)];
+      if (there && made && there.innerHTML !== made.innerHTML) there.replaceChildren(...made.childNodes);
     }
   };
-
-  const tell = (line) => {
-    const alert = page.element("p", line, "warn");
-    alert.setAttribute("role", "alert");
-    part("results").replaceChildren(alert);
+  // A hit that is still there keeps its element, so that it moves and does not flicker.
+  const putHits = (content) => {
+    const made = $("[data-part=hits]", content);
+    if (!made) return;
+    const before = new Map(hits().map((hit) => [hit.dataset.passage, hit]));
+    const focused = document.activeElement.closest?.(".hit")?.dataset.passage;
+    const next = $$(".hit", made).map((hit) => {
+      const old = before.get(hit.dataset.passage);
+      if (!old) return hit;
+      if (old.innerHTML !== hit.innerHTML) old.replaceChildren(...hit.childNodes);
+      old.className = hit.className;
+      return old;
+    });
+    moved(() => {
+      list.dataset.full = made.dataset.full;
+      list.replaceChildren(...next);
+      for (const hit of next) hit.style.viewTransitionName = `hit-${hit.dataset.passage}`;
+      dress();
+      if (focused && !list.contains(document.activeElement)) $(".open", hitOf(focused) ?? root)?.focus({ preventScroll: true });
+    });
+  };
+  const dress = () => {
+    for (const each of $$("[data-tool=compare], .share", list)) each.hidden = false;
+    const open = doc.dataset.passage;
+    for (const hit of hits()) hit.classList.toggle("is-shown", wide.matches && hit.dataset.passage === open);
   };
 
-  // Asks; whatever was asked before and has not come is dropped. Gives the answer, or null.
   const ask = async (query) => {
-    asking.abort();
-    asking = new AbortController();
-    const { signal } = asking;
-    part("results").setAttribute("aria-busy", "true");
+    const mine = ++asked;
+    root.classList.add("busy");
     try {
-      const { status, later, content } = await page.fragment("/?" + query, signal);
-      if (signal.aborted) return null;
-      if (status === 503 && later) setTimeout(() => signal.aborted || soon(0), 1000 * later);
-      const answer = content.querySelector("search-page");
-      if (!answer) tell(content.querySelector("[role=alert]")?.textContent || "The server cannot answer that.");
-      return answer;
-    } catch (error) {
-      if (!signal.aborted) tell(page.away);
+      const answer = await page.fragment("/?" + query);
+      if (mine < shown) return null; // a later one has been answered
+      banner.hidden = true;
+      if (answer.status === 503 && answer.later) setTimeout(() => mine === asked && all({}), 1000 * answer.later);
+      const content = $("search-page", answer.content);
+      if (content) shown = mine;
+      else tell($("[role=alert]", answer.content)?.textContent || "The server cannot answer that.");
+      return content;
+    } catch {
+      tell(page.away);
+      setTimeout(() => mine === asked && all({}), 2000); // until the server is there again
       return null;
     } finally {
-      if (!signal.aborted) part("results").setAttribute("aria-busy", "false");
+      if (mine === asked) root.classList.remove("busy");
     }
   };
-
-  // The bar above the page names the index, and leads to pages of it.
-  const title = ({ value, selectedOptions }) => {
-    const bar = document.querySelector(".site");
-    bar.querySelector("bdi").textContent = selectedOptions[0].text;
-    for (const way of bar.querySelectorAll("a")) {
-      const address = new URL(way.href);
-      address.searchParams.set("index", value);
-      way.href = address;
-    }
+  const tell = (line) => {
+    banner.textContent = line;
+    banner.hidden = false;
   };
 
   const words = async () => {
-    if (form.elements.mode.value === "dense" || !field.value.trim()) return;
-    const query = asked();
+    const query = fromForm();
+    if (query.get("mode") === "dense" || !query.has("q")) return;
     query.set("words", "1");
-    const answer = await ask(query);
-    if (answer?.querySelector(".hit")) put(answer, ["results"]);
+    const content = await ask(query);
+    if (content && $(".hit", content)) {
+      put(content, ["head"]);
+      putHits(content);
+    }
+  };
+  const all = async ({ why = state().get("why") }) => {
+    const query = state();
+    if (!query.has("q")) return;
+    if (why) query.set("why", why);
+    const content = await ask(query);
+    if (!content) return;
+    put(content, ["head", "words", "chosen", "more"]);
+    putHits(content);
+    document.title = `${query.get("q")} – seewhy`;
+    known = null;
+    root.dataset.generation = content.dataset.generation;
+    root.dispatchEvent(new Event("answered"));
+    pane();
+    facets();
+    clearTimeout(resting);
+    resting = setTimeout(() => hits().length && recent.add(query.get("q"), "/" + location.search), 1200);
+  };
+  let resting = 0;
+  let typing = 0;
+  const soon = (wait) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => navigate(fromForm(), { push: false }), wait);
   };
 
-  const all = async (address) => {
-    const query = address ?? asked();
-    const answer = await ask(query);
-    if (!answer) return false;
-    Object.assign(root.dataset, { generation: answer.dataset.generation, weight: answer.dataset.weight });
-    if (!address) {
-      if (query.has("q")) query.set("generation", answer.dataset.generation);
-      history.replaceState(null, "", "/?" + query + location.hash);
+  // Facets travel only when the query or a filter changes, and after the hits.
+  let counted = null;
+  const facets = async () => {
+    const query = state();
+    for (const name of ["why", "weight", "without"]) query.delete(name);
+    const wanted = query.toString();
+    if (wanted === counted || !$(".tune", root).checkVisibility()) return;
+    counted = wanted;
+    query.set("facets", "1");
+    const { content } = await page.fragment("/?" + query).catch(() => ({ content: null }));
+    if (content && counted === wanted && !$("[data-part=facets] details[open]", root)) put(content, ["facets"]);
+  };
+
+  // ---- typing
+
+  let settled = true; // false while the user types one query: one entry of the history for all of it
+  form?.addEventListener("input", (event) => {
+    if (event.isComposing || event.target.name !== "q") return;
+    forget();
+    const query = fromForm();
+    if (settled) history.pushState(null, "", "/?" + query);
+    else history.replaceState(null, "", "/?" + query);
+    settled = false;
+    words();
+    soon(200);
+  });
+  form?.addEventListener("compositionend", () => form.q.dispatchEvent(new Event("input", { bubbles: true })));
+  form?.addEventListener("focusout", () => (settled = true));
+  form?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(typing);
+    settled = true;
+    navigate(fromForm());
+  });
+  root.addEventListener("change", (event) => {
+    if (event.target === form?.q || !event.target.name) return;
+    if (event.target.name !== "weight" || !rank()) navigate(fromForm());
+    else history.replaceState(null, "", "/?" + fromForm());
+  });
+
+  // ---- what if: another balance, or without a keyword. Exact as long as the bound of what the server sent proves it.
+
+  const mix = form?.elements.weight;
+  const balance = () => {
+    if (!mix) return;
+    const at = Math.round(100 * mix.value);
+    mix.style.setProperty("--at", `${at}%`);
+    mix.setAttribute("aria-valuetext", `Meaning ${at}%, keywords ${100 - at}%`);
+    $$(".balance output", root).forEach((output, i) => (output.textContent = `${i ? 100 - at : at}%`));
+    $(".balance", root).hidden = form.elements.mode.value !== "hybrid";
+  };
+  let cards = new Map(); // passage -> its hit, also while it is not among the hits
+  let loading = null;
+  const load = () =>
+    (loading ??= (async () => {
+      const query = state();
+      query.delete("why");
+      const reply = await fetch("/what-if?" + query).catch(() => null);
+      known = reply?.ok && !state().has("more") && !state().has("less") ? await reply.json() : null;
+      cards = new Map(hits().map((hit) => [Number(hit.dataset.passage), hit]));
+      for (const seg of $$(".seg", list)) Object.assign(seg.dataset, { m0: seg.dataset.m, k0: seg.dataset.k });
+    })().finally(() => (loading = null)));
+  // Draws a bar again for another weight and without some keywords.
+  const draw = (hit, score, meaning, keyword, without) => {
+    const full = Number(list.dataset.full);
+    const parts = $$(".seg", hit).map((seg) => {
+      const k = without.includes(seg.dataset.w) ? 0 : Number(seg.dataset.k0) * keyword;
+      return { seg, m: Number(seg.dataset.m0) * meaning, k };
+    });
+    let x = 0;
+    for (const { seg, m, k } of [...parts.filter((part) => part.m + part.k >= 0), ...parts.filter((part) => part.m + part.k < 0)]) {
+      const value = m + k;
+      seg.setAttribute("x", `${(100 * (value < 0 ? x + value : x)) / full}%`);
+      seg.setAttribute("width", `${(100 * Math.abs(value)) / full}%`);
+      Object.assign(seg.dataset, { m, k });
+      const [blue, amber] = [$(".m", seg), $(".k", seg)];
+      const share = value ? Math.min(Math.max(m / value, 0), 1) * 100 : 0;
+      blue?.setAttribute("width", `${share}%`);
+      amber?.setAttribute("x", `${share}%`);
+      amber?.setAttribute("width", `${100 - share}%`);
+      x += value;
     }
-    put(answer, ["results", "facets", "words"]);
-    title(form.elements.index);
-    const count = part("results").querySelectorAll(".hit").length;
-    said.textContent = field.value.trim() ? `${count || "No"} ${count === 1 ? "hit" : "hits"}` : "";
-    start();
-    root.dispatchEvent(new Event("answered"));
-    clearTimeout(resting);
-    resting = setTimeout(settle, rest);
-    if (count && form.elements.mode.value !== "lexical") shades();
+    const data = $("data", hit);
+    data.value = score;
+    data.textContent = score.toFixed(2);
+  };
+  const rank = () => {
+    balance();
+    if (!known) return void load().then(() => known && rank()), false;
+    const query = fromForm();
+    const without = query.getAll("without");
+    const wanted = { weight: Number(mix.value), without, k: Number(query.get("k") ?? 10), per_document: Number(query.get("per_document") ?? 3) };
+    const { ids, scores, exact } = whatIf(known, wanted);
+    if (!exact || ids.some((id) => !cards.has(id))) return soon(150), true;
+    const weight = known.mode === "hybrid" ? [wanted.weight / (known.weight || 1), (1 - wanted.weight) / (1 - known.weight || 1)] : [1, 1];
+    moved(() => {
+      list.dataset.full = Math.max(Math.ceil(Math.max(...scores) * 10 - 1e-9) / 10, 0.1);
+      ids.forEach((id, at) => draw(cards.get(id), scores[at], ...weight, without.map((word) => word.toLowerCase())));
+      list.replaceChildren(...ids.map((id) => cards.get(id)));
+      $(".changed", root).hidden = false;
+      $(".counted", root).hidden = true;
+    });
+    for (const word of $$(".word", root)) word.setAttribute("aria-pressed", String(!without.includes(word.dataset.word)));
     return true;
   };
+  mix?.addEventListener("pointerdown", load);
+  mix?.addEventListener("focus", load);
+  mix?.addEventListener("input", rank);
 
-  // What every token counts takes one more pass through the model, so it comes last.
-  const shades = async () => {
-    const before = asking;
-    await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted))); // the hits come first
-    if (before !== asking) return;
-    const query = asked();
-    query.set("shades", "1");
-    const answer = await ask(query);
-    for (const one of answer?.querySelectorAll(".hit") || []) {
-      const there = part("results").querySelector(`[data-passage="${one.dataset.passage}"] .passage`);
-      if (there) there.replaceWith(one.querySelector(".passage"));
+  // ---- explanations open inside their hit; Back closes them
+
+  const explain = async (hit, address) => {
+    for (const other of hits()) {
+      const open = other === hit;
+      other.classList.toggle("is-explained", open);
+      $(".why", other).hidden = !open;
+      $(".why-link", other)?.setAttribute("aria-expanded", String(open));
     }
-    const legend = answer?.querySelector(".legend");
-    if (legend) part("results").querySelector(".legend")?.replaceWith(legend);
+    if (!hit || (!address && $(".why", hit).childElementCount)) return;
+    const panel = $(".why", hit);
+    panel.setAttribute("aria-busy", "true");
+    const { content } = await page
+      .fragment(address ?? $(".why-link", hit).dataset.why)
+      .catch(() => ({ content: page.element("p", page.away) }));
+    panel.replaceChildren(content);
+    panel.removeAttribute("aria-busy");
+    dress();
+  };
+  const toggle = (hit) => {
+    const query = state();
+    const closes = hit.classList.contains("is-explained");
+    query.delete("why");
+    if (!closes) query.set("why", hit.dataset.passage);
+    history.pushState(null, "", "/?" + query);
+    explain(closes ? null : hit);
+  };
+  const compare = (hit) => {
+    const id = hit.dataset.passage;
+    if (compared && compared !== id && hitOf(compared)) {
+      const [a, b] = hits().map((each) => each.dataset.passage).filter((each) => each === id || each === compared);
+      const query = new URLSearchParams({ ...Object.fromEntries(state()), a, b });
+      explain(hit, "/contrast?" + query);
+      compared = null;
+    } else compared = compared === id ? null : id;
+    for (const each of $$("[data-tool=compare]", list))
+      each.setAttribute("aria-pressed", String(each.closest(".hit").dataset.passage === compared));
   };
 
-  const soon = (wait) => {
-    clearTimeout(paused);
-    clearTimeout(resting);
-    paused = setTimeout(() => all(), wait);
+  // ---- the document, beside the hits
+
+  const pane = async (hit = hitOf(doc.dataset.passage) ?? hits()[0]) => {
+    if (!wide.matches || !hit) return void (hit || doc.replaceChildren());
+    const address = $(".open", hit).getAttribute("href");
+    if (doc.dataset.address === address) return dress();
+    doc.dataset.address = address;
+    doc.dataset.passage = hit.dataset.passage;
+    dress();
+    const answer = await page.fragment(address).catch(() => null);
+    if (!answer || doc.dataset.address !== address) return;
+    doc.replaceChildren($("document-reading", answer.content) ?? answer.content);
+    const here = $(".is-here", doc);
+    const body = $(".doc-body", doc);
+    if (here && body) body.scrollTop = here.getBoundingClientRect().top - body.getBoundingClientRect().top - body.clientHeight / 4;
   };
+  wide.addEventListener("change", () => pane());
+  $(".tune", root)?.addEventListener("toggle", () => facets());
 
-  Object.assign(root, { asked, soon: () => soon(pause) });
+  // ---- clicks and keys
 
-  // Only a word of the query can be left out of it.
-  const forget = () => {
-    const there = new Set(field.value.toLowerCase().match(/[\p{L}\p{N}]+/gu));
-    for (const one of form.querySelectorAll("[name=without]:checked"))
-      one.checked = one.value.toLowerCase().match(/[\p{L}\p{N}]+/gu)?.every((word) => there.has(word)) ?? false;
-  };
-
-  field.addEventListener("input", (event) => {
-    if (event.isComposing) return; // an input method is at work; compositionend follows
-    forget();
-    remember();
-    words();
-    soon(pause);
-  });
-  field.addEventListener("compositionend", () => field.dispatchEvent(new Event("input")));
-  form.addEventListener("change", (event) => {
-    if (event.target === field) return;
-    remember();
-    soon(event.target.matches("[name=weight], [name=without]") ? pause : 0);
-  });
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    if (shownQuery() !== field.value) remember();
-    clearTimeout(paused);
-    all().then(settle);
-  });
-  root.addEventListener("focusin", (event) => event.target.closest(".hit") && settle());
   root.addEventListener("click", (event) => {
-    const choice = event.target.closest("a[data-where]");
-    if (!choice || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    form.elements.where.value = choice.dataset.where;
-    form.querySelector(".limits").open = true;
-    remember();
-    soon(0);
-  });
-
-  const fill = () => {
-    const query = new URLSearchParams(location.search);
-    for (const name of ["index", "q", "mode", "where", "since", "until", "k", "per_document"]) {
-      const control = form.elements[name];
-      control.value = query.get(name) ?? control.dataset.default ?? control.options?.[0].value ?? "";
+    const target = event.target.closest("a, button");
+    if (!target || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    const hit = target.closest(".hit");
+    const handled = () => event.preventDefault();
+    if (target.matches(".word")) {
+      handled();
+      const query = fromForm();
+      const off = query.getAll("without");
+      const { word } = target.dataset;
+      query.delete("without");
+      for (const each of off.includes(word) ? off.filter((one) => one !== word) : [...off, word]) query.append("without", each);
+      history.pushState(null, "", "/?" + query);
+      fill();
+      if (!known) load().then(() => (known ? rank() : all({})));
+      else rank();
+    } else if (target.matches(".is-chosen, p.more a:not([href^='/why-not']), [data-tool=more], [data-tool=less]")) {
+      if (!form) return;
+      handled();
+      navigate(new URL(target.href).searchParams);
+    } else if (target.matches(".why-link") && hit) {
+      handled();
+      toggle(hit);
+    } else if (target.matches("[data-tool=compare]")) compare(hit);
+    else if (target.matches("a.open") && wide.matches) {
+      handled();
+      pane(hit);
+    } else if (target.matches("a.details")) {
+      handled();
+      page.fragment(target.href).then(({ content }) => $(".all", hit).replaceChildren(content));
+    } else if (target.matches(".share")) {
+      const query = state();
+      query.set("generation", root.dataset.generation);
+      navigator.clipboard.writeText(location.origin + "/?" + query).then(() => (target.textContent = "Copied"));
+    } else if (target.closest(".changed")) {
+      const query = fromForm();
+      query.delete("weight");
+      query.delete("without");
+      navigate(query);
     }
-    form.elements.weight.value = query.get("weight") ?? root.dataset.weight;
-    const without = query.getAll("without");
-    for (const one of form.querySelectorAll("[name=without]")) one.checked = without.includes(one.value);
-  };
-  window.addEventListener("popstate", async () => {
-    list.leave();
-    clearTimeout(paused);
-    settled = true;
-    fill();
-    if (!(await all(new URLSearchParams(location.search)))) return;
-    fill(); // the words of this query are only there now
-    list.restore();
   });
-
-  // The last queries, on a page without a query; they are in this browser alone.
-  const start = () => {
-    const last = root.querySelector(".last");
-    if (!last) return;
-    last.hidden = !queries().length;
-    last.querySelector("ul").replaceChildren(
-      ...queries().map(({ q, address }) => {
-        const [item, way] = [page.element("li"), page.element("a", q)];
-        way.href = address;
-        item.append(way);
-        return item;
-      })
-    );
+  document.addEventListener("pointerdown", (event) => {
+    for (const facet of $$(".facet[open]", root)) if (!facet.contains(event.target)) facet.open = false;
+  });
+  const current = () => document.activeElement.closest?.(".hit") ?? $(".is-explained", list) ?? hits()[0];
+  const go = (step) => {
+    const at = hits().indexOf(document.activeElement.closest?.(".hit"));
+    const hit = hits()[Math.min(Math.max(at + step, 0), hits().length - 1)];
+    $(".open", hit ?? root)?.focus({ preventScroll: true });
+    hit?.scrollIntoView({ block: "nearest" });
   };
-
-  const settings = () => {
-    const { keys } = dialog.querySelector(".settings").elements;
-    keys.checked = page.kept.get("keys") !== false;
-    dialog.addEventListener("change", () => {
-      page.kept.set("keys", keys.checked);
-    });
-    dialog.querySelector(".forget").addEventListener("click", (event) => {
-      page.kept.forget("queries");
-      event.target.textContent = "Forgotten";
-      start();
-    });
-    root.querySelector(".foot").hidden = false;
-    root.querySelector(".keys").addEventListener("click", () => dialog.showModal());
-  };
-
   const keys = {
-    "/": () => (field.focus(), field.select()),
-    "?": () => dialog.showModal(),
+    "/": () => form.q.select(),
+    "?": () => $("dialog", root).showModal(),
+    j: () => go(1),
+    k: () => go(-1),
+    e: () => current() && toggle(current()),
+    s: () => $("[data-tool=more]", current() ?? root)?.click(),
+    c: () => current() && compare(current()),
   };
   document.addEventListener("keydown", (event) => {
-    if (event.target === field && event.key === "ArrowDown" && !event.isComposing) {
-      event.preventDefault();
-      list.goTo(0);
+    const segment = event.target.closest?.(".seg");
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (segment && step) {
+      const each = $$(".seg", segment.parentNode);
+      const next = each[(each.indexOf(segment) + step + each.length) % each.length];
+      segment.setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
     }
-    if (event.target === field && event.key === "Escape" && !event.isComposing) {
-      event.preventDefault(); // by which the field would be emptied
-      if (!list.close()) field.blur();
+    if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") {
+      const open = $(".is-explained", list);
+      light();
+      if (open) history.state === null && state().has("why") ? toggle(open) : explain(null);
+      else if (document.activeElement !== form?.q) form?.q.focus();
+      return;
     }
-    if (page.typing(event)) return;
-    const does = event.key === "Escape" ? () => field.focus() : page.kept.get("keys") === false ? null : keys[event.key];
-    if (!does) return;
+    if (event.target === form?.q && event.key === "ArrowDown") return event.preventDefault(), go(1);
+    if (event.target.closest?.("input:not([type=checkbox], [type=range]), textarea, select, dialog[open]")) return;
+    if (!keys[event.key] || !form) return;
     event.preventDefault();
-    does();
+    keys[event.key]();
   });
 
-  settings();
-  start();
-  for (const one of root.querySelectorAll(".narrow")) one.open = wide;
-  if (field.value.trim()) {
-    resting = setTimeout(settle, rest);
-    if (part("results").querySelector(".hit") && form.elements.mode.value !== "lexical") shades();
-  } else field.focus();
+  addEventListener("popstate", () => {
+    clearTimeout(typing);
+    settled = true;
+    const [query, open] = [state(), state().get("why")];
+    if (!query.has("q")) return location.reload();
+    const same = new URLSearchParams(query);
+    same.delete("why");
+    if (same.toString() === answered) return explain(open ? hitOf(open) : null);
+    document.title = `${query.get("q")} – seewhy`;
+    fill();
+    all({});
+  });
+  let answered = "";
+  const note = () => {
+    const query = state();
+    query.delete("why");
+    answered = query.toString();
+  };
+  root.addEventListener("answered", note);
+
+  // ---- the index changes: ask again, and say so
+
+  if (form && window.EventSource) {
+    const events = new EventSource("/api/v1/events");
+    events.addEventListener("changed", (event) => {
+      if (JSON.parse(event.data).index !== form.elements.index.value) return;
+      all({}).then(() => $(".counted", root)?.append(" · Updated"));
+    });
+    addEventListener("pagehide", () => events.close());
+  }
+
+  dress();
+  for (const hit of hits()) hit.style.viewTransitionName = `hit-${hit.dataset.passage}`;
+  note();
+  if (form) {
+    fill();
+    if (hits().length) {
+      recent.add(state().get("q"), "/" + location.search);
+      pane();
+      facets();
+    }
+  } else pane();
 });

@@ -30,6 +30,8 @@ from search.render.page.document import (
     signed,
     text,
 )
+from search.render.page.document import drawn as drawn_template
+from search.render.page.hit_list import number, viewed
 from search.render.why import REMEDIES, answer, in_order, sentence, share_name
 
 if TYPE_CHECKING:
@@ -225,7 +227,8 @@ def _panel(side: _Side) -> str:
 def _flow(side: _Side, source: str, kinds: tuple[str, ...]) -> str:
     """Return a string as HTML, with its words marked."""
     unit_of = {word: i for i, unit in enumerate(side.units) for word in unit.words}
-    parts, at = [], 0
+    parts: list[str] = []
+    at = 0
     for i, word in enumerate(side.words):
         if word.kind not in kinds:
             continue
@@ -245,6 +248,28 @@ def _unit(side: _Side, number: int, label: str) -> str:
     return (
         f'<span class="{classes}" data-unit="{number}" role="button" tabindex="-1">{text(label)}</span>'
     )
+
+
+def panel(explained: Explanation, hit: Hit, state: Mapping[str, Any]) -> Page:
+    """Return the short explanation that opens inside a hit.
+
+    Args:
+        state: as for `why`.
+    """
+    parts = viewed([replace(hit, explanation=explained)])[0].parts
+    body = drawn_template(
+        "why.html",
+        sentence=sentence(explained),
+        parts=parts,
+        rest="rest of the sentence" if explained.weight else "rest",
+        most=max((abs(value) for part in parts for value in (part.meaning, part.keyword)), default=0.0)
+        or 1.0,
+        number=number,
+        score=hit.score,
+        details=link("/explain", **state, passage=hit.passage_id, by="word"),
+        file=link("/explain", **state, passage=hit.passage_id, by="word", file=1),
+    )
+    return Page(f"Why: {explained.query}", "", "", body)
 
 
 def why(
