@@ -14,7 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from search.records.comparisons import Contrast, Difference, WhyNot
-from search.records.explanations import Explanation, Partner, Share
+from search.records.explanations import STOP_WORDS, Explanation, Partner, Share
 from search.records.hits import Hit
 from search.records.tokens import all_of_kind
 from search.render.format import (
@@ -159,6 +159,7 @@ def sentence(why: Explanation) -> str:
     A query word is paired with the most similar passage word, or with the passage word of its largest contribution.
     """
     words = [line for line in word_lines(why) if line.is_word and line.added > 0]
+    words = [line for line in words if line.name.casefold() not in STOP_WORDS] or words
     words.sort(key=lambda line: -line.added)
     if not words or any(term.kind == "model" for term in why.terms):
         return ""

@@ -11,6 +11,7 @@ from search.errors import InputError
 from search.index import Index
 from search.ranking.question import Question
 from search.records.options import (
+    WEIGHT,
     CandidateOptions,
     CountOptions,
     ListOptions,
@@ -208,9 +209,9 @@ class SearchRequest(
     @model_validator(mode="before")
     @classmethod
     def taken(cls, data: Any) -> Any:
-        """Drop the empty fields of a form, and the weight unless the mode is hybrid."""
+        """Drop the empty fields of a form, and the weight if it is the default or the mode is not hybrid."""
         values = {name: value for name, value in data.items() if value != ""}
-        if values.get("mode", "hybrid") != "hybrid":
+        if values.get("mode", "hybrid") != "hybrid" or str(values.get("weight")) == f"{WEIGHT:g}":
             values.pop("weight", None)
         return values
 

@@ -21,7 +21,7 @@ HOSTILE = (
     "\x1b[31m \u202e \x00 &lt;hostile-b&gt; <a href=javascript:hostile()>key</a> <base href=//hostile.example> "
     "<form action=//hostile.example>"
 )
-OURS = re.compile(r"/(?!/)|[?#]|data:,$")
+OURS = re.compile(r"/(?!/)|[?#]|data:image/svg\+xml,")
 PAGES = (
     "/?q={q}", "/?q={q}&index={q}", "/?q=key&where={q}", "/?q=key&since={q}", "/?q=key&mode={q}", "/?q=key&k={q}",
     "/?q=key {q}&without={q}&where=path:**", "/documents/{n}", "/documents/{n}?q={q}",

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 import search
 from search import Index
+from search.ranking.question import Question
 
 QUERY = "turn the key"
 PAGE = {"accept": "text/html"}
@@ -25,23 +26,60 @@ def test_the_search_page_has_the_hits_of_the_library_in_their_order(
     client: TestClient, index: Index
 ) -> None:
     page = client.get("/", params={"q": QUERY, "mode": "dense", "k": 2}).text
-    ids = [int(one) for one in re.findall(r'<li class="hit" data-passage="(\d+)"', page)]
+    ids = [int(one) for one in re.findall(r'<li class="hit" id="h\d+" data-passage="(\d+)"', page)]
     assert ids == [hit.passage_id for hit in index.query(QUERY, 2, mode="dense")]
-    ways = links(page, r'class="(?:open|why|similar)" href="([^"]+)"')
-    assert len(ways) > 3 and all(f"generation={index.generation}" in way for way in ways)
+    ways = links(
+        page, r'(?:class="(?:open|why-link)" href|data-why|data-tool="(?:more|less)" href)="([^"]+)"'
+    )
+    assert len(ways) == 10 and not any("generation" in way for way in ways)
     for way in ways:
         assert client.get(way.partition("#")[0], headers=PAGE).status_code == 200
-    assert "mode=dense" in links(page, r'class="why" href="([^"]+)"')[0]
-    assert "what every token" in client.get("/", params={"q": QUERY, "shades": "1"}).text
+        assert "mode=dense" in way
+    first, second = index.query(QUERY, 2, mode="dense")
+    opened = client.get("/", params={"q": QUERY, "mode": "dense", "k": 2, "why": second.passage_id}).text
+    assert (
+        opened.count('aria-expanded="true"') == 1
+        and f"<td>{second.score:.3f}</td></tr></tfoot>" in opened
+    )
+    assert f"<td>{first.score:.3f}</td></tr></tfoot>" not in opened
+
+
+def test_a_query_is_steered_by_passages(client: TestClient, index: Index) -> None:
+    page = client.get("/", params={"q": QUERY, "more": 5, "less": 3}).text
+    ids = [int(one) for one in re.findall(r'data-passage="(\d+)"', page)]
+    assert ids == [hit.passage_id for hit in index.query(Question.of(QUERY, like=[5], unlike=[3]))]
+    assert "Remove: like passage 5" in page and "Remove: unlike passage 3" in page
+
+
+def test_a_hit_shows_its_score_as_a_bar_that_sums_to_it(client: TestClient, index: Index) -> None:
+    page = client.get("/", params={"q": QUERY}).text
+    bars = re.findall(r'aria-label="Score ([\d.]+) = ([^"]+)"', page)
+    hits = index.query(QUERY)
+    assert [float(score) for score, _ in bars] == [round(hit.score, 3) for hit in hits]
+    for score, parts in bars:
+        added = [float(part.rpartition(" ")[2].replace("\u2212", "-")) for part in parts.split(", ")]
+        assert sum(added) == pytest.approx(float(score), abs=0.0005 * len(added) + 0.0005)
+    assert (
+        "keyword" not in client.get("/", params={"q": QUERY, "mode": "dense"}).text.split("<title>")[2]
+    )
+
+
+def test_the_start_page_says_what_is_indexed(client: TestClient, index: Index) -> None:
+    page = client.get("/", headers=PAGE).text
+    assert f"{index.status().documents} documents in <b><bdi>notes</bdi></b>, updated" in page
+    assert page.count('class="hit"') == 0
 
 
 def test_what_is_wrong_stands_in_the_page_and_the_form_keeps_what_was_typed(client: TestClient) -> None:
     page = client.get("/", params={"q": "key", "where": "kind=("}, headers=PAGE).text
-    assert 'role="alert"' in page and 'name="where" value="kind=("' in page
+    assert 'role="alert"' in page and 'name="where" form="ask" value="kind=("' in page and "\n" in page
+    for asked in ({"q": "key", "k": 1000}, {"q": "x" * 3000}, {"q": "key", "index": "none"}):
+        page = client.get("/", params=asked, headers=PAGE).text
+        assert 'role="alert"' in page and '<input id="q"' in page
 
 
 def test_an_address_of_another_generation_says_so(client: TestClient, index: Index) -> None:
-    said = "The index has changed since this address was made"
+    said = "The index has changed since this link was made"
     assert said not in client.get("/", params={"q": "key", "generation": index.generation}).text
     assert said in client.get("/", params={"q": "key", "generation": index.generation + 1}).text
 
@@ -55,12 +93,18 @@ def test_all_that_a_page_links_to_is_light_and_may_be_kept(client: TestClient) -
         assert client.get(f"/static/{name}").status_code == 404
 
 
-def test_a_page_does_not_wait_for_facets(client: TestClient) -> None:
+def test_a_page_does_not_wait_for_facets(client: TestClient, index: Index) -> None:
     first = client.get("/", params={"q": QUERY}).text
-    assert 'class="hit"' in first and 'class="narrow"' not in first
-    (link,) = links(first, r'<a class="later" href="([^"]+)"')
+    assert 'class="hit"' in first and 'name="pick"' not in first
+    (link,) = links(first, r'<a class="chip later" href="([^"]+)"')
     waited = client.get(link).text
-    assert 'class="hit"' in waited and 'class="narrow"' in waited
+    assert 'class="hit"' in waited and 'name="pick"' in waited
+    (csv,) = links(waited, r'name="pick" form="ask" value="(kind=csv)"')
+    narrowed = client.get("/", params={"q": QUERY, "pick": [csv, "kind=text"]}).text
+    kinds = {hit.kind for hit in index.query(QUERY, where="kind=csv or kind=text")}
+    assert kinds == {"csv", "text"} and narrowed.count('<li class="hit"') == len(
+        index.query(QUERY, where="kind=csv or kind=text")
+    )
 
 
 def test_a_weight_that_a_form_sends_by_itself_is_none_that_was_chosen(client: TestClient) -> None:
@@ -83,7 +127,7 @@ def test_a_score_is_explained_as_the_library_does(client: TestClient, index: Ind
 def test_two_hits_are_compared(client: TestClient, index: Index) -> None:
     first, second = index.query(QUERY)[:2]
     page = client.get("/contrast", params={"q": QUERY, "a": first.passage_id, "b": second.passage_id})
-    assert "<h1>Why A stands above B</h1>" in page.text
+    assert "ranks above" in page.text
     assert f"{first.score - second.score:+.4f}" in page.text
 
 
@@ -102,7 +146,7 @@ def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, i
 
 
 def test_why_a_passage_is_like_another(client: TestClient, index: Index) -> None:
-    ways = links(client.get("/similar", params={"passage": 1}).text, r'<a class="why" href="([^"]+)"')
+    ways = links(client.get("/similar", params={"passage": 1}).text, r'data-why="([^"]+)"')
     assert len(ways) == len(index.similar(1))
     why = client.get(ways[0]).text
     assert f"<b>{index.explain_similar(1, index.similar(1)[0]).score:.6f}</b>" in why
@@ -130,7 +174,7 @@ def test_a_document_is_opened_at_its_passage_with_its_hits(
     address = f"/documents/{hit.document_id}"
     page = client.get(address, params={"q": QUERY, "passage": hit.passage_id}, headers=PAGE).text
     assert f'id="p{hit.passage_id}"' in page and f'data-passage="{hit.passage_id}"' in page
-    assert re.search(r"<mark[^>]*>turn</mark>", page) and "2 of the 30 best passages for" in page
+    assert re.search(r"<mark[^>]*>turn</mark>", page) and "2 of the 30 best passages are here" in page
     (indexed / "keys.md").write_text("another text", encoding="utf-8")
     plain = client.get(address, headers=FRAGMENT).text
     assert "<html" not in plain and "<mark" not in plain

@@ -12,9 +12,21 @@ from search.records.inspections import Attention, InputToken, Inspection
 from search.render.format import letters, one_line
 from search.render.heatmap import CAVEATS, rows_line
 from search.render.inspection import model_line, turned_rows
-from search.render.page.document import Page, about, data, hidden, isolated, kept, options, shade, text
+from search.render.page.document import (
+    Page,
+    about,
+    data,
+    hidden,
+    isolated,
+    kept,
+    link,
+    options,
+    shade,
+    text,
+)
 
 LONGEST = 8_000  # characters of a text, as it is part of an address
+PLACES = {"/similarity": "Compare sentences", "/inspect": "Look inside a text"}
 VIEWS = {"tokens": "tokens and layers", "attention": "who reads whom"}
 
 
@@ -42,9 +54,15 @@ def of_text(texts: Sequence[str], index: str, answer: Page | None, problem: str,
 
 
 def _form(action: str, title: str, index: str, fields: str, answer: Page | None, problem: str) -> Page:
+    current = ' aria-current="page"'
     result = f'<p role="alert">{text(problem)}</p>' if problem else ""
     if answer is not None:
         result = f"<h2>{answer.heading}</h2>{answer.about}{answer.body}"
+    ways = "".join(
+        f'<a href="{link(path, index=index)}"{current if path == action else ""}>{name}</a>'
+        for path, name in PLACES.items()
+    )
+    fields += f'<nav class="ways" aria-label="Lab">{ways}</nav>'
     form = f'<form class="controls" action="{action}">{hidden(index=index)}{fields}</form>'
     uses = ("live.js", "sentences.js", "explanation.js", "attention.js", "attention.css")
     return Page(title, title, "", f"<live-part>{form}{result}</live-part>", uses)

@@ -114,7 +114,7 @@ page.define("search-page", (root) => {
   const navigate = (query, { push = true, why } = {}) => {
     query.delete("facets");
     const address = "/?" + query;
-    if (push && address !== location.pathname + location.search) history.pushState(null, "", address);
+    if (address !== location.pathname + location.search) history[push ? "pushState" : "replaceState"](null, "", address);
     fill();
     return all({ why });
   };
@@ -337,7 +337,7 @@ page.define("search-page", (root) => {
     const { content } = await page
       .fragment(address ?? $(".why-link", hit).dataset.why)
       .catch(() => ({ content: page.element("p", page.away) }));
-    panel.replaceChildren(content);
+    panel.replaceChildren(...($(".gap", content) ? [$("h2", content), ...$$(".sum, .gap", content)] : [content]));
     panel.removeAttribute("aria-busy");
     dress();
   };
@@ -396,6 +396,7 @@ page.define("search-page", (root) => {
       for (const each of off.includes(word) ? off.filter((one) => one !== word) : [...off, word]) query.append("without", each);
       history.pushState(null, "", "/?" + query);
       fill();
+      light();
       if (!known) load().then(() => (known ? rank() : all({})));
       else rank();
     } else if (target.matches(".is-chosen, p.more a:not([href^='/why-not']), [data-tool=more], [data-tool=less]")) {
@@ -411,7 +412,7 @@ page.define("search-page", (root) => {
       pane(hit);
     } else if (target.matches("a.details")) {
       handled();
-      page.fragment(target.href).then(({ content }) => $(".all", hit).replaceChildren(content));
+      page.fragment(target.href).then(({ content }) => $(".all", hit).replaceChildren($("why-explanation", content) ?? content));
     } else if (target.matches(".share")) {
       const query = state();
       query.set("generation", root.dataset.generation);

@@ -15,7 +15,16 @@ from search.records.documents import NamedDocument
 from search.records.explanations import Explanation, Partner, Share
 from search.records.hits import Hit
 from search.records.tokens import Word
-from search.render.format import counted, headings, layer_of, named, percentile_of, snippet, where
+from search.render.format import (
+    counted,
+    headings,
+    layer_of,
+    named,
+    percentile_of,
+    shortened,
+    snippet,
+    where,
+)
 from search.render.heatmap import By, Unit, Units, largest_addend, units
 from search.render.page.document import (
     Page,
@@ -240,7 +249,7 @@ def _flow(side: _Side, source: str, kinds: tuple[str, ...]) -> str:
         else:
             parts.append(_unit(side, unit_of[i], inside))
         at = max(at, word.end)
-    return "".join(parts) + text(source[at:])
+    return f"{''.join(parts)}{text(source[at:])}"
 
 
 def _unit(side: _Side, number: int, label: str) -> str:
@@ -310,6 +319,7 @@ def _ways(hit: Hit | StoredPassage, state: Mapping[str, Any], by: By) -> str:
 
 
 _NAMES = 3
+_LONGEST_NAME = 28
 _State = Mapping[str, Any]
 
 
@@ -319,11 +329,16 @@ def contrast(compared: Contrast, state: _State) -> Page:
     Args:
         state: parameters of addresses: index, query and ranking.
     """
-    above, below = ("A", "B") if compared.gap >= 0 else ("B", "A")
-    heading = f"Why {above} stands above {below}" if compared.gap else "A and B have equal scores"
-    hits = _hit("A", compared.a, state) + _hit("B", compared.b, state)
-    body = f'<div class="two">{hits}</div>{_gap(compared, "A", "B")}'
-    return Page(f"{heading}: {compared.query}", heading, _query(compared.query), body)
+    a, b = (shortened(headings(hit) or hit.document, _LONGEST_NAME) for hit in (compared.a, compared.b))
+    above, below = (a, b) if compared.gap >= 0 else (b, a)
+    heading = (
+        f"Why {isolated(above)} ranks above {isolated(below)}"
+        if compared.gap
+        else "Both have equal scores"
+    )
+    hits = _hit(text(a), compared.a, state) + _hit(text(b), compared.b, state)
+    body = f'<div class="two">{hits}</div>{_gap(compared, text(a), text(b))}'
+    return Page(f"Compared: {compared.query}", heading, _query(compared.query), body)
 
 
 def why_not(standing: WhyNot, state: _State) -> Page:
