@@ -12,25 +12,15 @@ served, site, opened = shared.served, shared.site, shared.opened
 Opened = Callable[..., webdriver.Chrome]
 
 
-def test_what_is_told_of_a_word_leaves_the_words_to_be_seen(opened: Opened, served: list[Index]) -> None:
+def test_details_open_inside_the_explanation(opened: Opened, served: list[Index]) -> None:
     hit = served[0].query(QUERY)[0].passage_id
-    browser = opened(f"/?q={QUERY}#why={hit}")
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".beside .unit"))
-    covered = """const detail = document.querySelector(".beside .detail").getBoundingClientRect();
-    return [...document.querySelectorAll(".beside .panel")].flatMap((panel) => [...panel.querySelectorAll(".unit")])
-      .filter((unit) => (unit.focus(), unit.getBoundingClientRect().bottom > document.querySelector(".beside .detail")
-      .getBoundingClientRect().top + 1)).length + (detail.height > 113)"""
-    assert browser.execute_script(covered) == 0
-    assert (
-        not opened(f"/explain?q={QUERY}&passage={hit}", script=False)
-        .find_element(By.CLASS_NAME, "detail")
-        .is_displayed()
-    )
-    narrow = opened(f"/?q={QUERY}", width=320)
-    query, button = (
-        narrow.find_element(By.CSS_SELECTOR, one).rect for one in (".query input", "button.first")
-    )
-    assert query["width"] > 250 and button["y"] > query["y"] + 20
+    browser = opened(f"/?q={QUERY}&why={hit}")
+    browser.find_element(By.CSS_SELECTOR, "a.details").click()
+    key = until(lambda: browser.find_elements(By.CSS_SELECTOR, f"#h{hit} [data-side=query] .unit"))[-1]
+    webdriver.ActionChains(browser).move_to_element(key).perform()
+    until(lambda: " added " in browser.find_element(By.CSS_SELECTOR, f"#h{hit} .detail").text)
+    alone = opened(f"/explain?q={QUERY}&passage={hit}", script=False)
+    assert not alone.find_element(By.CLASS_NAME, "detail").is_displayed()
 
 
 def test_a_document_is_found_as_one_types(opened: Opened) -> None:
@@ -65,9 +55,10 @@ def test_all_of_it_works_without_scripts(opened: Opened) -> None:
 
 def test_light_or_dark_is_kept_from_page_to_page(opened: Opened) -> None:
     browser = opened("/similarity", scheme="light")
-    browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
+    for _ in "light", "dark":
+        browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
     opened("/inspect", scheme="light")
     assert (
         browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-        == "rgb(20, 23, 29)"
+        == "rgb(15, 18, 22)"
     )

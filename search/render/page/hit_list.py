@@ -288,7 +288,9 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) ->
         parts.append(
             Part(word, found[0].name if found else word, meaning, keyword, alike, tuple(others))
         )
-    return [*parts, Part(REST, REST, why.score - sum(part.value for part in parts))]
+    keyword = sum(line.keyword for line in lines if line.name.casefold() not in words)
+    meaning = why.score - sum(part.value for part in parts) - keyword
+    return [*parts, Part(REST, REST, meaning, keyword)]
 
 
 def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
@@ -327,10 +329,17 @@ def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
         of = term if term and term in words else rows.get(best, REST)
         level = 1 + (added[j] > 0.3 * most) + (added[j] > 0.6 * most)
         kinds = " ".join((f"s{level if shaded else 1}", *["exact"] * (term is not None)))
-        marks.append(
-            Mark(word.start, word.end, Markup('class="{}" data-w="{}"').format(kinds, text(of)))
-        )
+        marks.append(Mark(word.start, word.end, _attributes(kinds, of)))
+    seen = {at for mark in marks for at in range(mark.start, mark.end)}
+    for at in exact.keys() - seen:  # in a part of the passage that the model did not read
+        if at - 1 not in exact:
+            end = next(end for end in range(at, len(why.passage) + 1) if end not in exact)
+            marks.append(Mark(at, end, _attributes("s1 exact", exact[at])))
     return marks
+
+
+def _attributes(classes: str, word: str) -> Markup:
+    return Markup('class="{}" data-w="{}"').format(classes, text(word))
 
 
 def passage(hit: Hit, marks: Sequence[Mark], excerpt: Cut) -> Markup:

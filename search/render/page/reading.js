@@ -12,13 +12,12 @@ page.define("document-reading", (root) => {
     one.focus({ preventScroll: true });
   };
 
-  // To the next hit of the document, or the one before.
+  // To the next hit of the document, or the one before; it may be in another part, on another page.
   const go = (step) => {
-    const found = [...root.querySelectorAll(".is-hit")];
-    const after = found.findIndex((one) => at && at.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-    const next = after < 0 ? found.length : after;
-    const one = found[step > 0 ? next : next - (found.includes(at) ? 2 : 1)];
-    if (one) show(one);
+    const links = [...root.querySelectorAll("nav.all-hits a")];
+    const here = links.findIndex((link) => at && link.hash === `#${at.id}`);
+    const link = links[here < 0 ? 0 : here + step];
+    if (link) link.click();
   };
 
   root.addEventListener("click", (event) => {

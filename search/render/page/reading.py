@@ -61,11 +61,12 @@ class _Reading:
     def visible(self) -> Sequence[StoredPassage]:
         return self.document.passages[self.first : self.last]
 
-    def to(self, id_: int) -> str:
+    def to(self, id_: int) -> Markup:
         """Address of a passage for an attribute: within the page if it is visible there."""
         if any(stored.passage_id == id_ for stored in self.visible):
-            return f"#p{id_}"
-        return f"{self.request.link(f'/documents/{self.document.document_id}', passage=id_)}#p{id_}"
+            return Markup(f"#p{id_}")
+        address = self.request.link(f"/documents/{self.document.document_id}", passage=id_)
+        return Markup(f"{address}#p{id_}")
 
 
 def reading(

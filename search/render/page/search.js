@@ -62,7 +62,7 @@ page.define("recent-queries", (root) => {
 
 const moved = (change) => {
   if (document.startViewTransition && !matchMedia("(prefers-reduced-motion: reduce)").matches && !document.hidden)
-    document.startViewTransition(change);
+    document.startViewTransition(change).ready.catch(() => null); // another change came meanwhile
   else change();
 };
 
@@ -325,12 +325,14 @@ page.define("search-page", (root) => {
   // ---- explanations open inside their hit; Back closes them
 
   const explain = async (hit, address) => {
+    const before = hit?.getBoundingClientRect().top;
     for (const other of hits()) {
       const open = other === hit;
       other.classList.toggle("is-explained", open);
       $(".why", other).hidden = !open;
       $(".why-link", other)?.setAttribute("aria-expanded", String(open));
     }
+    if (hit) scrollBy(0, hit.getBoundingClientRect().top - before); // it stays where it was clicked
     if (!hit || (!address && $(".why", hit).childElementCount)) return;
     const panel = $(".why", hit);
     panel.setAttribute("aria-busy", "true");
