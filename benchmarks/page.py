@@ -3,12 +3,12 @@
     python benchmarks/page.py FOLDER [--question TEXT] [--turns 5] [--picture FILE]
 
 Indexes the folder, serves it, and opens the page with ten hits in headless Chromium, each time with an empty cache. The
-weight is what the page loads, uncompressed: HTML, styles, scripts, then the fragment with the shades of all tokens.
+weight is what the page loads, uncompressed: HTML, styles and scripts.
 Times are of the browser's own clock (its Performance API): from the end of the reply, in which the hits stand, to the
 first paint of the page, styles and all; and, where the query is typed into a page that is there, from the end of the
 reply with the hits to the frame that shows them.
 
-`--picture` also takes the picture of the README: the question, and the explanation of its first hit beside it.
+`--picture` also takes the picture of the README: the question, and its first hit explained.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ const sum = (kind) =>
   loaded.filter((one) => kind(new URL(one.name))).reduce((all, one) => all + one.decodedBodySize, 0);
 const [paint] = performance.getEntriesByName("first-contentful-paint");
 return {HTML: page.decodedBodySize, styles: sum((url) => url.pathname.endsWith(".css")),
-  scripts: sum((url) => url.pathname.endsWith(".js")), shades: sum((url) => url.searchParams.has("shades")),
+  scripts: sum((url) => url.pathname.endsWith(".js")),
   milliseconds: paint.startTime - page.responseEnd, hits: document.querySelectorAll(".hit").length};
 """
 TYPED = """
 const [question, done] = arguments;
-const results = document.querySelector(".results");
+const results = document.querySelector(".hits");
 const whole = () => performance.getEntriesByType("resource").filter((one) => {
   const {pathname, searchParams: asked} = new URL(one.name);
-  return pathname === "/" && asked.get("q") === question && !asked.has("words") && !asked.has("shades");
+  return pathname === "/" && asked.get("q") === question && !asked.has("words") && !asked.has("facets");
 });
 new MutationObserver((_, seen) => {
   const [reply] = whole();
@@ -55,7 +55,7 @@ new MutationObserver((_, seen) => {
 }).observe(results, {childList: true});
 const field = document.querySelector("[name=q]");
 field.value = question;
-field.dispatchEvent(new Event("input"));
+field.dispatchEvent(new Event("input", {bubbles: true}));
 """
 
 
@@ -82,15 +82,14 @@ def run(browser: Any, address: str, question: str, turns: int) -> None:
     for _ in range(turns):
         browser.execute_cdp_cmd("Network.clearBrowserCache", {})
         browser.get(f"{address}/?q={quote(question)}")
-        until(browser, "every token")
+        until(browser)
         opened.append(browser.execute_script(WEIGHT))
-        browser.get(address)
+        browser.get(f"{address}/?q=a")
         typed.append(browser.execute_async_script(TYPED, question))
-        until(browser, "every token")
+        until(browser)
     parts = {name: opened[0][name] for name in ("HTML", "styles", "scripts")}
     weights = ", ".join(f"{name} {size / 1000:.1f} kB" for name, size in parts.items())
     print(f"{opened[0]['hits']} hits: {weights}; in all {sum(parts.values()) / 1000:.1f} kB")
-    print(f"the shades of all tokens: {opened[0]['shades'] / 1000:.1f} kB more")
     print("from the reply to the hits on the screen, median ms and range:")
     for name, times in (
         ("a page that is opened", [one["milliseconds"] for one in opened]),
@@ -99,24 +98,20 @@ def run(browser: Any, address: str, question: str, turns: int) -> None:
         print(f"{name:24}{statistics.median(times):6.0f}   {min(times):.0f} to {max(times):.0f}")
 
 
-def until(browser: Any, said: str) -> None:
+def until(browser: Any, css: str = ".seg[data-w=rest]") -> None:
     time.sleep(0.5)  # to look at a page would hold it up
-    while said not in browser.find_element("tag name", "main").text:
+    while not browser.find_elements("css selector", css):
         time.sleep(0.05)
 
 
 def picture(browser: Any, address: str, path: Path) -> None:
-    size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    size = {"width": 1360, "height": 850, "deviceScaleFactor": 1.3, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(address)
-    until(browser, "every token")
-    browser.find_element("css selector", "a.why").click()
-    until(browser, "Contribution")
-    browser.execute_script("""
-        document.activeElement.blur();
-        scrollTo(0, 0);
-        const [beside, sum] = ["", " .sum"].map((within) => document.querySelector(".beside" + within));
-        beside.scrollTop += sum.getBoundingClientRect().top - beside.getBoundingClientRect().top - 60;""")
+    until(browser, ".doc .is-here")
+    browser.find_element("css selector", ".hit .why-link").click()
+    until(browser, ".hit .why tfoot")
+    browser.execute_script("document.activeElement.blur()")
     time.sleep(0.5)
     browser.save_screenshot(str(path))
 

@@ -219,16 +219,16 @@ def _hits_in(index: Index, params: OfReading, document: DocumentText, best: int)
         return []
     chosen: QueryOptions = part_of(params.ranking_options(RankOptions), QueryOptions)
     chosen["per_document"] = 0
-    found = index.query(params.question, best, **chosen)
-    hits = [hit for hit in found if hit.document_id == document.document_id]
+    ranked = index.query(params.question, best, **chosen)
+    hits = [hit for hit in ranked if hit.document_id == document.document_id]
     ids = {passage.passage_id for passage in document.passages}
     if params.passage in ids - {hit.passage_id for hit in hits}:
         hits.append(index.hit(params.question, params.passage, **params.of(RankingOptions)))
     if index.fingerprint.pooling in _EXACT and hits:
-        shown = hits[:_EXPLAINED]
-        whys = index.explain_all(params.question, shown)
+        best_hits = hits[:_EXPLAINED]
+        whys = index.explain_all(params.question, best_hits)
         hits = [
-            *(replace(hit, explanation=why) for hit, why in zip(shown, whys, strict=True)),
+            *(replace(hit, explanation=why) for hit, why in zip(best_hits, whys, strict=True)),
             *hits[_EXPLAINED:],
         ]
     return hits

@@ -103,11 +103,11 @@ def as_response(request: Request, problem: Problem) -> Response:
     headers = dict(problem.headers)
     title = HTTPStatus(problem.status).phrase
     if not is_for_programs(request) and request.scope["path"] == "/" and problem.status != 401:
-        asked = PageRequest(
+        query = PageRequest(
             request.query_params.get("index", ""), request.query_params.get("q", "")[:LONGEST_QUERY]
         )
-        page = drawn.search(asked, drawn.SearchResult(problem=problem.detail))
-        return as_page(request, page, asked.index, status=problem.status, headers=headers)
+        page = drawn.search(query, drawn.SearchResult(problem=problem.detail))
+        return as_page(request, page, query.index, status=problem.status, headers=headers)
     if not is_for_programs(request):
         page = Page(
             title, title, "", f'<p role="alert">{text(problem.detail)}</p>{_link(request, problem)}'

@@ -91,7 +91,7 @@ def assets() -> dict[str, Asset]:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader(__package__ or ""),
         autoescape=True,
         finalize=lambda value: escape(value) if type(value) is str else value,
@@ -99,8 +99,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {"isolated": isolated, "kept": kept, "signed": signed}
-    return made
+    environment.filters |= {"isolated": isolated, "kept": kept, "signed": signed}
+    return environment
 
 
 def drawn(template: str, **values: Any) -> Markup:
@@ -157,14 +157,6 @@ def hidden(**fields: str | float | Sequence[str] | None) -> Markup:
         Markup(f'<input type="hidden" name="{name}" value="{kept(str(value))}">')
         for name, values in lists.items()
         for value in values
-    )
-
-
-def options(names: Mapping[str, str], chosen: str) -> str:
-    """Return the options of a selection list; `names` has value -> label."""
-    return "".join(
-        f'<option value="{kept(value)}"{" selected" if value == chosen else ""}>{text(name)}</option>'
-        for value, name in names.items()
     )
 
 
@@ -230,11 +222,11 @@ def shade(value: float, end: float) -> str:
     return f"l{level}{' minus' if value < 0 and level else ''}"
 
 
-def bar(value: float, end: float) -> str:
+def bar(value: float, end: float) -> Markup:
     """Return a bar for a value, which is printed beside it."""
     share = 100 * min(abs(value) / end, 1.0) if end else 0.0
     sign = "minus" if value < 0 else "plus"
-    return (
+    return Markup(
         f'<svg class="level" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect class="{sign}" width="{share:.1f}" height="10"/></svg>'
     )

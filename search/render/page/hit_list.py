@@ -122,7 +122,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Segment:
+class BarSegment:
     """A part of a bar, in percent of its full width; `fits` says where its name has room: "", "wide" or "all"."""
 
     part: Part
@@ -187,7 +187,7 @@ class HitView:
     def passage(self) -> Markup:
         return passage(self.hit, self.marks, self.excerpt or Cut(0, len(self.hit.text), False, False))
 
-    def segments(self, full: float) -> list[Segment]:
+    def segments(self, full: float) -> list[BarSegment]:
         """Return the bar: parts above 0 from the left, then parts below 0 backwards from their end."""
         segments, x = [], 0.0
         for part in sorted(self.parts, key=lambda part: part.value < 0):
@@ -206,7 +206,7 @@ class HitView:
                 ),
                 "",
             )
-            segments.append(Segment(part, x + min(share, 0), abs(share), 100 * meaning, fits))
+            segments.append(BarSegment(part, x + min(share, 0), abs(share), 100 * meaning, fits))
             x += share
         return segments
 
@@ -242,10 +242,10 @@ def viewed(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]] = ()) ->
                 HitView(hit, marks, _parts(hit.explanation, lines[at], words), cut(hit, weights, _ROWS))
             )
         else:
-            found = keywords[at] if keywords else ()
+            matching = keywords[at] if keywords else ()
             exact = Markup('class="s2 exact"')
-            marks = [Mark(mark.start, mark.end, exact) for mark in found]
-            views.append(HitView(hit, marks, _plain(hit), cut(hit, found, _ROWS)))
+            marks = [Mark(mark.start, mark.end, exact) for mark in matching]
+            views.append(HitView(hit, marks, _plain(hit), cut(hit, matching, _ROWS)))
     return views
 
 
@@ -275,18 +275,18 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) ->
     pairs = {pair.query.start: pair.passage.text for pair in why.alignment(ALIKE)}
     parts = []
     for word in words:
-        found = by_word.get(word, [])
-        keyword = sum(line.keyword for line in found)
-        alike = next((pairs[line.share.start] for line in found if line.share.start in pairs), "")
-        partners = [partner.text for line in found for partner in line.share.partners]
+        matching = by_word.get(word, [])
+        keyword = sum(line.keyword for line in matching)
+        alike = next((pairs[line.share.start] for line in matching if line.share.start in pairs), "")
+        partners = [partner.text for line in matching for partner in line.share.partners]
         others = [
             name
             for name in dict.fromkeys(partners)
             if name not in STOP_WORDS and name != alike.casefold()
         ]
-        meaning = sum(line.added for line in found) - keyword
+        meaning = sum(line.added for line in matching) - keyword
         parts.append(
-            Part(word, found[0].name if found else word, meaning, keyword, alike, tuple(others))
+            Part(word, matching[0].name if matching else word, meaning, keyword, alike, tuple(others))
         )
     keyword = sum(line.keyword for line in lines if line.name.casefold() not in words)
     meaning = why.score - sum(part.value for part in parts) - keyword

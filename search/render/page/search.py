@@ -74,7 +74,7 @@ def search(request: PageRequest, result: SearchResult) -> Page:
         "hits.html",
         site=Site("/", request.index),
         **values,
-        pieces=pieces(request, result),
+        pieces=query_pieces(request, result),
         fields=fields(request, result.facets),
         weight=WEIGHT if request.weight is None else request.weight,
         default=WEIGHT,
@@ -87,17 +87,17 @@ def search(request: PageRequest, result: SearchResult) -> Page:
 def _head(request: PageRequest, result: SearchResult) -> dict[str, str]:
     """Return the verdict, the counts, and the reason for an empty list."""
     documents = len({view.hit.document_id for view in result.hits})
-    found = f"{counted(len(result.hits), 'passage')} in {counted(documents, 'document')}"
+    counts = f"{counted(len(result.hits), 'passage')} in {counted(documents, 'document')}"
     best = result.hits[0].hit if result.hits else None
     verdict = verdict_of(best) if best else ""
     says = best.verdict.says.split()[0] if best and best.verdict else ""
     if result.keywords_only:
-        verdict, found = "Keyword matches", "meaning follows"
+        verdict, counts = "Keyword matches", "meaning follows"
     return {
         "verdict": verdict,
         "says": says,
         "percentile": percentile_of(best) if best and says != "nothing" else "",
-        "found": found,
+        "counts": counts,
         "empty": "" if result.hits or result.problem else _none(request),
     }
 
@@ -129,9 +129,9 @@ class Piece:
     href: str = ""
 
 
-def pieces(request: PageRequest, result: SearchResult) -> list[Piece]:
+def query_pieces(request: PageRequest, result: SearchResult) -> list[Piece]:
     """Return the query in pieces: its keywords, and the text between them."""
-    found, at = [], 0
+    pieces, at = [], 0
     content = [word for word in result.words if word.casefold() not in STOP_WORDS] or result.words
     words = sorted(content, key=len, reverse=True)
     names = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in words)
@@ -139,14 +139,14 @@ def pieces(request: PageRequest, result: SearchResult) -> list[Piece]:
     for match in re.finditer(names, request.q, re.IGNORECASE) if names else ():
         word = by_name.get(match[0].casefold(), match[0])
         off = word in result.without
-        others = tuple(one for one in request.without or () if one != word)
+        others = tuple(each for each in request.without or () if each != word)
         without = others if off else (*others, word)
         if before := request.q[at : match.start()].strip():
-            found.append(Piece(before))
-        found.append(Piece(match[0], word, off, request.link("/", without=without)))
+            pieces.append(Piece(before))
+        pieces.append(Piece(match[0], word, off, request.link("/", without=without)))
         at = match.end()
     rest = request.q[at:].strip()
-    return [*found, *([Piece(rest)] if rest else [])]
+    return [*pieces, *([Piece(rest)] if rest else [])]
 
 
 def fields(request: PageRequest, facets: Sequence[Facet] | None) -> list[dict[str, Any]]:
