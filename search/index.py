@@ -15,7 +15,7 @@ from weakref import finalize
 
 import numpy as np
 
-from search.encoding import Encoder, Fingerprint
+from search.encoding import AnyEncoder, Encoder, Fingerprint, encoder_from
 from search.errors import InputError, SearchError, quoted
 from search.ranking.freshness import with_file_status
 from search.ranking.question import (
@@ -160,6 +160,8 @@ class Index:
         progress: Callable[[Progress], None] | None = None,
         store: str | None = None,
         store_index: str | None = None,
+        encoder: AnyEncoder | None = None,
+        encoder_name: str | None = None,
         **options: Unpack[BuildOptions],
     ) -> Index:
         """Index a folder, or update its index; only new and changed passages are encoded.
@@ -181,6 +183,7 @@ class Index:
                 With `rebuild`, data that another index streamed there are replaced.
             store_index: type of the server's vector index: "FLAT" (exact), "HNSW", "IVF_FLAT" or "DISKANN". None keeps
                 the existing type; "FLAT" for a new one.
+            encoder, encoder_name: as for `create`, in place of a model.
 
         An option that is None or left out keeps the setting of an existing index. A new index uses the model's own
         configuration and "fp32", and stores no token vectors. Patterns have the syntax of .gitignore.
@@ -206,14 +209,20 @@ class Index:
         path = place_for(folders, index)
         server = server_for(path, {"store": store, "store_index": store_index}, rebuild=rebuild)
         rebuild = rebuild or bool(streamed(path) and not server)
-        encoder, source, settings = build_inputs(
-            folders, path, options, rebuild=rebuild, offline=offline, engine=engine
+        chosen, source, settings = build_inputs(
+            folders,
+            path,
+            options,
+            rebuild=rebuild,
+            offline=offline,
+            engine=engine,
+            encoder=None if encoder is None else encoder_from(encoder, encoder_name),
         )
-        with start_workers(workers, encoder, engine) as pool:
+        with start_workers(workers, chosen, engine) as pool:
             report = update(
                 folders.root,
                 path,
-                encoder,
+                chosen,
                 settings=settings,
                 source=source,
                 rebuild=rebuild,
@@ -221,7 +230,7 @@ class Index:
                 workers=pool,
                 server=server,
             )
-        return cls(store_at(path), encoder, offline, engine, report)
+        return cls(store_at(path), chosen, offline, engine, report)
 
     @classmethod
     @documented(EncoderOptions)
@@ -229,6 +238,8 @@ class Index:
         cls,
         name: str | Path | None = None,
         *,
+        encoder: AnyEncoder | None = None,
+        encoder_name: str | None = None,
         offline: bool = False,
         engine: str = "auto",
         **options: Unpack[EncoderOptions],
@@ -238,6 +249,10 @@ class Index:
         Args:
             name: name or path of the index. None creates a temporary one, which is deleted by `close`, at the end of
                 a `with` block, or with the object.
+            encoder: an `Encoder`, a SentenceTransformer, or a function from n texts to an (n, d) array, in place of a
+                model. The last two have no token vectors, so the cosine is explained as one addend, and passages are
+                cut by words. Give it again to `open`.
+            encoder_name: identifies the embeddings of a function; None takes its `__name__`.
             offline: never access the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
 
@@ -251,11 +266,17 @@ class Index:
         from search.indexing.update import build_inputs
 
         place = named_place(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
-        encoder, *_ = build_inputs(
-            Folders(), place, cast("BuildOptions", options), rebuild=True, offline=offline, engine=engine
+        chosen, *_ = build_inputs(
+            Folders(),
+            place,
+            cast("BuildOptions", options),
+            rebuild=True,
+            offline=offline,
+            engine=engine,
+            encoder=None if encoder is None else encoder_from(encoder, encoder_name),
         )
-        create(place, encoder)
-        index = cls(Store(place), encoder, offline, engine)
+        create(place, chosen)
+        index = cls(Store(place), chosen, offline, engine)
         if not name:
             index._deleted = finalize(index, rmtree, place, ignore_errors=True)
         return index
@@ -267,6 +288,8 @@ class Index:
         *,
         model: str | None = None,
         pooling: str | None = None,
+        encoder: AnyEncoder | None = None,
+        encoder_name: str | None = None,
         offline: bool = False,
         engine: str = "auto",
     ) -> Index:
@@ -276,6 +299,7 @@ class Index:
             source: an indexed folder, the path of an index, its name, or its address on a server. None opens
                 `$SEEWHY_INDEX`, else the index of the current folder or of a parent, else the only index.
             model, pooling: the expected model and pooling, for verification only; None skips it.
+            encoder, encoder_name: the encoder that the index was created with, as for `create`.
             offline: never access the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
 
@@ -283,9 +307,13 @@ class Index:
             IndexNotFound: the index does not exist; the message lists existing ones.
             FingerprintMismatch: the index was built with another model or pooling.
         """
-        store, encoder = opened(source), None
-        if model or pooling:
-            encoder = Encoder.of(
+        store, chosen = opened(source), None
+        if encoder is not None:
+            chosen = encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
+            mine = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
+            store.facts.fingerprint.require_equal(mine)
+        elif model or pooling:
+            chosen = Encoder.of(
                 store.facts.fingerprint,
                 model=model,
                 pooling=pooling,
@@ -293,7 +321,7 @@ class Index:
                 engine=engine,
                 trusted=is_trusted(store),
             )
-        return cls(store, encoder, offline, engine)
+        return cls(store, chosen, offline, engine)
 
     @classmethod
     def preview(

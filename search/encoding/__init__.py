@@ -9,10 +9,12 @@ engine.py       common parts of the engines, which compute hidden states from ba
 engines.py      chooses between openvino_engine.py, which also converts models, and torch_engine.py
 pooling.py      hidden states -> one vector for each text, and each token's addend in it
     encoder.py      the public `Encoder`, which combines all of these
+    function.py     encoders from a program: functions, objects of other libraries
     workers.py      workers that encode: other processes, or actors of a Ray cluster
 """
 
 from search.encoding.encoder import Encoder
+from search.encoding.function import AnyEncoder, FunctionEncoder, encoder_from
 from search.records.fingerprint import Fingerprint
 
-__all__ = ["Encoder", "Fingerprint"]
+__all__ = ["AnyEncoder", "Encoder", "Fingerprint", "FunctionEncoder", "encoder_from"]

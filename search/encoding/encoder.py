@@ -22,7 +22,7 @@ from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import Dense, combined, layer_number, pooled_layers
 from search.encoding.tokenizer import Encoded, Role, encode_ids, load_tokenizer, strings, with_context
 from search.errors import InputError, ModelError, quoted
-from search.records.fingerprint import Fingerprint
+from search.records.fingerprint import WHOLE_TEXT, Fingerprint
 from search.records.tokens import TokenVectors
 from search.records.visible_text import Spans, VisibleText
 
@@ -126,6 +126,11 @@ class Encoder:
             ModelError: the model cannot be found, or is not trusted; see `named_model`.
             FingerprintMismatch: the options, or the model that now has this name, give other embeddings.
         """
+        if fingerprint.pooling == WHOLE_TEXT:
+            raise ModelError(
+                f"the index was built with the encoder '{fingerprint.model}' of a program. Open it from Python with "
+                "that encoder: search.Index.open(..., encoder=...)"
+            )
         # The cache contains the files for OpenVINO, but not the weights for PyTorch.
         quick = model is None and engine != "torch" and fingerprint.precision in OF_OPENVINO
         name = model or (

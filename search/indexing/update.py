@@ -34,6 +34,7 @@ from search.errors import (
 from search.files import PRIVATE_FOLDER, make_private, sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
+from search.records.fingerprint import WHOLE_TEXT
 from search.records.options import BuildOptions, EncoderOptions, SourceOptions, StoreOptions, parts_of
 from search.records.reports import Progress, Report
 from search.store.database import carried_over, read_meta, reading, settle
@@ -174,7 +175,14 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
 
 
 def build_inputs(
-    folders: Folders, place: Path, options: BuildOptions, *, rebuild: bool, offline: bool, engine: str
+    folders: Folders,
+    place: Path,
+    options: BuildOptions,
+    *,
+    rebuild: bool,
+    offline: bool,
+    engine: str,
+    encoder: Encoder | None = None,
 ) -> tuple[Encoder, Source, PassageSettings]:
     """Return the encoder, the source and the passage settings of an index; see `Index.build`.
 
@@ -184,6 +192,7 @@ def build_inputs(
         folders: the folders to index.
         place: folder of the index, which need not exist.
         options: requested options. A missing option, or None, is taken from the index, or else from the model.
+        encoder: the encoder; None loads one by the options.
 
     Raises:
         ModelError: a model cannot be found or used.
@@ -192,8 +201,23 @@ def build_inputs(
     meta, old = earlier(place, rebuild) or (None, None)
     chosen, selected = parts_of(options, EncoderOptions, SourceOptions)
     chosen = {name: value for name, value in chosen.items() if value is not None and value != ""}
-    named = chosen.pop("model", None) or (named_model(old, is_own(place)) if old else DEFAULT_MODEL)
-    files = find_model(named, offline=offline)
+    source = source_of(meta, folders).changed(**selected)
+    if encoder is None:
+        encoder = _named_encoder(chosen, old, is_own(place), offline=offline, engine=engine)
+    elif chosen:
+        raise InputError(f"'{min(chosen)}' cannot be combined with encoder.")
+    passages = PassageSettings.from_json(old.passages) if old and not rebuild else PassageSettings()
+    return encoder, source, passages
+
+
+def _named_encoder(
+    chosen: dict[str, Any], old: Fingerprint | None, trusted: bool, **how: Any
+) -> Encoder:
+    """Load the encoder that the options name, or else that of the existing index."""
+    if old and old.pooling == WHOLE_TEXT and "model" not in chosen:
+        Encoder.of(old)  # raises: a program must bring it
+    named = chosen.pop("model", None) or (named_model(old, trusted) if old else DEFAULT_MODEL)
+    files = find_model(named, offline=how["offline"])
     if old and files.weights_sha256 == old.weights:
         chosen = {
             "pooling": old.pooling,
@@ -202,10 +226,7 @@ def build_inputs(
             "max_tokens": int(old.max_tokens),
             "precision": old.precision,
         } | chosen
-    source = source_of(meta, folders).changed(**selected)
-    encoder = Encoder(files, offline=offline, engine=engine, **chosen)
-    passages = PassageSettings.from_json(old.passages) if old and not rebuild else PassageSettings()
-    return encoder, source, passages
+    return Encoder(files, **how, **chosen)
 
 
 def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:

@@ -10,6 +10,9 @@ from dataclasses import dataclass, fields
 
 from search.errors import FingerprintMismatch
 
+WHOLE_TEXT = "whole-text"
+"""Pooling of an encoder that a program brings: it gives embeddings of whole texts, without token vectors."""
+
 
 @dataclass(frozen=True)
 class Fingerprint:
