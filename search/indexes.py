@@ -17,6 +17,7 @@ from search.errors import (
     FingerprintMismatch,
     IndexDamaged,
     IndexNotFound,
+    InputError,
     SearchError,
     WordMissing,
 )
@@ -136,6 +137,8 @@ class Indexes:
                 str(as_question(text)), options.get("where"), self._passes
             )
             text = Question.of(rest)
+        if options.get("diversity"):
+            raise InputError("'diversity' needs a single index.")
         options |= {"offset": 0, "sort": "score"}
         explain = options.pop("explain", False)
         layer = options.pop("layer", None) if explain else None

@@ -13,7 +13,7 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.ranking.freshness import with_file_status
 from search.ranking.fusion import Fusion, Scored, in_order
-from search.ranking.selection import completed, numbered, once, selected
+from search.ranking.selection import completed, diverse, numbered, once, selected
 from search.ranking.verdict import FIRST_HITS, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
@@ -61,10 +61,12 @@ def listed(
         among: the passages to rank; None for all.
     """
     fusion = Fusion(snapshot, query, ranking, among)
-    best, groups = _head(snapshot, fusion, selection, among)
+    best, groups = _head(snapshot, fusion, selection.pool, among)
     verdict = answerability(snapshot, query, ranking, fusion, best)
     if selection.group and not snapshot.approximate:  # a server ranks only its candidates
         groups = completed(snapshot, groups, partial(_passing, fusion, selection))
+    if selection.diversity and groups:
+        groups = diverse(groups, snapshot.embeddings([group[0].passage for group in groups]), selection)
     chosen = numbered(groups, selection)
     stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
     scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
@@ -123,9 +125,16 @@ def _reranked(
         stored = _stored(snapshot, best)
         copies = snapshot.copies(stored)
         prepared, approximate = reranker.prepare(snapshot, list(stored.values())), snapshot.approximate
+        rows = (
+            dict(zip(stored, snapshot.embeddings(list(stored)), strict=True))
+            if selection.diversity
+            else {}
+        )
     documents = {id_: passage.document for id_, passage in stored.items()}
     reranked = reranker.rerank(best, list(stored.values()), prepared)
-    groups = selected(reranked, True, selection, lambda _: documents, lambda _: copies) or []
+    groups = selected(reranked, True, selection.pool, lambda _: documents, lambda _: copies) or []
+    if rows and groups:
+        groups = diverse(groups, np.stack([rows[group[0].passage] for group in groups]), selection)
     scale = ScoreScale(None, ranking, copies, approximate)
     return with_file_status(
         [scale.hit(rank, stored[item.passage], item) for rank, item in numbered(groups, selection)]

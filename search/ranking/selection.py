@@ -16,6 +16,7 @@ from search.ranking.fusion import Scored
 from search.records.options import HitsOptions, complete
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from search.records.hits import Hit
@@ -31,7 +32,8 @@ class Selection:
     """The part of a ranking that is shown; create one with `Selection.of`.
 
     In this order: scores below `min_score` are dropped; only the best passage of each copied text is kept; documents
-    are limited, or grouped; `offset` hits are skipped and k are taken.
+    are limited, or grouped; with `diversity`, hits are chosen one by one from a pool; `offset` hits are skipped and k
+    are taken.
 
     Attributes:
         per_document: maximum number of hits of a document; 0 for no limit. Without `group`, hits beyond the limit
@@ -39,6 +41,7 @@ class Selection:
             offset; with reranking, only while `offset + k` is at most 30, because more hits need more reranked
             passages.
         group: passages of one document are adjacent, documents in the order of their best passages.
+        diversity: weight in [0, 1] of the similarity to the hits above: maximal marginal relevance, see `diverse`.
         sort: order of the shown hits: "score", or "date" for the newest first.
     """
 
@@ -47,6 +50,7 @@ class Selection:
     group: bool
     offset: int
     min_score: float | None
+    diversity: float
     all_copies: bool
     sort: str
 
@@ -64,6 +68,11 @@ class Selection:
         """Number of hits (with `group`: of documents) up to the last one to show."""
         return self.offset + self.k
 
+    @property
+    def pool(self) -> Selection:
+        """The selection from which `diverse` chooses: five times as many hits, but at least 30."""
+        return replace(self, k=max(5 * self.last, RERANKED), offset=0) if self.diversity else self
+
     def ordered(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits to show in the order of `sort`; their ranks do not change."""
         return sorted(hits, key=_date_of, reverse=True) if self.sort == "date" else list(hits)
@@ -71,7 +80,9 @@ class Selection:
     def pools(self) -> tuple[Selection, ...]:
         """Return the selections to rerank: the best 30 passages or more; with `group`, also the documents to show."""
         limit = 0 if self.group else self.per_document
-        pool = Selection.of(max(RERANKED, self.last), per_document=limit, all_copies=self.all_copies)
+        pool = Selection.of(
+            max(RERANKED, self.pool.last), per_document=limit, all_copies=self.all_copies
+        )
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
 
 
@@ -120,6 +131,30 @@ def selected(
         within, others = _within(selection.per_document, top, documents)
         groups = list(map(list, zip(within + others if whole else within, strict=True)))
     return groups[: selection.last] if whole or len(groups) >= selection.last else None
+
+
+def diverse(
+    groups: Sequence[list[Scored]], embeddings: NDArray[np.float32], selection: Selection
+) -> list[list[Scored]]:
+    """Choose hits by maximal marginal relevance (Carbonell and Goldstein 1998, equation 1).
+
+    The first hit is the best one. Each next one maximizes (1 - diversity) * score - diversity * (its highest cosine
+    with a hit chosen before). Scores do not change.
+
+    Args:
+        groups: the pool, best first; of a group, the first passage counts.
+        embeddings: (n, d) embeddings of the first passages, of unit length.
+    """
+    scores = np.array([group[0].score for group in groups])
+    closest, left = np.full(len(groups), -1.0), np.ones(len(groups), dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < min(selection.last, len(groups)):
+        worth = (1 - selection.diversity) * scores - selection.diversity * closest * bool(chosen)
+        best = int(np.argmax(np.where(left, worth, -np.inf)))
+        chosen.append(best)
+        left[best] = False
+        closest = np.maximum(closest, embeddings @ embeddings[best])
+    return [groups[i] for i in chosen]
 
 
 def once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:

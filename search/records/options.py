@@ -175,6 +175,17 @@ class SelectionOptions(LimitOptions, SortOptions, total=False):
     ]
     offset: Annotated[int, Option(0, "Skip the first N hits; ranks stay.", "N", "Which hits", ge=0)]
     min_score: Annotated[float | None, Option(None, "Omit hits with a lower score.", "S", "Which hits")]
+    diversity: Annotated[
+        float,
+        Option(
+            0.0,
+            "Prefer hits that are unlike those above them: 0 (off) to 1.",
+            "D",
+            panel="Which hits",
+            ge=0,
+            le=1,
+        ),
+    ]
     all_copies: Annotated[
         bool, Option(False, "List every copy and near-copy of a text.", panel="Which hits")
     ]
