@@ -1,8 +1,8 @@
 """Adapters: the index and the encoder as components of other frameworks.
 
-langchain.py    a retriever, and embeddings
-llama_index.py  a retriever, and embeddings
-haystack.py     a retriever
+langchain.py    a retriever, embeddings, and a vector store
+llama_index.py  a retriever, embeddings, and a vector store
+haystack.py     a retriever, and a document store with its retriever
 mteb.py         a search and an encoder
 
 Each framework is an optional extra and is imported only by the module of its name, which is never imported here.
@@ -11,18 +11,22 @@ Each framework is an optional extra and is imported only by the module of its na
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from search.encoding import AnyEncoder
 from search.encoding.encoder import Encoder, Role
 from search.errors import OptionalDependency, TextTooLong
 from search.index import Index
 from search.indexes import Indexes, name_of
+from search.records.documents import field_in_filter
 from search.records.hits import Hit
+from search.records.memory_document import Document
+from search.store.layout import is_index, named_place
 
 Opens: TypeAlias = Index | Indexes | str | Path | Sequence[str | Path] | None
 
@@ -120,3 +124,62 @@ def described(hit: Hit, figures: bool = False) -> dict[str, Any]:
 def id_of(hit: Hit) -> str:
     """Return the ID of a passage, valid as long as the passage is in the index: "notes/p77"."""
     return f"{hit.index}/p{hit.passage_id}"
+
+
+class TextStore:
+    """Texts of a framework in an index of documents from memory; each text is one hit, however long it is.
+
+    Args:
+        index: an open index, or the name or path of one, which is created unless it exists. None makes a temporary one.
+        encoder: encoder of a new index; None takes the default model.
+    """
+
+    def __init__(
+        self, index: Index | str | Path | None, encoder: AnyEncoder | None = None, **options: Any
+    ) -> None:
+        if isinstance(index, Index):
+            self.index = index
+        elif index is not None and is_index(named_place(str(index))):
+            self.index = Index.open(index, encoder=encoder)
+        else:
+            self.index = Index.create(index, encoder=encoder, **options)
+
+    def ids(self) -> list[str]:
+        """Return the IDs of all texts, in the order in which they were stored."""
+        documents = self.index.documents_named("", most=2**31)
+        return [document.name for document in sorted(documents, key=lambda each: each.id)]
+
+    def get(self, ids: Iterable[str] | None = None) -> list[Document]:
+        """Return texts by their IDs; None returns all."""
+        return self.index.get(self.ids() if ids is None else ids)
+
+    def delete(self, ids: Iterable[str] | None) -> None:
+        """Delete texts by their IDs; None deletes all."""
+        self.index.delete(self.ids() if ids is None else list(ids))
+
+    def search(
+        self,
+        query: str,
+        k: int,
+        vector: Sequence[float] | None = None,
+        among: Collection[str] | None = None,
+        **options: Any,
+    ) -> list[tuple[Document, float]]:
+        """Return the best texts with their scores.
+
+        Args:
+            vector: embedding of the query; None encodes it.
+            among: IDs of the texts to rank; None ranks all. The filter `where` applies, too.
+            options: options of `search.Index.query`.
+        """
+        if among is not None and not among:
+            return []
+        if among is not None:
+            names = ", ".join(field_in_filter(id_) for id_ in among)
+            own = f"({options['where']}) and " if options.get("where") else ""
+            options["where"] = f"{own}path in ({names})"
+        if vector is not None:
+            options["vector"] = vector
+        hits = self.index.query(query, k, **({"per_document": 1} | options))
+        scores = {hit.document: hit.score for hit in hits}
+        return [(document, scores[document.id]) for document in self.get(scores)]

@@ -1,4 +1,5 @@
-"""LangChain: `SeewhyRetriever` retrieves passages of an index, `SeewhyEmbeddings` encodes texts.
+"""LangChain: `SeewhyRetriever` retrieves passages of an index, `SeewhyEmbeddings` encodes texts, `SeewhyVectorStore`
+stores texts.
 
 retriever = SeewhyRetriever(index="notes", k=5, figures=True)
 retriever.invoke("how do I rotate the keys?")[0].metadata["addends"]
@@ -6,12 +7,26 @@ retriever.invoke("how do I rotate the keys?")[0].metadata["addends"]
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from search.encoding import Encoder
+from search.encoding import AnyEncoder, Encoder, FunctionEncoder
 from search.encoding.models import DEFAULT_MODEL
-from search.integrations import Opens, described, embedded, extra, hits_of, id_of, opened
+from search.index import Index
+from search.integrations import (
+    Opens,
+    TextStore,
+    described,
+    embedded,
+    extra,
+    hits_of,
+    id_of,
+    opened,
+)
+from search.records import memory_document
 
 with extra("langchain", "LangChain"):
     from langchain_core.callbacks import (
@@ -22,6 +37,7 @@ with extra("langchain", "LangChain"):
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.runnables import run_in_executor
+    from langchain_core.vectorstores import VectorStore
     from pydantic import ConfigDict, Field, field_validator
 
 
@@ -96,3 +112,148 @@ class SeewhyEmbeddings(Embeddings):
     def embed_query(self, text: str) -> list[float]:
         """Return the unit-length embedding of a query."""
         return embedded(self.encoder, [text], "query")[0]
+
+
+Keep = Callable[[Document], bool]
+
+
+class SeewhyVectorStore(VectorStore):
+    """A store of texts that ranks by meaning and keywords.
+
+    Args:
+        embedding: the embeddings of a new store; None takes the default model of seewhy. Give it again to open a store
+            whose embeddings are not `SeewhyEmbeddings`.
+        index: an open index of documents from memory, or the name or path of one, which is created unless it exists.
+            None makes a temporary one.
+        options: options of `search.Index.query` for all searches: mode, weight, where, rerank ... With `mode="dense"`,
+            scores are cosines.
+
+    A `filter` is a dict of metadata that must be equal, or a function that takes a document and returns True or False.
+    """
+
+    def __init__(
+        self,
+        embedding: Embeddings | None = None,
+        *,
+        index: Index | str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        self._embedding, self._options = embedding, options
+        self.store = TextStore(index, _encoder_of(embedding) if embedding else None)
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """The embeddings that the store was created with."""
+        return self._embedding
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **options: Any,
+    ) -> SeewhyVectorStore:
+        """Return a store with these texts."""
+        store = cls(embedding, **options)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **_: Any,
+    ) -> list[str]:
+        """Store texts, replacing those with the same IDs; return the IDs."""
+        texts = list(texts)
+        all_ids = [id_ or str(uuid4()) for id_ in ids or [None] * len(texts)]
+        self.store.index.upsert(
+            memory_document.Document(id_, text, metadata=metadata)
+            for id_, text, metadata in zip(all_ids, texts, metadatas or [{}] * len(texts), strict=True)
+        )
+        return all_ids
+
+    def delete(self, ids: list[str] | None = None, **_: Any) -> bool:
+        """Delete texts by their IDs; None deletes all."""
+        self.store.delete(ids)
+        return True
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return texts by their IDs; missing ones are left out."""
+        return list(map(_document, self.store.get(ids)))
+
+    def similarity_search(self, query: str, k: int = 4, **options: Any) -> list[Document]:
+        """Return the k best texts for a query; `filter` and options of `search.Index.query` may be given."""
+        return [document for document, _ in self.similarity_search_with_score(query, k, **options)]
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, **options: Any
+    ) -> list[tuple[Document, float]]:
+        """Return the k best texts with their scores; higher is better."""
+        return self._matches(query, k, **options)
+
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, **options: Any
+    ) -> list[Document]:
+        """Return the k texts whose embeddings are most similar to a vector."""
+        return [document for document, _ in self._matches("", k, vector=embedding, **options)]
+
+    def max_marginal_relevance_search(
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **options: Any
+    ) -> list[Document]:
+        """Return texts that are relevant and unlike each other; the pool has 5 k texts, but at least 30."""
+        return self.similarity_search(query, k, diversity=1 - lambda_mult, **options)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **options: Any,
+    ) -> list[Document]:
+        """Return texts that are similar to a vector and unlike each other."""
+        return self.similarity_search_by_vector(embedding, k, diversity=1 - lambda_mult, **options)
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda score: min(max(score, 0.0), 1.0)
+
+    def _matches(
+        self,
+        query: str,
+        k: int,
+        filter: dict[str, Any] | Keep | None = None,
+        **options: Any,
+    ) -> list[tuple[Document, float]]:
+        among = None
+        if filter is not None:
+            keep = partial(_has, filter) if isinstance(filter, dict) else filter
+            among = [each.id for each in self.store.get() if keep(_document(each))]
+        matches = self.store.search(query, k, among=among, **{**self._options, **options})
+        return [(_document(each), score) for each, score in matches]
+
+
+def _encoder_of(embedding: Embeddings) -> AnyEncoder:
+    """Return the encoder of embeddings; those of other packages are identified by class and model name."""
+    if isinstance(embedding, SeewhyEmbeddings):
+        return embedding.encoder
+    model = getattr(embedding, "model", None) or getattr(embedding, "model_name", None)
+    name = ":".join(filter(None, (type(embedding).__name__, str(model or ""))))
+
+    def queries(texts: list[str]) -> list[list[float]]:
+        return list(map(embedding.embed_query, texts))
+
+    return FunctionEncoder(embedding.embed_documents, name, queries)
+
+
+def _document(source: memory_document.Document) -> Document:
+    return Document(id=source.id, page_content=source.text, metadata=dict(source.metadata))
+
+
+def _has(wanted: dict[str, Any], document: Document) -> bool:
+    return all(document.metadata.get(name) == value for name, value in wanted.items())

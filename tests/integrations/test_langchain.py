@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_tests.integration_tests import EmbeddingsIntegrationTests, RetrieversIntegrationTests
+from langchain_tests.integration_tests import (
+    EmbeddingsIntegrationTests,
+    RetrieversIntegrationTests,
+    VectorStoreIntegrationTests,
+)
 from langchain_tests.unit_tests import EmbeddingsUnitTests
 
 from search import Encoder, Index, Indexes
-from search.integrations.langchain import SeewhyEmbeddings, SeewhyRetriever
+from search.integrations.langchain import SeewhyEmbeddings, SeewhyRetriever, SeewhyVectorStore
 from tests.conftest import save_tiny_bert
 
 
@@ -50,6 +54,33 @@ class TestEmbeddings(OfSeewhy, EmbeddingsIntegrationTests):
     @property
     def embedding_model_params(self) -> dict[str, Any]:
         return {"model": self.tiny}
+
+
+class TestVectorStore(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self) -> SeewhyVectorStore:
+        return SeewhyVectorStore(self.get_embeddings())
+
+
+def test_a_store_searches_filters_and_opens_again(tiny: Encoder, tmp_path: Path) -> None:
+    place, of_model = tmp_path / "store", SeewhyEmbeddings(tiny)
+    texts = ["turn the key", "the water is cold", "people call a number " * 40]
+    metadatas = [{"n": i, "tags": ["a", {"b": None}]} for i in range(3)]
+    store = SeewhyVectorStore.from_texts(texts, of_model, metadatas, ids=list("xyz"), index=place)
+    ((best, score),) = store.similarity_search_with_score("key", k=1)
+    assert (best.id, best.page_content, best.metadata) == ("x", texts[0], metadatas[0])
+    assert score == store.store.index.query("key")[0].score
+    assert [each.id for each in store.similarity_search("key", filter={"n": 1})] == ["y"]
+    assert store.similarity_search("key", filter=lambda each: each.metadata["n"] > 5) == []
+    assert [each.id for each in store.similarity_search("key", where="n=2")] == ["z"]
+    vector = of_model.embed_documents(["the water is cold"])[0]
+    assert store.similarity_search_by_vector(vector, k=1)[0].id == "y"
+    assert len(store.max_marginal_relevance_search("key", k=3)) == 3
+    assert store.as_retriever(search_kwargs={"k": 1}).invoke("key")[0].id == "x"
+    again = SeewhyVectorStore(of_model, index=place)
+    assert [each.page_content for each in again.get_by_ids(["z", "?"])] == [texts[2]]
+    other = SeewhyVectorStore.from_texts(["another"], of_model, ids=["x"])
+    assert other.get_by_ids(["x"]) != again.get_by_ids(["x"])
 
 
 class TestEmbeddingsOffline(OfSeewhy, EmbeddingsUnitTests):

@@ -4,6 +4,7 @@ import asyncio
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -143,3 +144,47 @@ def test_embeddings_can_be_pickled(tiny: Encoder) -> None:
     embedding = SeewhyEmbedding(tiny)
     again = pickle.loads(pickle.dumps(embedding))
     assert again.get_query_embedding("key") == embedding.get_query_embedding("key")
+
+
+def test_a_node_store_in_a_real_index(tiny: Encoder, tmp_path: Path) -> None:
+    from llama_index.core import Document, MockEmbedding, StorageContext, VectorStoreIndex
+    from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+    from llama_index.core.vector_stores.types import FilterCondition, VectorStoreQueryMode
+
+    from search.integrations.llama_index import SeewhyNodeStore
+
+    store = SeewhyNodeStore(tmp_path / "store", tiny)
+    documents = [
+        Document(text=text, id_=f"d{i}", metadata={"n": i, "tags": ["a", f"t{i}"], "deep": {"x": None}})
+        for i, text in enumerate(["turn the key", "the water is cold", "people call a number"])
+    ]
+    mock = MockEmbedding(1)
+    context = StorageContext.from_defaults(vector_store=store)
+    index = VectorStoreIndex.from_documents(documents, storage_context=context, embed_model=mock)
+
+    def ask(**options: Any) -> list[str]:
+        found = index.as_retriever(**options).retrieve("key")
+        return [hit.node.ref_doc_id for hit in found]
+
+    (best,) = index.as_retriever(similarity_top_k=1).retrieve("key")
+    assert (best.text, best.metadata) == (documents[0].text, documents[0].metadata)
+    assert best.score == store.client.query("key")[0].score
+
+    def of(*filters: tuple[str, Any, str], condition: str = "and") -> MetadataFilters:
+        each = [MetadataFilter(key=key, value=value, operator=op) for key, value, op in filters]
+        return MetadataFilters(filters=each, condition=FilterCondition(condition))
+
+    assert ask(filters=of(("n", 1, "=="))) == ["d1"]
+    assert set(ask(filters=of(("n", 1, ">="), ("tags", "t2", "contains")))) == {"d2"}
+    assert set(ask(filters=of(("n", 0, "=="), ("n", [2], "in"), condition="or"))) == {"d0", "d2"}
+    assert ask(filters=of(("n", 9, "=="))) == []
+    assert set(ask(doc_ids=["d1", "d2"])) == {"d1", "d2"}
+    assert ask(vector_store_query_mode=VectorStoreQueryMode.TEXT_SEARCH) == ["d0"]
+    assert len(ask(vector_store_query_mode=VectorStoreQueryMode.MMR)) == 2
+    index.delete_ref_doc("d0")
+    again = SeewhyNodeStore(tmp_path / "store")
+    assert {node.ref_doc_id for node in again.get_nodes()} == {"d1", "d2"}
+    again.delete_nodes(filters=of(("n", 1, "==")))
+    assert [node.get_content() for node in again.get_nodes()] == [documents[2].text]
+    again.clear()
+    assert again.get_nodes() == []
