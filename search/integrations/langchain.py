@@ -255,5 +255,5 @@ def _document(source: memory_document.Document) -> Document:
     return Document(id=source.id, page_content=source.text, metadata=dict(source.metadata))
 
 
-def _has(wanted: dict[str, Any], document: Document) -> bool:
-    return all(document.metadata.get(name) == value for name, value in wanted.items())
+def _has(expected: dict[str, Any], document: Document) -> bool:
+    return all(document.metadata.get(name) == value for name, value in expected.items())
