@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 from weakref import finalize
 
 import numpy as np
 
-from search.encoding import AnyEncoder, Encoder, Fingerprint, encoder_from
+from search.encoding import Encoder, Fingerprint
 from search.errors import InputError, SearchError, quoted
 from search.ranking.freshness import with_file_status
 from search.ranking.question import (
@@ -70,11 +70,13 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from search.bert.labelling import LinearHead
+    from search.encoding.function import AnyEncoder
     from search.explaining.explainer import Explainer
     from search.ranking.rerank import Reranker
     from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
+    from search.records.document_map import DocumentMap
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.explanations import Explanation, Highlight
     from search.records.memory_document import Document, Documents
@@ -114,6 +116,7 @@ class Index:
         self.report = report
         self._offline, self._engine = offline, engine
         self._encoder, self._encoder_of = encoder, Encoder.of
+        self._map: tuple[int, DocumentMap] | None = None  # of a generation
         self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._lock = threading.Lock()
         self._store = store
@@ -216,7 +219,7 @@ class Index:
             rebuild=rebuild,
             offline=offline,
             engine=engine,
-            encoder=None if encoder is None else encoder_from(encoder, encoder_name),
+            encoder=_encoder_from(encoder, encoder_name),
         )
         with start_workers(workers, chosen, engine) as pool:
             report = update(
@@ -273,7 +276,7 @@ class Index:
             rebuild=True,
             offline=offline,
             engine=engine,
-            encoder=None if encoder is None else encoder_from(encoder, encoder_name),
+            encoder=_encoder_from(encoder, encoder_name),
         )
         create(place, chosen)
         index = cls(Store(place), chosen, offline, engine)
@@ -309,7 +312,7 @@ class Index:
         """
         store, chosen = opened(source), None
         if encoder is not None:
-            chosen = encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
+            chosen = _encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
             mine = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
             store.facts.fingerprint.require_equal(mine)
         elif model or pooling:
@@ -870,6 +873,19 @@ class Index:
         with self._store.reading() as snapshot:
             return snapshot.facets(self._filter(where=where))
 
+    def map(self) -> DocumentMap:
+        """Return the documents as points in two dimensions, by their mean embeddings.
+
+        The result is cached until the index changes.
+        """
+        from search.ranking.document_map import document_map
+
+        generation, cached = self.generation, self._map
+        if cached is None or cached[0] != generation:
+            with self._store.reading() as snapshot:
+                cached = self._map = generation, document_map(snapshot)
+        return cached[1]
+
     def document(self, id_: int) -> DocumentText:
         """Return the stored text of a document with its passages; the file is not read.
 
@@ -1127,3 +1143,20 @@ class Index:
         from search.explaining.explainer import Explainer
 
         return Explainer(self._store, self.encoder, query, ranking, self._offline, layer)
+
+
+@overload
+def _encoder_from(
+    source: AnyEncoder, name: str | None = None, max_tokens: int | None = None
+) -> Encoder: ...
+@overload
+def _encoder_from(source: None, name: str | None = None) -> None: ...
+def _encoder_from(
+    source: AnyEncoder | None, name: str | None = None, max_tokens: int | None = None
+) -> Encoder | None:
+    """Return the encoder that a program brings; a query by name does not load the module for these."""
+    if source is None or isinstance(source, Encoder):
+        return source
+    from search.encoding.function import encoder_from
+
+    return encoder_from(source, name, max_tokens)

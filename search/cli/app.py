@@ -34,6 +34,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "query": ("query:query", "Find the passages that best answer TEXT."),
         "search": ("query:search", "Search as you type, and read each hit in its document."),
         "similar": ("query:similar", "List the passages most similar to a passage or document."),
+        "map": ("query:document_map", "Draw the documents of an index as a map."),
         "duplicates": (
             "query:duplicates",
             "List near-duplicate passages, largest cluster first.",

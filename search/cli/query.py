@@ -22,11 +22,12 @@ from search.cli.options import (
     passage_id,
     passage_or_path,
 )
-from search.cli.output import Output
+from search.cli.output import DrawnOutput, Output
 from search.errors import InputError, OptionalDependency, quoted
 from search.records import options
 
 if TYPE_CHECKING:
+    from search.records.document_map import DocumentMap
     from search.records.hits import Hit
 
 
@@ -143,6 +144,33 @@ def duplicates(
     clusters = opened.duplicates(threshold, where=where)
     output.show(clusters, partial(draw.duplicates, threshold=threshold))
     output.remarks(opened.notes)
+
+
+def document_map(output: DrawnOutput, index: IndexOption = None) -> None:
+    """Draw the documents of an index as a map: the closer two are, the more alike they read.
+
+    Without --png and --html, the groups of documents are listed.
+    """
+    from search.index import Index
+    from search.render import hits as draw
+
+    opened = Index.open(index)
+    map_ = opened.map()
+    output.result(
+        map_,
+        draw.document_map,
+        png=lambda: _drawn(map_, opened.name, "png"),
+        html=lambda: _drawn(map_, opened.name, "html"),
+    )
+
+
+def _drawn(map_: DocumentMap, name: str, kind: str) -> Any:
+    from search.render import page, picture
+    from search.render.page import map as map_page
+
+    return (
+        picture.document_map(map_, name) if kind == "png" else page.document(map_page.page(map_, name))
+    )
 
 
 def search(

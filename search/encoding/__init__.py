@@ -14,7 +14,6 @@ pooling.py      hidden states -> one vector for each text, and each token's adde
 """
 
 from search.encoding.encoder import Encoder
-from search.encoding.function import AnyEncoder, FunctionEncoder, encoder_from
 from search.records.fingerprint import Fingerprint
 
-__all__ = ["AnyEncoder", "Encoder", "Fingerprint", "FunctionEncoder", "encoder_from"]
+__all__ = ["Encoder", "Fingerprint"]

@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from search.encoding import AnyEncoder
 from search.encoding.encoder import Encoder, Role
+from search.encoding.function import AnyEncoder
 from search.errors import OptionalDependency, TextTooLong
 from search.index import Index
 from search.indexes import Indexes, name_of

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from search.encoding import AnyEncoder, Encoder, FunctionEncoder
+from search.encoding import Encoder
+from search.encoding.function import AnyEncoder, FunctionEncoder
 from search.encoding.models import DEFAULT_MODEL
 from search.index import Index
 from search.integrations import (

@@ -61,7 +61,7 @@ def listed(
         among: the passages to rank; None for all.
     """
     fusion = Fusion(snapshot, query, ranking, among)
-    best, groups = _head(snapshot, fusion, selection.pool, among)
+    best, groups = _head(snapshot, fusion, selection.pool if selection.diversity else selection, among)
     verdict = answerability(snapshot, query, ranking, fusion, best)
     if selection.group and not snapshot.approximate:  # a server ranks only its candidates
         groups = completed(snapshot, groups, partial(_passing, fusion, selection))

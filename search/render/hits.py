@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 from rich.text import Text
 
+from search.records.document_map import DocumentMap
 from search.records.documents import PLAIN_KINDS
 from search.records.hits import Cluster, Hit, Surroundings
 from search.records.visible_text import VisibleText
@@ -162,6 +163,15 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
         canvas.gap()
     total = sum(len(cluster.passages) for cluster in clusters)
     canvas.dim(f"{total:,} passages in {counted(len(clusters), 'cluster')}; = marks a repeated text.")
+
+
+@as_text
+def document_map(canvas: Canvas, map_: DocumentMap) -> None:
+    """Draw the groups of a map with their numbers of documents."""
+    canvas.line(f"{counted(map_.documents, 'document')}, {len(map_.points):,} on the map", style="bold")
+    for group, count in map_.groups.items():
+        canvas.line(f"{count:>8,}  ", (one_line(group), "cyan"))
+    canvas.dim("To draw it, add: --png FILE or --html FILE")
 
 
 ROWS = 6  # of a passage

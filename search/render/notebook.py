@@ -11,6 +11,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Literal
 
 from search.records.comparisons import Similarities
+from search.records.document_map import DocumentMap
 from search.records.explanations import Explanation
 from search.records.hits import Hit, Hits
 from search.records.inspections import InputToken, Inspection
@@ -101,6 +102,12 @@ def _(similarities: Similarities) -> str:
 
 
 @html.register
+def _(map_: DocumentMap) -> str:
+    rows = [(str(count), isolated(group)) for group, count in map_.groups.items()]
+    return f"<div>{_table(('documents', 'group'), rows)}<p>Draw it with .plot()</p></div>"
+
+
+@html.register
 def _(inspected: Inspection) -> str:
     names = [field.name for field in fields(InputToken)]
     rows = [
@@ -115,8 +122,10 @@ def _(inspected: Inspection) -> str:
 
 def plot(record: Any, ax: Axes | None, **how: Any) -> Axes:
     """Plot a record's matrix as a heat map into matplotlib axes; None creates a new pyplot figure."""
-    from search.render.picture import heat_map, names_of
+    from search.render.picture import heat_map, names_of, scatter
 
+    if isinstance(record, DocumentMap):
+        return scatter(ax, record)
     if isinstance(record, Similarities):
         rows, columns, _ = names_of(record)
         return heat_map(ax, record.cosines, rows, columns, "Cosines of sentences", "cosine")

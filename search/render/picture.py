@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from search.records.comparisons import Similarities
+from search.records.document_map import DocumentMap
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.inspections import Attention
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from search.records.tokens import Matrix
 
 MOST_ROWS, MOST_COLUMNS = 24, 40
+_MAP_COLOURS = ("#2f6fd0", "#b56c00", "#0a8f76", "#a8508c", "#868e99")
+_MAP_MARKERS = ("o", "s", "^", "D", ".")
 
 Scale = Literal["contribution", "cosine", "attention"]
 _COLOURS: dict[Scale, str] = {"contribution": "RdBu", "cosine": "PRGn_r", "attention": "Greens"}
@@ -120,6 +123,32 @@ def sentences(similarities: Similarities) -> bytes:
     heat_map(figure.subplots(), similarities.cosines, rows, columns, title, "cosine")
     note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling."
     return _png(figure, title, [], [*legend, note])
+
+
+@_style()
+def document_map(map_: DocumentMap, name: str) -> bytes:
+    """Return the map of an index as a PNG."""
+    figure = _figure((8, 7))
+    scatter(figure.subplots(), map_)
+    note = "Each mark is a document; the closer two are, the more alike they read."
+    return _png(figure, f"Map of {name}", [f"Map of {name}"], [note])
+
+
+def scatter(axes: Axes | None, map_: DocumentMap) -> Axes:
+    """Draw the map of an index into axes; None creates a new pyplot figure."""
+    if axes is None:
+        from matplotlib import pyplot
+
+        _, axes = pyplot.subplots(figsize=(8, 7), layout="constrained")
+    for group, colour, marker in zip(map_.groups, _MAP_COLOURS, _MAP_MARKERS, strict=False):
+        points = [point for point in map_.points if point.group == group]
+        xs, ys = [point.x for point in points], [point.y for point in points]
+        axes.scatter(
+            xs, ys, s=22, c=colour, marker=marker, alpha=0.8, label=f"{group} · {len(points):,}"
+        )
+    axes.set(xticks=[], yticks=[])
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=5, frameon=False)
+    return axes
 
 
 def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str]]:

@@ -33,6 +33,7 @@ from search.render import page as drawn_alone
 from search.render.heatmap import units
 from search.render.page import hit_list as draw
 from search.render.page import laboratory
+from search.render.page import map as drawn_map
 from search.render.page import reading as drawn_reading
 from search.render.page import search as drawn
 from search.render.page import why as drawn_why
@@ -101,7 +102,12 @@ def search(request: Request, index: Index, params: OnPage) -> Page:
     """The start page, or the hits of a query."""
     served = request.app.state.served
     if not params.q.strip():
-        return drawn.start(params.named(), index.status(), _examples(index), tuple(served.indexes))
+        start = params.named()
+        drawing = drawn_map.drawing(
+            index.map(), lambda point: start.link(f"/documents/{point.document_id}")
+        )
+        names = tuple(served.indexes)
+        return drawn.start(start, index.status(), _examples(index), names, drawing)
     try:
         result = _result(index, params)
     except InputError as error:

@@ -200,6 +200,26 @@ class Rows:
             for doc in islice(matches, offset, offset + most)
         ]
 
+    def every_document(self) -> list[tuple[int, str, str, str]]:
+        """Return (id, name, title, kind) of all documents."""
+        rows = self.connection.execute(
+            "SELECT documents.id, path, record, title, kind FROM documents JOIN files ON files.id = file"
+        )
+        return [(id_, name_of(path, record), title, kind) for id_, path, record, title, kind in rows]
+
+    def first_passages(self, documents: list[int], most: int) -> dict[int, list[int]]:
+        """Return document ID -> IDs of its first passages, at most `most`."""
+        select = (
+            "SELECT document, id FROM passages "
+            "WHERE document IN (SELECT value FROM json_each(?)) ORDER BY document, id"
+        )
+        passages: dict[int, list[int]] = {}
+        for document, id_ in self.connection.execute(select, [json.dumps(documents)]):
+            ids = passages.setdefault(document, [])
+            if len(ids) < most:
+                ids.append(id_)
+        return passages
+
     def memory_documents(self, ids: Iterable[str]) -> list[Document]:
         """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out."""
         select = "SELECT content FROM contents JOIN files ON files.id = file WHERE path = ?"

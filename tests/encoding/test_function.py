@@ -12,7 +12,7 @@ import pytest
 
 import search
 from search import Encoder, Index, InputError, ModelError
-from search.encoding import encoder_from
+from search.encoding.function import encoder_from
 
 DOCUMENTS = [
     {"id": "a", "text": "The key opens the door."},

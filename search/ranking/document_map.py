@@ -1,0 +1,69 @@
+"""Compute the map of an index from stored embeddings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from posixpath import commonpath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.records.document_map import OTHER, DocumentMap, MapPoint
+
+if TYPE_CHECKING:
+    from search.store.sqlite import Snapshot
+
+MOST_POINTS = 20_000
+_PASSAGES = 60_000  # embeddings that are read; of longer documents the first passages count
+_GROUPS = 4
+
+
+def document_map(snapshot: Snapshot) -> DocumentMap:
+    """See `Index.map`."""
+    rows = snapshot.every_document()
+    step = -(-len(rows) // MOST_POINTS) or 1
+    sample = rows[::step]
+    most = max(1, _PASSAGES // max(1, len(sample)))
+    passages = snapshot.first_passages([row[0] for row in sample], most)
+    sample = [row for row in sample if row[0] in passages]
+    if not sample:
+        return DocumentMap((), {}, len(rows), 0.0)
+    ids = [id_ for row in sample for id_ in passages[row[0]]]
+    lengths = [len(passages[row[0]]) for row in sample]
+    starts = np.cumsum([0, *lengths[:-1]])
+    means = np.add.reduceat(snapshot.embeddings(ids), starts, axis=0) / np.array(lengths)[:, None]
+    places, explained = _principal(means)
+    groups = _groups([row[1] for row in sample], [row[3] for row in sample])
+    points = tuple(
+        MapPoint(id_, name, title, group, round(float(x), 4), round(float(y), 4))
+        for (id_, name, title, _), group, (x, y) in zip(sample, groups, places, strict=True)
+    )
+    counts = Counter(groups).most_common()
+    by_size = dict(sorted(counts, key=lambda item: item[0] == OTHER))
+    return DocumentMap(points, by_size, len(rows), explained)
+
+
+def _principal(rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the (n, 2) first two principal components, in [-1, 1], and their share of the variance."""
+    centred = rows - rows.mean(axis=0)
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    axes = vectors[:, :-3:-1]
+    axes = axes * np.sign(
+        axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])]
+    )  # the same in every run
+    places = np.zeros((len(rows), 2))
+    places[:, : axes.shape[1]] = centred @ axes
+    ends = np.percentile(np.abs(places), 98, axis=0)
+    whole = float(values.sum())
+    explained = float(values[-2:].sum()) / whole if whole > 0 else 0.0
+    return np.clip(places / np.where(ends > 0, ends, 1), -1, 1), explained
+
+
+def _groups(names: list[str], kinds: list[str]) -> list[str]:
+    """Return the group of each document: the folder below the folder of all, else the kind."""
+    around = commonpath([name.rpartition("/")[0] for name in names])
+    inner = [name.removeprefix(around).lstrip("/") for name in names]
+    folders = [name.partition("/")[0] if "/" in name else "" for name in inner]
+    groups = folders if sum(map(bool, folders)) * 2 > len(folders) else kinds
+    large = {group for group, _ in Counter(filter(None, groups)).most_common(_GROUPS)}
+    return [group if group in large else OTHER for group in groups]
