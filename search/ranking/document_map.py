@@ -20,14 +20,13 @@ _GROUPS = 4
 
 def document_map(snapshot: Snapshot) -> DocumentMap:
     """See `Index.map`."""
-    rows = snapshot.every_document()
-    step = -(-len(rows) // MOST_POINTS) or 1
-    sample = rows[::step]
+    documents = snapshot.status().documents
+    sample = snapshot.some_documents(-(-documents // MOST_POINTS) or 1)[:MOST_POINTS]
     most = max(1, _PASSAGES // max(1, len(sample)))
     passages = snapshot.first_passages([row[0] for row in sample], most)
     sample = [row for row in sample if row[0] in passages]
     if not sample:
-        return DocumentMap((), {}, len(rows), 0.0)
+        return DocumentMap((), {}, documents, 0.0)
     ids = [id_ for row in sample for id_ in passages[row[0]]]
     lengths = [len(passages[row[0]]) for row in sample]
     starts = np.cumsum([0, *lengths[:-1]])
@@ -40,7 +39,7 @@ def document_map(snapshot: Snapshot) -> DocumentMap:
     )
     counts = Counter(groups).most_common()
     by_size = dict(sorted(counts, key=lambda item: item[0] == OTHER))
-    return DocumentMap(points, by_size, len(rows), explained)
+    return DocumentMap(points, by_size, documents, explained)
 
 
 def _principal(rows: np.ndarray) -> tuple[np.ndarray, float]:

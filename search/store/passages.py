@@ -200,10 +200,12 @@ class Rows:
             for doc in islice(matches, offset, offset + most)
         ]
 
-    def every_document(self) -> list[tuple[int, str, str, str]]:
-        """Return (id, name, title, kind) of all documents."""
+    def some_documents(self, step: int) -> list[tuple[int, str, str, str]]:
+        """Return (id, name, title, kind) of every `step`-th document, by ID."""
         rows = self.connection.execute(
-            "SELECT documents.id, path, record, title, kind FROM documents JOIN files ON files.id = file"
+            "SELECT documents.id, path, record, title, kind FROM documents JOIN files ON files.id = file "
+            "WHERE documents.id % ? = 0",
+            [step],
         )
         return [(id_, name_of(path, record), title, kind) for id_, path, record, title, kind in rows]
 
