@@ -39,8 +39,8 @@ class Item:
     """A text to train on.
 
     Attributes:
-        context: text that is encoded before the text: a passage's headings.
-        group: name of the document, or the text itself; items of a group are never split between training and test.
+        context: a passage's headings, which are encoded before `text`; "" if there are none.
+        group: name of the document, or the text itself; all items of a group are in the same fold.
     """
 
     context: str
@@ -74,23 +74,23 @@ def train_labels(
     """Train a linear head on the frozen embeddings of labelled examples.
 
     Duplicate texts count once, texts with contradictory labels are left out, and texts that are too long for the model
-    are truncated; notes report all of this.
+    are truncated. The notes in the result count these texts.
 
     Args:
         examples: examples with a text or with a path in `index`; or pairs of text and label.
         index: the index that provides the encoder and the documents; a folder, path or name as for `Index.open`.
-        model: the encoder if there is no index; None takes the default model.
-        pooling: pooling of the embeddings; None takes that of the index or model.
-        name: name of the labelled attribute, such as "sentiment".
+        model: the encoder, if `index` is None; None takes the default model.
+        pooling: pooling of the embeddings; None takes the pooling of the index or model.
+        name: the attribute that the head predicts, such as "sentiment".
         folds: number of folds of the cross-validation, at least 2.
         seed: seed of the cross-validation, at least 0.
-        source: file of the examples, stored with the head.
+        source: file that contains the examples; its name is stored with the head.
         offline, engine: as for `Encoder`.
         progress: called while texts are encoded.
 
     Raises:
-        InputError: fewer than two classes, a class with fewer examples than folds, an example without text or label, or
-            both an index and a model.
+        InputError: there are fewer than two classes, a class has fewer examples than folds, an example has no text or
+            no label, or both an index and a model are given.
     """
     if index is not None and model is not None:
         raise InputError("give either a model or an index: an index has its own model.")
@@ -201,10 +201,11 @@ def class_report(
 
 
 def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item], list[str]]:
-    """Return the examples as items without duplicates, and notes on those left out.
+    """Convert examples to distinct items, and return them with notes on the examples left out.
 
     Raises:
-        InputError: an example has no text or label, or names a path that is not in the index (or there is no index).
+        InputError: an example has no text or label, or names a document but there is no index or no such
+            document in it.
     """
     by_key: dict[bytes, list[Item]] = {}
     with nullcontext() if index is None else Store(index).reading() as snapshot:
@@ -222,7 +223,7 @@ def gathered(examples: Sequence[Example], index: Path | None) -> tuple[list[Item
 
 
 def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item]:
-    """Return the text of an example as an item, or each passage of its document."""
+    """Convert an example to items: one for its text, or one for each passage of its document."""
     if not (label := example.label.strip()):
         raise InputError(f"{where} has no label. Add one, or delete the example.")
     if example.text is not None:
@@ -240,7 +241,7 @@ def _items(snapshot: Snapshot | None, example: Example, where: str) -> list[Item
 
 
 def _check_classes(items: Sequence[Item], least: int) -> None:
-    """Raise InputError for fewer than two classes, or a class with fewer groups than folds."""
+    """Raise InputError if there are fewer than two classes, or if a class has fewer than `least` groups."""
     groups: dict[str, set[str]] = {}
     for item in items:
         groups.setdefault(item.label, set()).add(item.group)

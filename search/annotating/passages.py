@@ -42,7 +42,7 @@ def tag_index(
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> TagReport:
-    """Tag the passages of an index that have no annotations with these settings yet; see `Index.tag`."""
+    """Tag each passage that has not been annotated with these settings yet; see `Index.tag`."""
     # Fail on a missing or outdated index before a model is loaded.
     annotators_of(index)
     tagger = load_tagger(model, task, offline)
@@ -70,7 +70,7 @@ def tag_index(
 
 
 def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, ...]:
-    """Return the number of mentions and the most frequent values of each field; most mentions first."""
+    """Count the mentions in each field and find its most frequent values; fields with most mentions come first."""
     values: dict[str, Counter[str]] = {field: Counter() for field in fields}
     with Store(index).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
@@ -131,7 +131,7 @@ class _Labeller:
 
     Attributes:
         field: default name of the label field.
-        labels: yields labels for all passages that have no label yet.
+        labels: yields batches of (passage ID, label) for all passages that have no label yet.
     """
 
     field: str
@@ -160,11 +160,11 @@ def label_index(
         model: a checkpoint for text classification.
         head: instead of `model`, a head trained with `train_labels`, or its folder.
         name: name of the field; None takes the head's name, or "label" for a checkpoint.
-        replace: replace the labels of that name that another model or head has stored.
+        replace: overwrite the labels that another model or head stored under this name.
 
     Raises:
-        FingerprintMismatch: the head was trained on other embeddings than those of the index.
-        InputError: another model or head has stored labels of that name, or another field has the name.
+        FingerprintMismatch: the head was not trained on embeddings of the index's model.
+        InputError: labels of another model or head are stored under this name, or it is the name of another field.
         IndexLocked: another process is writing to the index.
         ModelError: as for `label`.
     """

@@ -3,17 +3,19 @@
     inspect(text)             tokens, embedding layer, hidden states, attention of every head, pooler, sizes
     work_through(text, layer=1, head=1, token=0)  one attention head, step by step: products, softmax, weighted sum
     in_contexts(word, texts)  a word's vectors in several contexts, layer by layer
-    equal_rows(a, b)          cosines of two texts, position by position
+    equal_rows(a, b)          cosines of two texts' token vectors, position by position
     parameters(), modules()   the tensors of a model by name; its modules as a tree
-    vocabulary()              size of the vocabulary, kinds of its entries; decode(ids), ids_of(tokens)
+    vocabulary()              number of vocabulary entries of each kind; decode(ids) and ids_of(tokens) convert
     tokenize(text)            tokens and words of a text
     fill(text)                the most likely words at each mask
     next_sentence(a, b)       probability that b follows a
     answer(question, text)    the spans of a text that answer a question
     tag(text)                 the class of each word: entities, parts of speech
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index) labels passages
-    train(data, out)          fine-tune the encoder; train_classifier, train_tagger, train_reader: a task head on it
-    train_labels(examples)    a linear head on frozen embeddings, with metrics; explain_label(text, head): its addends
+    train(data, out)          fine-tune an encoder
+    train_classifier, train_tagger, train_reader  fine-tune an encoder with a task head
+    train_labels(examples)    train a linear head on frozen embeddings, with metrics
+    explain_label(text, head) the addends of such a head's logits, token by token
 
 tokenizing.py  tokenize, vocabulary, decode, ids_of
 checkpoint.py  the model in transformers and PyTorch, also with a task head
@@ -53,7 +55,7 @@ from search.bert.tokenizing import ids_of as ids_of
 from search.bert.tokenizing import tokenize as tokenize
 from search.bert.tokenizing import vocabulary as vocabulary
 
-# Names of later packages, which read an index or train an encoder; imported on first use.
+# Names from packages that import this one; they are loaded on first use.
 _LATER = {
     "TrainedHead": "annotating.labels",
     "label_index": "annotating.passages",

@@ -1,14 +1,15 @@
 """Extractive question answering: find the spans of passages that answer a question.
 
-The passages come from a query, with their scores. The reader, a checkpoint with a head for answer spans, reads the
-question with each passage, long ones in windows, and all spans are ranked together:
+The passages are the hits of a query. The reader is a checkpoint with a head for answer spans. It reads the question
+together with each passage; a long passage is split into overlapping windows. The spans of all passages are ranked
+together:
 
     margin = start logit + end logit - null score of the same window
     score  = 1 / (1 + exp(-margin)), the probability of the span against "no answer"
 
 The head gives each token a start logit and an end logit; a span uses the start logit of its first token and the end
-logit of its last (Devlin et al. 2019, section 4.2). The null score is the sum of the two logits of [CLS], which stand
-for "no answer" since SQuAD 2.0 (Rajpurkar et al. 2018).
+logit of its last (Devlin et al. 2019, section 4.2). The null score is the sum of the two logits of [CLS]; since SQuAD
+2.0, a span that begins and ends at [CLS] means "no answer" (Rajpurkar et al. 2018).
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def answer(
         progress: called after every passage.
 
     Raises:
-        InputError: the question or the text is empty, the question leaves no room for the text, or a number is out of
-            range.
+        InputError: the question or the text is empty, the question leaves no room for the text, or `answers` is
+            below 1.
         ModelError: the model cannot be found or loaded, or has no head for answer spans.
     """
     check_text(text)
@@ -78,11 +79,13 @@ def answer_from(
     place: LinesOf,
     progress: Callable[[Progress], None] | None = None,
 ) -> Answers:
-    """Return the spans of passages that answer a question, all ranked together; see `search.Index.ask`.
+    """Return the spans that answer a question, ranked over all passages, best first; see `search.Index.ask`.
 
     Args:
+        passages: hits, or plain texts.
         answers: maximum number of answers.
-        place: returns the lines and page of a span: in the hit's document, or in the text itself if the hit is None.
+        place: function that returns the lines and the page of a span in its document; for a plain text, the hit is None
+            and the lines are those of the text.
 
     Raises:
         InputError: the question is empty or too long, or `answers` is below 1.
@@ -127,7 +130,7 @@ def answer_from(
 
 
 def required(model: str | None) -> str:
-    """Return the name of the model, if one is given.
+    """Return `model`, or raise InputError if none is given.
 
     Raises:
         InputError: `model` is None or empty.
@@ -143,9 +146,9 @@ def _of_window(
     logits: dict[str, NDArray[np.float32]],
     model: str,
 ) -> Iterator[Answer]:
-    """Yield the best span of a window, and all further spans that reach the null score.
+    """Yield the best span of a window, then every other span that scores at least the null score.
 
-    A span that overlaps a better one is left out.
+    Spans that overlap a better one are left out.
     """
     start, end = logits["start_logits"].astype(np.float64), logits["end_logits"].astype(np.float64)
     if not np.isfinite([start, end]).all():
@@ -187,10 +190,10 @@ def _best_spans(
     allowed: NDArray[np.bool_],
     least: float,
 ) -> Iterator[tuple[int, int]]:
-    """Yield first and last token of the best span, and of all further spans that score at least `least`.
+    """Yield the first and last token of the best span, then of every other span that scores at least `least`.
 
-    A span that overlaps a better one is left out. Every span is scored, so the result is exact. Of equal scores,
-    shorter spans come first, then earlier ones.
+    Spans that overlap a better one are left out. Every span is scored, so the result is exact. If scores are equal, the
+    shorter span comes first, then the earlier one.
 
     Args:
         start, end: (t,) logits.
@@ -213,10 +216,10 @@ def _best_spans(
 
 
 def _distinct(spans: Sequence[Answer]) -> list[Answer]:
-    """Return the answers by descending score, ties by margin, without repetitions of a better answer.
+    """Sort answers by descending score, then margin, and drop repetitions of a better answer.
 
-    An answer is a repetition if it overlaps a better one (in another window or an overlapping passage), or has the same
-    text, ignoring case and whitespace.
+    An answer repeats a better one if the two overlap (because windows and passages do), or if they have the same text,
+    ignoring case and whitespace.
     """
     kept: dict[str, Answer] = {}  # by text
     for new in sorted(

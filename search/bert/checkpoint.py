@@ -1,7 +1,7 @@
-"""Models in transformers and PyTorch: with access to all internals, or with a task head.
+"""Load models with transformers and PyTorch, either with access to all internals or with a task head.
 
-A `Checkpoint` exposes its internals. It runs on the CPU in float32, because it reads one text at a time and the numbers
-must be exact. Attention uses the "eager" implementation, because faster ones do not return the weights.
+A `Checkpoint` gives access to its internals. It runs on the CPU in float32, because it reads one text at a time and the
+numbers must be exact. Attention uses the "eager" implementation, because faster ones do not return the weights.
 
 A `Head` is loaded by transformers' own class for its task:
 
@@ -37,7 +37,7 @@ from search.records.inspections import Tokenization
 from search.store.passages import CALLED
 
 FAMILIES = ("bert", "camembert", "distilbert", "mpnet", "roberta", "xlm-roberta")
-"""Values of `model_type` in config.json whose embedding layer is known here, part by part."""
+"""Supported values of `model_type` in config.json; `inspect` knows the terms of their embedding layers."""
 
 _PADDED_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")
 
@@ -48,7 +48,7 @@ class Checkpoint:
 
     Attributes:
         model: the transformers model, in eval mode.
-        kind: one of FAMILIES.
+        kind: the model's family, one of `FAMILIES`.
         no_pooler: reason why the model has no pooler; "" if it has one.
     """
 
@@ -76,7 +76,7 @@ class Checkpoint:
         return tokenized(self.tokenizer, text, text2, self.name, self.max_tokens)
 
     def run(self, tokenization: Tokenization) -> Any:
-        """Run the model on one input; return its output with hidden states and attention weights."""
+        """Run the model on one input, and return its output with hidden states and attention weights."""
         import torch
 
         inputs = {
@@ -145,7 +145,7 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
 
 
 def _segment_rows(model: Any) -> int:
-    """Return the number of segments that a transformers model distinguishes; 0 if it takes none."""
+    """Return the number of segments that a transformers model distinguishes; 0 if it has no segment input."""
     if "token_type_ids" not in inspect.signature(model.forward).parameters:
         return 0
     return int(getattr(model.config, "type_vocab_size", 2) or 1)
@@ -207,7 +207,7 @@ class Head:
         }
 
     def encoded(self, text: str, second: str | None = None) -> tokenizers.Encoding:
-        """Tokenize an input; raise InputError if it has more tokens than the model reads."""
+        """Tokenize a text or a pair; raise InputError if it has more tokens than the model reads."""
         encoding = self.tokenizer.encode(text) if second is None else self.tokenizer.encode(text, second)
         check_length(encoding, self.name, self.max_tokens)
         return encoding
@@ -215,13 +215,14 @@ class Head:
     def windows(
         self, text: str, *, first: str | None = None, overlap: int = 64
     ) -> list[tokenizers.Encoding]:
-        """Split a text of any length into inputs that fit the model and overlap.
+        """Split a text of any length into overlapping windows that fit the model.
 
-        Offsets refer to `text`; together the windows contain every token of it.
+        Offsets refer to `text`. Every token of `text` is in at least one window.
 
         Args:
-            first: text put before each window, such as a question; its tokens have the sequence ID 0, the text's 1.
-            overlap: number of tokens that two windows share; fewer if the model's limit is small.
+            first: text put before each window, such as a question. Its tokens get the sequence ID 0 and those of `text`
+                get 1.
+            overlap: number of tokens that neighbouring windows share; fewer if the model's limit is small.
 
         Raises:
             InputError: `first` leaves no room for the text.
@@ -239,7 +240,7 @@ class Head:
         return [self.tokenizer.post_process(before, part) for part in parts]
 
     def run(self, inputs: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
-        """Yield the output of the head for each input, in order, without padding.
+        """Yield the output of the head for each input, in order, without the padding.
 
         Yields:
             name -> array for an input of t tokens: "logits", which is (t, classes) for the task "tag", (t, vocabulary)
@@ -277,8 +278,8 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
     """Load a checkpoint with its head, on a GPU if there is one; the last three are cached.
 
     Raises:
-        ModelError: the checkpoint cannot be found or loaded, or has no weights for the head, or transformers has no
-            such head for its kind of model.
+        ModelError: the checkpoint cannot be found or loaded, it has no weights for the head, or transformers has no
+            such head for this kind of model.
     """
     files = find_model(name, offline=offline)
     device = best_device()

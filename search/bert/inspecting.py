@@ -50,9 +50,10 @@ _PROJECTIONS = {
 def inspect(
     text: str, text2: str | None = None, *, model: str = DEFAULT_MODEL, offline: bool = False
 ) -> Inspection:
-    """Return tokens, embedding parts, hidden states, attention, pooler and sizes of a model.
+    """Run a model on a text, and return its tokens, hidden states, attention and other internal values.
 
-    Attention takes layers x heads x n x n numbers of 4 bytes: 19 MB for 256 tokens and 6 layers of 12 heads.
+    The result also has the terms of the embedding layer, the pooler's output and the sizes of the model. Attention
+    takes layers x heads x n x n numbers of 4 bytes: 19 MB for 256 tokens and 6 layers of 12 heads.
 
     Args:
         text2: the second text of a pair, which BERT reads as [CLS] text [SEP] text2 [SEP].
@@ -127,17 +128,17 @@ def work_through(
     model: str = DEFAULT_MODEL,
     offline: bool = False,
 ) -> HeadAtWork:
-    """Compute one attention head step by step for one token, and compare with the model's own weights.
+    """Compute one attention head step by step for one token, and compare its weights with the model's own.
 
     Args:
         text2: the second text of a pair.
-        layer, head: from 1.
+        layer, head: number of the layer, and of the head in it; both count from 1.
         token: the token that attends: its position, from 0; its text ("##ing"); or a word, for its first token. If the
             text or word occurs several times, the first occurrence is used.
 
     Raises:
         InputError: there is no such layer, head or token; the model is an MPNet, whose attention has a further term for
-            the distance of two tokens; or as for `inspect`.
+            the distance between two tokens; or as for `inspect`.
         ModelError: as for `inspect`.
     """
     view = inspect(text, text2, model=model, offline=offline)
@@ -323,14 +324,17 @@ def _array(tensor: Any) -> NDArray[np.float64]:
 
 
 def _projections(model: Any, layer: int) -> list[Any]:
-    """Return the linear maps to query, key and value of a layer."""
+    """Return the three linear maps of a layer: to query, key and value."""
     named = list(model.named_modules())
     kinds = [[module for name, module in named if name.endswith(ends)] for ends in _PROJECTIONS.values()]
     return [maps[layer - 1] for maps in kinds]
 
 
 def _place(view: Inspection, token: int | str) -> int:
-    """Return the position of a token, which is given by its position, by its text, or by the word that it begins.
+    """Return the position of a token.
+
+    Args:
+        token: the position itself, the token's text, or a word; a word means its first token.
 
     Raises:
         InputError: there is no such token.
@@ -378,7 +382,7 @@ def _tokens_in(view: Inspection, start: int, end: int) -> list[int]:
 
 
 def _mean(view: Inspection, positions: list[int]) -> NDArray[np.float64]:
-    """Return the (layers + 1, d) mean vectors of some tokens, one for each layer."""
+    """Return the mean vector of some tokens in each layer: (layers + 1, d)."""
     mean: NDArray[np.float64] = view.states[:, positions].mean(axis=1, dtype=np.float64)
     return mean
 

@@ -1,21 +1,22 @@
-"""Labels of texts: by a checkpoint's own classes, or by a linear head over an encoder's embeddings.
+"""Label texts with a checkpoint's own classes, or with a linear head over an encoder's embeddings.
 
-A checkpoint gives the probabilities of its mutually exclusive classes, by softmax. A text that is too long is read in
-overlapping windows; its logits are the mean over the windows, weighted by their tokens.
+A checkpoint gives the probabilities of its mutually exclusive classes, by softmax. A text that is too long for it is
+read in overlapping windows; the text's logits are the mean over the windows, weighted by their numbers of tokens.
 
 A linear head over frozen embeddings has a row of weights and an intercept for each class:
 
     logits = W x + b,   probabilities = softmax(logits),   x an embedding of unit length
 
-It is stored as numbers, never as code: head.safetensors contains W and b; its metadata contain the classes, the
-fingerprint of the encoder and how the head was trained. Applying it needs only NumPy.
+A head is stored as numbers, never as code. The file head.safetensors contains W and b; its metadata contains the
+classes, the fingerprint of the encoder and how the head was trained. Applying a head needs only NumPy.
 
 With mean pooling x is the sum of the token vectors over n |mean|, so a logit is a sum over tokens, too:
 
     logit_c = sum_i  W_c . h_i / (n |h_mean|)  +  b_c
 
-The length |h_mean| is treated as a constant, though it depends on all tokens, as each h_i depends on its neighbours. So
-if a token is removed and the text encoded again, the logit may change by more or less than that token's addend.
+These addends treat the length |h_mean| as a constant, although it depends on all tokens, and each h_i depends on the
+tokens around it. If a token is removed and the text is encoded again, the logit may therefore change by more or less
+than that token's addend.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class LinearHead:
     """A trained head, from `train_labels` or `load_linear_head`.
 
     Attributes:
-        name: the attribute that it predicts, such as "sentiment".
-        classes: c names.
+        name: the attribute that the head predicts, such as "sentiment".
+        classes: names of the c classes.
         coefficients: (c, d) float64.
         intercepts: (c,) float64.
         fingerprint: fingerprint of the encoder, without passage settings.
@@ -125,11 +126,7 @@ class LinearHead:
 
 
 def check_no_head(folder: Path) -> None:
-    """Check that a folder contains no head, which would be overwritten.
-
-    Raises:
-        InputError: it contains one.
-    """
+    """Raise InputError if a folder already contains a head, so that none is overwritten."""
     if (folder / FILE).exists():
         raise InputError(f"'{folder}' already contains a head. Give another folder, or delete that one.")
 
@@ -170,7 +167,7 @@ def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto")
 
     Raises:
         ModelError: the encoder cannot be found.
-        FingerprintMismatch: the model of that name has changed.
+        FingerprintMismatch: the model has changed since the head was trained.
     """
     try:
         return Encoder.of(head.fingerprint, offline=offline, engine=engine)
@@ -192,10 +189,11 @@ def explain_label(
     offline: bool = False,
     engine: str = "auto",
 ) -> LabelExplanation:
-    """Return the contribution of each token of a text to a head's logits, for mean and mean_sqrt_len pooling.
+    """Return the contribution of each token of a text to a head's logits.
 
     Args:
-        encoder: the encoder that the head was trained for, if it is loaded; None loads it.
+        encoder: the encoder that the head was trained for, if it is already loaded; None loads it. Its pooling must be
+            mean or mean_sqrt_len.
 
     Raises:
         InputError: the text is empty or too long, or the pooling is not a sum over tokens.
@@ -225,7 +223,7 @@ def explain_label(
 
 
 def _parts(tokens: TokenVectors, pooling: str) -> NDArray[np.float64]:
-    """Return (n, d) vectors, one for each token, that sum to the embedding."""
+    """Return (n, d) vectors, one per token; together they sum to the embedding."""
     if tokens.addends is None or pooling == "max":
         raise InputError(
             f"with pooling '{pooling}', a logit is not a sum over tokens. Train with mean pooling."
@@ -292,14 +290,14 @@ def _by_linear_head(
 def labelled(
     text: str, probabilities: NDArray[np.float64], classes: Sequence[str], windows: int = 1
 ) -> LabelledText:
-    """Return a text with its (c,) probabilities as a record."""
+    """Return the record of a text with its most likely class; `probabilities` has shape (c,)."""
     best = int(probabilities.argmax())
     scores = tuple(map(float, probabilities))
     return LabelledText(text, classes[best], scores[best], scores, windows)
 
 
 class Classifier:
-    """A checkpoint with a head for classes of texts.
+    """A checkpoint that assigns one of several classes to each text.
 
     Raises:
         ModelError: the checkpoint's head predicts a number, or several labels per text.

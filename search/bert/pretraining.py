@@ -40,11 +40,11 @@ def fill(
     All masks are predicted at once and independently, so the words need not fit together.
 
     Args:
-        text: with [MASK], or the checkpoint's own mask token, in place of each missing word.
+        text: a text with [MASK], or the checkpoint's own mask token, in place of each missing word.
         model: name or folder of a checkpoint with a masked-language head, such as bert-base-uncased. Sentence encoders
             have none.
-        k: number of guesses.
-        labels: the correct word of each mask, in order, to compute the loss.
+        k: number of guesses for each mask.
+        labels: the correct word for each mask, in order, to compute the loss.
 
     Raises:
         InputError: there is no mask, the number of labels differs from the number of masks, a label is not a single
@@ -103,7 +103,7 @@ def _guesses(head: Head, logits: NDArray[np.float64], ids: Iterable[int]) -> tup
 
 
 def _with_mask(head: Head) -> tuple[tokenizers.Tokenizer, str]:
-    """Return a tokenizer that keeps the mask token whole, and that token: "<mask>" for RoBERTa and its descendants.
+    """Return a tokenizer that never splits the mask token, and this token: "[MASK]", or "<mask>" for RoBERTa.
 
     Raises:
         ModelError: the checkpoint has no mask token.
@@ -148,8 +148,8 @@ def next_sentence(
 
     Args:
         follows: the true answer, if known, to compute the loss.
-        model: name or folder of a checkpoint with a next-sentence head, such as bert-base-uncased. Of the supported
-            families only BERT has one.
+        model: name or folder of a checkpoint with a next-sentence head, such as bert-base-uncased. Among the supported
+            families, only BERT has such a head.
 
     Raises:
         InputError: a text is empty or not valid Unicode, or both together are too long for the model.

@@ -1,7 +1,8 @@
 """Token classification: the class of each word, as an entity or a part of speech.
 
-Entities are marked by BIO ("B-PER" begins one, "I-PER" is inside, "O" is none), by BIOES (also "E-" for the last word
-and "S-" for a single one; BILOU writes L and U), or by bare names, where neighbours with the same name form one entity.
+Checkpoints mark entities in one of three ways: with BIO ("B-PER" begins an entity, "I-PER" continues it, "O" is no
+entity); with BIOES, which adds "E-" for the last word and "S-" for a single word (BILOU writes "L-" and "U-"); or with
+bare class names, where neighbouring words of the same class form one entity.
 An entity begins and ends as in the CoNLL-2000 scorer, which seqeval follows: an "I-" without a "B-" before it, or after
 another type, begins an entity.
 
@@ -95,7 +96,7 @@ def _check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
 def field_of(label: str, task: TagTask) -> str:
     """Return the plain name of a class: "person" for "B-PER", "noun" for "NOUN".
 
-    "" for the class of words outside entities, and for punctuation and symbols.
+    The name is "" for words outside entities, punctuation and symbols.
     """
     if task == "ner":
         _, kind = parsed(label)
@@ -203,9 +204,10 @@ class Tagger:
 def mentions(
     text: str, words: Sequence[TaggedWord], task: TagTask, offset: int = 0
 ) -> tuple[Mention, ...]:
-    """Return the entities of a text, with the mean score of their words; for "pos", each word with its part of speech.
+    """Return the entities of a text, each with the mean score of its words.
 
     Args:
+        task: for "pos", the result has every word with its part of speech instead.
         offset: start of the text in its document.
     """
     if task == "pos":
@@ -251,7 +253,7 @@ def _tokens(
 
 
 def _own_words(text: str, tokens: Sequence[_Token]) -> list[tuple[Span, list[_Token]]]:
-    """Split a text into words, and return each word's span with its tokens."""
+    """Split a text into words, and return the span and the tokens of each."""
     starts = {start for _, (start, _) in BertPreTokenizer().pre_tokenize_str(text)}
     groups: list[tuple[Span, list[_Token]]] = []
     for token in tokens:
@@ -264,7 +266,7 @@ def _own_words(text: str, tokens: Sequence[_Token]) -> list[tuple[Span, list[_To
 
 
 def _given_words(words: Sequence[Span], tokens: Sequence[_Token]) -> list[tuple[Span, list[_Token]]]:
-    """Return the given words' spans, each with the tokens that begin in it."""
+    """Return each span of `words` with the tokens that begin in it."""
     starts = [token.start for token in tokens]
     return [
         (span, list(tokens[bisect_left(starts, span[0]) : bisect_left(starts, span[1])]))

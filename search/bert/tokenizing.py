@@ -1,6 +1,6 @@
-"""Texts, tokens and the vocabulary: tokenize a text or a pair, convert IDs to entries and back.
+"""Tokenize a text or a pair of texts, and convert between IDs and entries of the vocabulary.
 
-Loads only the tokenizer of a model, no weights.
+Only the tokenizer of a model is loaded, not its weights.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ _UNKNOWN = ("[UNK]", "<unk>")
 
 
 def check_text(text: str, name: str = "the text") -> None:
-    """Check a text; `name` describes it in the message.
-
-    Raises:
-        InputError: the text is empty or not valid Unicode.
-    """
+    """Raise InputError if a text is empty or not valid Unicode; the message calls the text `name`."""
     if not text.strip():
         raise InputError(f"{name} is empty. Give some text.")
     require_characters(text, name)
@@ -109,11 +105,7 @@ def tokenized(
 
 
 def check_length(encoding: tokenizers.Encoding, name: str, max_tokens: int | None) -> None:
-    """Check the length of an input.
-
-    Raises:
-        InputError: the input has more than `max_tokens` tokens.
-    """
+    """Raise InputError if an input has more than `max_tokens` tokens; None sets no limit."""
     if max_tokens is not None and len(encoding.ids) > max_tokens:
         subject = "the two texts together have" if 1 in encoding.sequence_ids else "the text has"
         raise InputError(
@@ -143,7 +135,7 @@ def unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:
 
 
 def vocabulary(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Vocabulary:
-    """Return size and kinds of the vocabulary of a model's tokenizer.
+    """Return the number of entries in a model's vocabulary, in total and by kind.
 
     Raises:
         ModelError: the model cannot be found, or has no fast tokenizer.
@@ -183,10 +175,10 @@ def ids_of(
 
 
 def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = False) -> Decoding:
-    """Return the entries of IDs, and the text that they decode to.
+    """Return the vocabulary entries with some IDs, and the text that the IDs decode to.
 
     Raises:
-        InputError: there is no such ID.
+        InputError: the vocabulary has no such ID.
         ModelError: as for `vocabulary`.
 
     Example:
@@ -205,7 +197,7 @@ def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = Fa
 
 
 def named_tokenizer(model: str, offline: bool) -> tuple[str, tokenizers.Tokenizer]:
-    """Return the name of a model, and its tokenizer."""
+    """Return a model's name and tokenizer."""
     files = find_model(model, offline=offline)
     return files.name, load_tokenizer(files.folder, files.name)
 
