@@ -1,7 +1,7 @@
 """Table of the commands, error handling and exit codes.
 
-Exit codes: 0 success, also with no hit; 1 a failure, with one line that says what to do; 2 wrong usage;
-130 stopped by Ctrl-C.
+Exit codes: 0 success, even without hits; 1 failure, with a one-line message that says what to do;
+2 wrong usage; 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "query": ("query:query", "Find the passages that best answer TEXT."),
         "search": ("query:search", "Search as you type, and read each hit in its document."),
         "similar": ("query:similar", "List the passages most similar to a passage or document."),
-        "map": ("query:document_map", "Draw the documents of an index as a map."),
+        "map": ("query:document_map", "Draw a map of an index: similar documents are close together."),
         "duplicates": (
             "query:duplicates",
             "List near-duplicate passages, largest cluster first.",
@@ -49,13 +49,13 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "similarity": ("explain:similarity", "Compare sentences, or two texts token by token."),
     },
     "Indexes": {
-        "upsert": ("index:upsert", "Index documents from JSON Lines by their IDs."),
+        "upsert": ("index:upsert", "Add or replace documents by ID, from a JSON Lines file."),
         "status": ("index:status", "Show the contents of an index, and what was skipped."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "check": ("index:check", "Check whether an index is intact and up to date."),
-        "move": ("index:move", "Change the path of an index's folder, after you moved it."),
+        "move": ("index:move", "Tell an index the new path of a folder that you moved."),
         "remove": ("index:remove", "Delete an index; your files are not touched."),
-        "config": ("config:config", "Show or set default options."),
+        "config": ("config:config", "Show or set the default values of options."),
     },
     "Measure": {
         "eval": ("eval:evaluate", "Measure the quality of results on judged queries."),
@@ -64,14 +64,14 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "lab inspect": ("inspect:inspect", "Show tokens, vectors and attention for a text or a pair."),
         "lab vocabulary": ("inspect:vocabulary", "Look up tokens and IDs in the vocabulary of a model."),
         "lab fill": ("predict:fill", "Predict the word at each [MASK]."),
-        "lab next": ("predict:follows", "Predict whether a text follows another."),
+        "lab next": ("predict:follows", "Predict whether one text follows another."),
         "lab ask": ("predict:ask", "Answer QUESTION with a quotation from the best passages."),
         "lab tag": ("label:tag", "Tag entities or parts of speech in all passages."),
         "lab label train": ("label:label_train", "Train a head on labelled examples."),
         "lab label apply": ("label:label_apply", "Label texts, or all passages that have no label yet."),
         "lab label explain": (
             "label:label_explain",
-            "Show what each word of a text adds to each label.",
+            "Show how much each word of a text adds to each label's score.",
         ),
         "lab label remove": (
             "label:label_remove",
@@ -81,13 +81,13 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "train:train",
             "Train an encoder or a head on examples, and measure the gain.",
         ),
-        "lab models": ("index:models", "List or remove converted models."),
+        "lab models": ("index:models", "List or remove models converted for faster loading."),
     },
 }
 
 
 class _Value:
-    """Converter of option values: texts and defaults stay unchanged, Typer converts the rest.
+    """Converter of option values: strings and defaults stay unchanged, Typer converts all others.
 
     Typer's own converter imports Pydantic, which takes a tenth of the time of a query.
     """
@@ -115,7 +115,7 @@ class _Quick:
 
 
 class LazyCommand(_Quick, TyperCommand):
-    """A command whose function is imported when it is called: importing all of them takes longer than a query."""
+    """A command that imports its function only when it runs; importing all takes longer than a query."""
 
     def __init__(self, path: str, function: str, about: str, panel: str | None) -> None:
         name = path.split()[-1]
@@ -123,7 +123,7 @@ class LazyCommand(_Quick, TyperCommand):
         self._path, self._function = path, function
 
     def load(self) -> None:
-        """Import the function, and take over its parameters and docstring."""
+        """Import the command's function; take the options and the help from its parameters and docstring."""
         from search.cli.options import flattened
 
         module, name = self._function.split(":")
@@ -149,7 +149,7 @@ class Commands(_Quick, TyperGroup):
 
 @cache
 def commands() -> TyperGroup:
-    """Return the whole command line; the parameters of a command are loaded when it is called."""
+    """Return the root group of all commands; each command loads its options only when it runs."""
     app = typer.Typer(cls=Commands, no_args_is_help=True, context_settings=_SETTINGS)
     app.callback(help="Search folders of text by meaning; every score is explained.")(_root)
     groups = {"": cast("TyperGroup", typer.main.get_command(app))}
@@ -161,7 +161,7 @@ def commands() -> TyperGroup:
 
 
 def _group(groups: dict[str, TyperGroup], path: str) -> TyperGroup:
-    """Return the group of commands at a path; a missing one is created and added to its parent."""
+    """Return the group at a path such as "lab label"; create it and its parents if they are missing."""
     if path not in groups:
         above, _, name = path.rpartition(" ")
         groups[path] = Commands(
@@ -191,7 +191,7 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; every expected failure ends in one line on stderr."""
+    """Run the command line and exit; every expected failure prints one line to stderr."""
     make_streams_usable()
     code = 1
     try:

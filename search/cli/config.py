@@ -1,4 +1,4 @@
-"""seewhy config, and the configuration file, which holds default options"""
+"""seewhy config, and the configuration file with the default values of options"""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def model_for_new_indexes() -> str | None:
 
 
 def defaults(command: str) -> dict[str, Any]:
-    """Return the configured defaults of a command's options, by name."""
+    """Return the configured default values of a command's options, by option name."""
     values = settings()
     if command not in _SEARCH_COMMANDS:
         return {name: values[name] for name in _EVERYWHERE if name in values}
@@ -65,9 +65,10 @@ def config(
     value: Annotated[str | None, typer.Argument(help="New value.")] = None,
     unset: Annotated[str | None, typer.Option(metavar="KEY", help="Remove this setting.")] = None,
 ) -> None:
-    """Show or set default options.
+    """Show or set the default values of options.
 
-    Without arguments, prints the file and its settings. Options on the command line take precedence.
+    Without arguments, prints the path of the configuration file and its settings. Options on the
+    command line take precedence.
     """
     file = place()
     if unset and not key:
@@ -101,7 +102,11 @@ def _read(key: str, typed: str) -> Any:
 
 
 def _require(key: str, value: Any, where: str, remedy: str) -> None:
-    """Check a setting.
+    """Check the name and the value of a setting.
+
+    Args:
+        where: file of the setting, for the message, as in " in 'config.toml'"; or "".
+        remedy: command for the message to suggest.
 
     Raises:
         InputError: the setting is unknown, or its value is invalid.
@@ -124,7 +129,7 @@ def _require(key: str, value: Any, where: str, remedy: str) -> None:
 
 
 def _change(file: Path, key: str, value: Any) -> None:
-    """Set a key, or remove it; all other lines of the file stay as they are, comments too."""
+    """Set a key, or remove it if the value is None; all other lines and comments of the file stay."""
     lines = [line for line in _text(file).splitlines() if line.partition("=")[0].strip(" \"'") != key]
     if value is not None:
         lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")

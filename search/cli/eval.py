@@ -16,7 +16,7 @@ _retrieval = panel("--task retrieval")
 
 @dataclass(frozen=True)
 class DataOptions(EncoderChoice):
-    """The data to evaluate on, and its index; the keywords of `search.evaluate`."""
+    """Options for the data to evaluate on; the fields are keywords of `search.evaluate`."""
 
     k: Annotated[
         int,
@@ -25,18 +25,18 @@ class DataOptions(EncoderChoice):
     index: Annotated[
         str | None,
         index_option(
-            "With a file of queries: the index to search. With a collection: where to keep its index.",
+            "For a file of queries: the index to search. For a BEIR folder: where to store its index.",
             rich_help_panel="--task retrieval",
         ),
     ] = None
     split: Annotated[
-        str, _retrieval(metavar="NAME", help="Use qrels/NAME.tsv, the judgements in a BEIR folder.")
+        str, _retrieval(metavar="NAME", help="Read the judgements of a BEIR folder from qrels/NAME.tsv.")
     ] = "test"
     whole_documents: Annotated[
         bool,
         _retrieval(
             "--whole-documents",
-            help="Encode each document as one text, cut off at the model's limit, as in published results.",
+            help="Encode each document as one text, truncated at the model's limit, as papers usually do.",
         ),
     ] = False
 
@@ -46,7 +46,7 @@ def evaluate(
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="A BEIR folder; queries or sentence pairs as CSV, TSV or JSONL; SQuAD JSON; CoNLL.",
+            help="A BEIR folder; queries or sentence pairs as CSV, TSV or JSONL; a SQuAD or CoNLL file.",
         ),
     ],
     data: DataOptions,
@@ -60,12 +60,12 @@ def evaluate(
         _retrieval(
             "--mode",
             metavar="MODE[,KEY=VALUE]",
-            help="Ranking to measure; repeat it to compare others with the first.",
+            help="Ranking to measure (dense,weight=0.5); repeat it to compare others with the first.",
         ),
     ] = None,
     per_query: Annotated[
         bool,
-        typer.Option("--per-query", help="With --json: include the figures of every query."),
+        typer.Option("--per-query", help="With --json: include the metrics of every query."),
     ] = False,
 ) -> None:
     """Measure the quality of results on judged queries.
@@ -73,8 +73,8 @@ def evaluate(
     Prints nDCG, MRR, MAP, recall and precision with 95 % intervals; correlations for pairs of sentences; exact
     match and F1 for answers; precision, recall and F1 for entities.
 
-    A collection such as BEIR is first indexed, separately from your own indexes. A file of queries and paths refers to
-    one of your indexes.
+    A collection such as BEIR is first indexed, separately from your own indexes. A file of queries and
+    paths is evaluated on one of your indexes.
     """
     if task != "retrieval" and not data.model:
         raise typer.BadParameter(f"--task {task} needs --model, a checkpoint trained for it")

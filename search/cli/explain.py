@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MatrixView:
-    """Layer and units of the matrices to show."""
+    """Options of the matrices: the layer, and whether rows and columns are words or tokens."""
 
     layer: LayerOption = None
     words: Annotated[bool, matrix_option("--words", help="Show whole words instead of tokens.")] = False
@@ -51,7 +51,7 @@ class MatrixView:
 
         Args:
             data: returns the output for --json.
-            text: draws the text to print instead of the matrices.
+            text: returns the text to print; None prints the matrices.
         """
         from search.render import heatmap, page, picture
         from search.render.heatmap import units
@@ -66,7 +66,7 @@ class MatrixView:
         )
 
 
-_HIT_HELP = "A rank (3), a passage ID (p812), or a path (its best passage)."
+_HIT_HELP = "Hit: its rank (3), its passage ID (p812), or a path (the best passage there)."
 
 
 def explain(
@@ -106,7 +106,7 @@ def explain(
 def contrast(
     text: QueryArgument,
     a: Annotated[str, typer.Argument(metavar="A", help=_HIT_HELP)],
-    b: Annotated[str, typer.Argument(metavar="B", help="As for A.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Second hit, as for A.")],
     chosen: options.HitOptions,
     index: IndexOptions,
     output: Output,
@@ -151,7 +151,7 @@ def why_not(
 
 
 def _hit_at(opened: Index, text: str, typed: str, chosen: options.HitOptions) -> Hit | int | str:
-    """Convert the argument HIT: "3" to the hit of rank 3, "p812" to 812; a path stays.
+    """Resolve the argument HIT: return the hit at rank 3 for "3", 812 for "p812", and a path unchanged.
 
     Raises:
         InputError: no hit has this rank.
@@ -161,7 +161,7 @@ def _hit_at(opened: Index, text: str, typed: str, chosen: options.HitOptions) ->
     chosen["k"] = max(chosen["k"], int(typed))
     hits = opened.query(text, **chosen)
     if not 1 <= int(typed) <= len(hits):
-        raise InputError(f"there is no rank {typed}: the query has {len(hits)} hits.")
+        raise InputError(f"there is no rank {typed}: the query has {len(hits)} hits. Choose from those.")
     return hits[int(typed) - 1]
 
 
@@ -177,7 +177,7 @@ def similarity(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Compare with the lines of this file, instead of each other."),
+        typer.Option(metavar="FILE", help="Compare with each line of this file, not with each other."),
     ] = None,
     tokens: Annotated[
         bool,
@@ -210,7 +210,7 @@ def _show_sentences(
 
     size = len(rows) * len(columns or rows)
     if output.html and size > page.MOST_CELLS:
-        raise InputError(f"{size:,} cosines are too many for a page. Use --png or --json.")
+        raise InputError(f"{size:,} cosines are too many for an HTML page. Use --png or --json.")
     compared = compare(rows, columns, model=encoder)
     output.result(
         compared,
@@ -227,7 +227,7 @@ def _show_pair(texts: list[str], encoder: EncoderChoice, view: MatrixView, outpu
 
     by: By = "word" if view.words else "token"
     if len(texts) != 2:
-        raise InputError(f"--tokens, --words and --layer compare two texts, not {len(texts)}.")
+        raise InputError(f"--tokens, --words and --layer compare two texts, not {len(texts)}. Give two.")
     loaded = encoder.load()
     why = explain(*texts, layer=layer_of(view.layer), model=loaded)
     view.show(why, by, output, lambda: json.explanation(why))

@@ -27,11 +27,11 @@ Format = Literal["paths", "line"]
 
 @dataclass(frozen=True)
 class HitsOutput(Output):
-    """Format of hits, and how many lines around them are printed."""
+    """Output options for hits: their format, and the number of lines printed around them."""
 
     form: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="paths: one per file; line: path:line, score, sentence."),
+        typer.Option("--format", "-f", help="paths: one per file. line: path:line, score, sentence."),
     ] = None
     lines: Annotated[
         int,
@@ -51,7 +51,7 @@ class HitsOutput(Output):
         return "json" if self.as_json else "jsonl" if self.as_jsonl else self.form or "text"
 
     def around(self, opened: Searchable, hits: Sequence[Hit]) -> list[Surroundings] | None:
-        """Return the lines around each hit; None if they are not needed."""
+        """Return the lines of the file around each hit; None without --context."""
         return [opened.surroundings(hit, lines=self.lines) for hit in hits] if self.lines else None
 
     def marks(
@@ -69,7 +69,14 @@ class HitsOutput(Output):
         no_hits: str,
         grouped: bool,
     ) -> None:
-        """Print hits in the requested format; as text, print `no_hits` if there are none."""
+        """Print hits in the requested format.
+
+        Args:
+            around: lines around each hit, or None.
+            marks: highlights of each hit, or None.
+            no_hits: sentence to print as text if there are no hits; "" prints a standard one.
+            grouped: group the hits by document.
+        """
         marks = marks or [()] * len(hits)
         from search.render import hits as draw
         from search.render import json
@@ -101,7 +108,7 @@ def open_hit(hit: Hit, marks: Sequence[Highlight]) -> None:
     if hit.changed == "gone":
         raise InputError(f"'{hit.path}' no longer exists. To update the index, add --update.")
     if not hit.path:
-        raise InputError(f"'{hit.document}' comes from no file.")
+        raise InputError(f"'{hit.document}' was indexed without a file, so no editor can open it.")
     from search.render.hits import line_of
 
     sys.stdout.flush()
@@ -119,7 +126,7 @@ _EXAMPLE = "set EDITOR=code" if os.name == "nt" else "export EDITOR=vim"
 
 
 def editor() -> list[str]:
-    """Return the words of $VISUAL, else $EDITOR: the program and its arguments. No shell runs them.
+    """Return the command of $VISUAL, else of $EDITOR, split into words: the program and its arguments.
 
     Raises:
         InputError: neither is set, or a quote is not closed.
@@ -135,7 +142,10 @@ def editor() -> list[str]:
 
 
 def open_at(path: str, line: int) -> None:
-    """Open a file in the editor at a line (from 1), and wait until it exits; an unknown editor gets no line.
+    """Open a file in the editor, and wait until the editor exits.
+
+    Args:
+        line: 1-based line to show; ignored if the editor is not in `_ARGUMENTS`.
 
     Raises:
         InputError: the editor cannot be started, or none is set.
@@ -153,7 +163,7 @@ def open_at(path: str, line: int) -> None:
 
 
 def about_age(hits: Sequence[Hit]) -> list[str]:
-    """Return a note if files have changed since they were indexed, with the remedy; else []."""
+    """Return a note with a remedy if files of hits have changed since they were indexed; else []."""
     stale = {hit.path for hit in hits if hit.changed}
     files = "1 of these files has" if len(stale) == 1 else f"{len(stale)} of these files have"
     hint = f"{files} changed or been deleted since indexing. Update with: seewhy index FOLDER"

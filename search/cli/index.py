@@ -1,4 +1,4 @@
-"""seewhy index, status, list, check, move, remove, lab models"""
+"""seewhy index, upsert, status, list, check, move, remove, lab models"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def index(
         list[Path] | None,
         typer.Argument(
             metavar="FOLDER",
-            help="Folder to index; several share one index. Default: the folders of --index.",
+            help="Folder to index; several folders go into one index. Default: the folders of --index.",
         ),
     ] = None,
     index: Annotated[
@@ -57,7 +57,7 @@ def index(
     ] = None,
     rebuild: Annotated[
         bool,
-        typer.Option("--rebuild", help="Encode everything again; tags and labels are dropped."),
+        typer.Option("--rebuild", help="Encode all text again, and delete tags and labels."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -115,7 +115,7 @@ def folders_of_index(named: str | None) -> Folders:
     """Return the folders that an index in the user's data folder was built from.
 
     Raises:
-        typer.BadParameter: no index is named.
+        typer.BadParameter: `named` is None or empty.
     """
     from search.store.database import read_meta
     from search.store.layout import DATABASE, named_place
@@ -150,12 +150,13 @@ def upsert(
     engine: EngineOptions,
     output: Output,
     index: Annotated[str, index_option("Name or path of the index; created if needed.")],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines; - for stdin.")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines; - is stdin.")] = "-",
 ) -> None:
-    """Index documents from JSON Lines by their IDs.
+    """Add or replace documents by ID, from a JSON Lines file.
 
-    Each line is an object with `id` and `text`, maybe `title` and `kind` ("markdown"); other keys are fields to filter
-    by. Documents with the same ID are replaced; only new text is encoded. All are stored, or none.
+    Each line is an object with the keys `id` and `text`, and optionally `title` and `kind` (such as
+    "markdown"); you can filter by all other keys. A document replaces an older one with the same ID.
+    Only new text is encoded. If a line is invalid, no document is stored.
     """
     from search.index import Index
     from search.render import reports
@@ -183,7 +184,7 @@ def document_of(line: str, number: int) -> Document:
     try:
         return Document.of(json.loads(line))
     except (ValueError, TypeError, InputError) as error:
-        raise InputError(f"line {number} is no document: {error}") from None
+        raise InputError(f"line {number} is not a valid document: {error}") from None
 
 
 def status(output: Output, index: IndexOption = None) -> None:
@@ -246,10 +247,10 @@ def models(
         typer.Option(metavar="NAME", help='Delete the converted model of this name, or "all".'),
     ] = None,
 ) -> None:
-    """List or remove converted models.
+    """List or remove models converted for faster loading.
 
-    Models are converted on first use, so that they load faster. A removed model is converted again on its next use. A
-    failed conversion is listed with its reason; remove it to try again.
+    A model is converted on its first use, and again on its next use after you remove it. A failed
+    conversion is listed with its reason; remove it to try again.
     """
     from search.encoding import cache
     from search.render import format, reports
@@ -271,13 +272,14 @@ def move(
     index: IndexArgument,
     folder: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER", help="New path of the folder, or of each of the folders."),
+        typer.Argument(metavar="FOLDER", help="New path; if the index has several folders, give all."),
     ],
     output: Output,
 ) -> None:
-    """Change the path of an index's folder, after you moved it.
+    """Tell an index the new path of a folder that you moved.
 
-    At least half of the indexed files must be there. To index new and changed files, then run: seewhy index FOLDER
+    At least half of the indexed files must exist at the new path. To index new and changed files, then
+    run: seewhy index FOLDER
     """
     from search.index import Index
     from search.indexing.update import move as moved
@@ -294,7 +296,7 @@ def remove(
 ) -> None:
     """Delete an index; your files are not touched.
 
-    The data of an index on a server (milvus://...) is deleted there.
+    If the index is on a server (milvus://...), its data is deleted from the server.
     """
     from search.store.files import remove_index
     from search.store.layout import existing_place, is_address, streamed
@@ -320,7 +322,7 @@ def remove(
 
 
 def _confirm(target: str, named: str, yes: bool) -> None:
-    """Ask whether to delete something, unless --yes was given."""
+    """Ask whether to delete `target`, unless `yes` is true; raise InputError without a terminal."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -21,7 +21,7 @@ def inspect(
     output: DrawnOutput,
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="A text.")] = None,
     text2: Annotated[
-        str | None, typer.Argument(metavar="TEXT2", help="Second text of a pair, or one to compare.")
+        str | None, typer.Argument(metavar="TEXT2", help="Second text, for a pair or a comparison.")
     ] = None,
     model: Annotated[
         str | None, checkpoint("Model; NAME@REVISION pins a revision. Default: all-MiniLM-L6-v2.")
@@ -37,12 +37,12 @@ def inspect(
         str | None,
         _attention(
             metavar="TOKEN|N",
-            help="Compute this head step by step for one token: q.k / sqrt(d), softmax, weighted sum.",
+            help="Show how --head computes this token: q.k / sqrt(d), softmax, weighted sum.",
         ),
     ] = None,
     word: Annotated[
         list[str] | None,
-        _texts(metavar="WORD", help="Compare this word in both texts; give --word twice for two words."),
+        _texts(metavar="WORD", help="Compare WORD in both texts; a second --word is for TEXT2."),
     ] = None,
     against: Annotated[
         list[str] | None,
@@ -124,7 +124,7 @@ def _the_only(options: dict[str, bool]) -> str:
     """Return the name of the only option that is set; "" if none is.
 
     Raises:
-        typer.BadParameter: more than one is given.
+        typer.BadParameter: more than one option is set.
     """
     named = [name for name, is_given in options.items() if is_given]
     if len(named) > 1:
@@ -134,7 +134,7 @@ def _the_only(options: dict[str, bool]) -> str:
 
 @dataclass(frozen=True)
 class _View:
-    """A record with the functions that print and draw it."""
+    """A record to show, with functions that return it as text, JSON, PNG and HTML."""
 
     record: Any
     text: Callable[..., str]
@@ -178,7 +178,7 @@ def vocabulary(
         typer.Option(metavar="ID,ID", help="Decode these IDs."),
     ] = None,
     token: Annotated[
-        list[str] | None, typer.Option(help="Look up this entry (key, ##ing, [MASK]); may be repeated.")
+        list[str] | None, typer.Option(help="Look up this token (key, ##ing, [MASK]); may be repeated.")
     ] = None,
     model: Annotated[
         str | None, checkpoint("Model; NAME@REVISION pins a revision. Default: all-MiniLM-L6-v2.")
@@ -210,9 +210,9 @@ def _numbers(typed: str) -> list[int]:
     """Convert "101, 102" to [101, 102].
 
     Raises:
-        typer.BadParameter: one of them is not an integer.
+        typer.BadParameter: the text has a part that is not an integer.
     """
     try:
         return [int(number) for number in typed.replace(",", " ").split()]
     except ValueError:
-        raise typer.BadParameter(f"'{typed}': give integers, as in 1,2", param_hint="'--ids'") from None
+        raise typer.BadParameter(f"'{typed}': give integers such as 1,2", param_hint="'--ids'") from None

@@ -44,11 +44,12 @@ _BY = {"hybrid": "meaning and keywords", "dense": "meaning", "lexical": "keyword
 
 @dataclass(frozen=True)
 class LiveQuery:
-    """One search of the typed text.
+    """A search for the text in the input.
 
     Attributes:
-        turn: number of changes of the input so far; an answer to an earlier turn is not shown.
-        last: True if no better answer to the same input will follow.
+        turn: number of changes of the input so far; results of an earlier turn are not shown.
+        text: text in the input.
+        last: True if no search with a better ranking will follow for this input.
     """
 
     turn: int
@@ -58,7 +59,7 @@ class LiveQuery:
 
 
 class Done(Message):
-    """Message from a thread that its work is done; `then` shows the result."""
+    """Message of a thread to the app: the work is done, and `then` shows its result."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         super().__init__()
@@ -111,7 +112,7 @@ class SearchScreen(Screen[None]):
         message.then()
 
     def _in_thread(self, group: str, work: Callable[[], Callable[[], None]]) -> None:
-        """Do work in another thread; then call the function that it returns in the app's thread."""
+        """Run `work` in another thread, then call the function that `work` returns in the app's thread."""
         self.run_worker(lambda: self.post_message(Done(work())), thread=True, group=group)
 
     # Queries and answers.
@@ -124,14 +125,17 @@ class SearchScreen(Screen[None]):
         return self._loaded
 
     def _loaded(self, error: str = "") -> None:
-        """Search in the chosen mode from now on; after an error, only by keywords."""
+        """Switch to the chosen mode, as the model is loaded; or to keywords, if loading failed with `error`."""
         self._notes["model"] = f"keywords only: {error}" if error else ""
         self._say()
         self._set_mode("lexical" if error else self._mode)
 
     @on(Input.Changed)
     def _ask(self) -> None:
-        """Search by keywords at once; after a pause, if the mode and the loaded model allow it, also by meaning."""
+        """Search for the typed text: by keywords at once, by meaning after a pause, as the mode allows.
+
+        Until the model is loaded, every mode searches by keywords only.
+        """
         if self._pause:
             self._pause.stop()
         text = self.query_one(Input).value.strip()
@@ -165,9 +169,9 @@ class SearchScreen(Screen[None]):
     def _answer(
         self, query: LiveQuery, hits: Sequence[Hit], marks: Sequence[Sequence[Highlight]], status: str
     ) -> None:
-        """Show hits, unless the input has changed since.
+        """Show the hits of a search and its status, unless the input has changed since the search began.
 
-        An empty answer by keywords is not shown if an answer by meaning will follow.
+        If a keyword search has no hits and a search by meaning will follow, nothing is shown yet.
         """
         late = query.turn != self._query.turn or (self._answered == self._query and not query.last)
         if late or not (hits or query.last):
@@ -188,7 +192,7 @@ class SearchScreen(Screen[None]):
 
     @property
     def chosen(self) -> Hit | None:
-        """The selected hit; keys act on it."""
+        """The selected hit, on which the keys act; None if there are no hits."""
         at = self.query_one(OptionList).highlighted
         return self.hits[at] if at is not None and at < len(self.hits) else None
 
@@ -208,7 +212,7 @@ class SearchScreen(Screen[None]):
 
     @on(OptionList.OptionHighlighted)
     def _read(self) -> None:
-        """Read the document of the selected hit."""
+        """Read the document of the selected hit in another thread, then show it."""
         if (hit := self.chosen) is not None:
             marks = self._marks[self.hits.index(hit)]
             self._in_thread("document", partial(self._around, hit, marks))
@@ -235,7 +239,7 @@ class SearchScreen(Screen[None]):
         self._ask()
 
     def _say(self, text: str = "") -> None:
-        """Show the state of the search in the last line."""
+        """Show `text` in the status line, after the note on the model."""
         self._notes["search"] = text
         status = "; ".join(filter(None, self._notes.values()))
         self.query_one("#status", Static).update(Content.styled(escape(status), "dim"))
@@ -271,7 +275,7 @@ class SearchScreen(Screen[None]):
         self.app.push_screen(ExplanationScreen(lambda width: draw(width=width)))
 
     def action_open(self) -> None:
-        """Open the hit in the editor, which takes over the terminal until it exits."""
+        """Open the selected hit in the editor, which uses the terminal until it exits."""
         if (hit := self.chosen) is None:
             return
         try:
@@ -285,10 +289,10 @@ class SearchScreen(Screen[None]):
 
 
 class ExplanationScreen(ModalScreen[None]):
-    """Explanation of a hit, over the search screen.
+    """Screen with the explanation of a hit, on top of the search screen.
 
     Args:
-        draw: draws the explanation at a width in characters.
+        draw: returns the explanation as text, given the width in characters.
     """
 
     BINDINGS: ClassVar[list[Any]] = [
@@ -348,9 +352,15 @@ class SearchApp(App[None]):
 def document(
     hit: Hit, marks: Sequence[Highlight], around: Surroundings, width: int
 ) -> tuple[list[str], int]:
-    """Draw a passage among the lines of its document; return the rows, and the number of rows before the passage.
+    """Draw a passage and the lines of its document before and after it.
 
-    If the document cannot be read, the rows are the passage and the reason.
+    If the document cannot be read, only the passage and the reason are drawn.
+
+    Args:
+        width: width in characters.
+
+    Returns:
+        The drawn rows, and the number of rows before the passage.
     """
     before, after = (
         tuple((number, text[:_LONGEST]) for number, text in lines)

@@ -21,14 +21,14 @@ from search.cli.output import Output, progress_bar, stopped_gently
 
 @dataclass(frozen=True)
 class TaggerOptions:
-    """Tagging task, and treatment of earlier annotations; keywords of `Index.tag`."""
+    """Options of tagging; the fields are keywords of `Index.tag`."""
 
     task: Annotated[Literal["ner", "pos"], typer.Option(help="ner: entities. pos: parts of speech.")] = (
         "ner"
     )
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Replace the tags of this task that another model made."),
+        typer.Option("--replace", help="Replace existing tags of this task from another model."),
     ] = False
 
 
@@ -66,14 +66,14 @@ def tag(
     output.show(report, draw.tag_report)
 
 
-head_option = typer.Option("--head", metavar="FOLDER", help="A head saved by `seewhy lab label train`.")
+head_option = typer.Option("--head", metavar="FOLDER", help="Head from `seewhy lab label train`.")
 
 
 @dataclass(frozen=True)
 class FitOptions:
     """Arguments of `train_labels`, to train and cross-validate a head."""
 
-    name: Annotated[str, typer.Option(help="Name of the labels, for filters: NAME=VALUE.")] = "label"
+    name: Annotated[str, typer.Option(help="Name of the labels in filters (NAME=VALUE).")] = "label"
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
     folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-validation.")] = 5
 
@@ -148,11 +148,11 @@ def label_apply(
     index: IndexOption = None,
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the labels, for filters. Default: the head's, else label."),
+        typer.Option(help="Name of the labels in filters. Default: the name in the head, or label."),
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Replace labels of this name that another model or head made."),
+        typer.Option("--replace", help="Replace labels of this name from another model or head."),
     ] = False,
     offline: OfflineOption = False,
 ) -> None:
@@ -187,7 +187,7 @@ def label_explain(
     output: Output,
     head: Annotated[Path, head_option],
 ) -> None:
-    """Show what each word of a text adds to each label."""
+    """Show how much each word of a text adds to each label's score."""
     from search.bert.labelling import explain_label, load_linear_head
     from search.render import predictions as draw
 
@@ -200,7 +200,7 @@ def label_explain(
 
 def label_remove(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Remove ner, pos, or labels of this name.")
+        str, typer.Argument(metavar="NAME", help="ner, pos, or the name of the labels to remove.")
     ],
     output: Output,
     index: IndexOption = None,
@@ -213,7 +213,11 @@ def label_remove(
 
 
 def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | None:
-    """Return the index to read: `index`, or the default index if the examples name files, or None."""
+    """Return the index to read the examples from; None if they are texts for an encoder.
+
+    Args:
+        needed: True if examples are paths; without `index` and `encoder`, the default index is used.
+    """
     if index or encoder or not needed:
         return index
     from search.store.layout import find_index

@@ -1,7 +1,7 @@
-"""Options that several commands share, each declared once, and the conversion of functions to commands.
+"""Options that several commands share, and the conversion of functions to commands.
 
-A parameter of a function is an option or a group of options: a kind of `search.records.options`, or a frozen
-dataclass. `flattened` makes an option of each field of a group.
+A parameter of a command's function is an option or a group of options. A group is a frozen dataclass
+or a TypedDict of `search.records.options`. `flattened` makes an option of each field of a group.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def flattened(function: Callable[..., None]) -> Callable[..., None]:
-    """Return the function for Typer, with each group of options replaced by one option for each field."""
+    """Return a function for Typer, with a parameter for each field of the groups of options."""
     # In Python 3.10, get_type_hints wraps the hint of a parameter that is None by default, which hides its option.
     hints = inspect.get_annotations(function, eval_str=True)
     groups = {
@@ -73,7 +73,7 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
 
 
 def declared_option(kind: type, name: str) -> Any:
-    """Return the Typer option for an option of `search.records.options`."""
+    """Return the Typer option for the field `name` of a TypedDict of `search.records.options`."""
     type_, option = options.declared(kind)[name]
     return typer.Option(
         *(option.flags or (f"--{name.replace('_', '-')}",)),
@@ -86,14 +86,14 @@ def declared_option(kind: type, name: str) -> Any:
 
 
 def _typed(type_: Any) -> Any:
-    """Return the type of an option on the command line: a list for a sequence, a text for `int | str`."""
+    """Return the type of an option for Typer: list[str] for a sequence, str for `int | str`."""
     if type_ == Sequence[str] | None:
         return list[str] | None
     return str | None if type_ == int | str | None else type_
 
 
 def panel(name: str) -> Callable[..., Any]:
-    """Return a function that declares options under this heading of the help."""
+    """Return a function that declares options, which the help lists under the heading `name`."""
     return partial(typer.Option, rich_help_panel=name)
 
 
@@ -101,7 +101,7 @@ hits_option, model_option, matrix_option = map(panel, ("Which hits", "Model", "M
 
 
 def checkpoint(help_: str) -> Any:
-    """Return the option --model of a command that uses another checkpoint than the index's encoder."""
+    """Return the option --model of a command whose model is not the encoder of an index."""
     return typer.Option("--model", metavar="NAME|FOLDER", help=help_)
 
 
@@ -114,7 +114,7 @@ WordsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="TEXT",
-        help="The query, in your own words. '\"two words\" -word path:mail/**' restricts it to passages with this "
+        help="The query, in your own words. Add '\"two words\" -word path:mail/**' to find only passages with this "
         "phrase, without this word, in this folder.",
     ),
 ]
@@ -184,7 +184,7 @@ class IndexOptions(EngineOptions):
 
 @dataclass(frozen=True)
 class AnyIndexOptions(EngineOptions):
-    """One index, or several to search together; updated first on request."""
+    """Options that choose the indexes to search, and whether to update them first."""
 
     index: Annotated[
         list[str] | None,
@@ -200,12 +200,12 @@ class AnyIndexOptions(EngineOptions):
         hits_option(
             "--update/--no-update",
             envvar="SEEWHY_UPDATE",
-            help="Update the index before searching. Default: if that takes less than a second.",
+            help="Update the index first. Default: only if the update takes less than a second.",
         ),
     ] = None
 
     def open(self, quiet: bool = False) -> Index | Indexes:
-        """Open the index, or several as one; update them on request."""
+        """Open the index, or several as one; update each on request, or by default if that is quick."""
         from search.index import Index
         from search.indexes import Indexes
 
@@ -225,7 +225,7 @@ class AnyIndexOptions(EngineOptions):
 
 
 def _update(opened: Index, quiet: bool) -> None:
-    """Update an index and report the changes; a failure is only noted, as the index can still be searched."""
+    """Update an index and note the changes; only note a failure, as the old index can be searched."""
     try:
         with stopped_gently(quiet), progress_bar(quiet) as progress:
             _note_changes(opened.update(progress=progress), quiet)
@@ -234,7 +234,7 @@ def _update(opened: Index, quiet: bool) -> None:
 
 
 def _catch_up(opened: Index, quiet: bool) -> None:
-    """Update an index if that is quick. Do nothing if another process writes to it, or if it cannot be written."""
+    """Update an index if that is quick; ignore a failure, for example if the index is locked."""
     with suppress(SearchError, OSError):
         if opened.needs_small_update():
             _note_changes(opened.update(), quiet)
@@ -248,17 +248,17 @@ def _note_changes(report: Report, quiet: bool) -> None:
 
 
 def layer_of(typed: str | None) -> Layer | None:
-    """Convert a typed layer: "3" to 3; "middle" stays."""
+    """Convert the text of --layer: return 3 for "3", and "middle", "last" or None unchanged."""
     return int(typed) if re.fullmatch(r"[+-]?\d+", typed or "") else typed  # type: ignore[arg-type, return-value]
 
 
 def passage_id(typed: str) -> int | None:
-    """812 for "p812"; None for anything else."""
+    """Parse a passage ID: return 812 for "p812", and None for any other text."""
     number = re.fullmatch(r"p(\d+)", typed.strip())
     return int(number[1]) if number else None
 
 
 def passage_or_path(typed: str) -> str | int:
-    """812 for "p812"; a path stays."""
+    """Parse a passage ID or a path: return 812 for "p812", and a path unchanged."""
     id_ = passage_id(typed)
     return typed if id_ is None else id_

@@ -42,11 +42,11 @@ class Output:
     quiet: Annotated[
         bool, output_option("--quiet", "-q", help="Print results only: no progress, notes or verdict.")
     ] = False
-    color: Annotated[Color, output_option(help="auto: on a terminal, unless NO_COLOR is set.")] = "auto"
+    color: Annotated[Color, output_option(help="auto: if on a terminal and without NO_COLOR.")] = "auto"
 
     @property
     def style(self) -> dict[str, Any]:
-        """Keywords for drawing functions: the terminal's width in characters, from 40 to 100, and colour."""
+        """Keywords of drawing functions: width in characters (the terminal's, from 40 to 100), and colour."""
         width = shutil.get_terminal_size((80, 24)).columns
         return {"width": max(NARROWEST, min(WIDEST, width)), "colour": self.in_colour}
 
@@ -59,11 +59,11 @@ class Output:
         )
 
     def show(self, record: Any, text: Callable[..., str], data: Callable[[], str] | None = None) -> None:
-        """Print a result as text, or as JSON with --json. Only one of them is computed.
+        """Print a result as text, or as JSON with --json.
 
         Args:
-            text: draws the record.
-            data: returns the output for --json, if it is not the record as JSON.
+            text: returns the record as text; called only without --json.
+            data: returns the JSON; None prints all fields of the record.
         """
         if not self.as_json:
             echo(text(record, **self.style))
@@ -79,17 +79,17 @@ class Output:
         note(text, self.quiet)
 
     def remarks(self, sentences: Iterable[str]) -> None:
-        """Print the notes of the library."""
+        """Print notes of the library to stderr, unless --quiet is given."""
         for sentence in sentences:
             self.note(f"note: {sentence}")
 
 
 @dataclass(frozen=True)
 class DrawnOutput(Output):
-    """Options of printed or drawn output.
+    """Options of output that can be printed, or drawn into a PNG or HTML file.
 
     Raises:
-        OptionalDependency: a PNG is requested, and matplotlib is not installed.
+        OptionalDependency: a PNG is requested, but matplotlib is not installed.
     """
 
     png: PngOption = None
@@ -101,7 +101,7 @@ class DrawnOutput(Output):
 
     @property
     def files(self) -> bool:
-        """True if a file is requested. Then text is not printed."""
+        """True if a PNG or HTML file is requested; then no text is printed."""
         return bool(self.png or self.html)
 
     def result(
@@ -113,11 +113,11 @@ class DrawnOutput(Output):
         html: Callable[[], str] | None = None,
         data: Callable[[], str] | None = None,
     ) -> None:
-        """Write the requested files; then print.
+        """Write the requested files; print the record if no file or --json is requested.
 
         Args:
-            record, text, data: what is printed; see `show`.
-            png, html: content of the files; each is computed only if its file is requested.
+            record, text, data: as for `show`.
+            png, html: return the content of a file; each is called only if its file is requested.
         """
         for path, draw in ((self.png, png), (self.html, html)):
             if path and draw:
@@ -134,7 +134,7 @@ def echo(text: str) -> None:
 
 
 def note(text: str, quiet: bool = False) -> None:
-    """Print a note or an error to stderr, escaped; drop it if stderr is closed."""
+    """Print a note or an error to stderr, with control characters escaped; ignore a closed stderr."""
     if not quiet:
         from search.render.format import escape
 
@@ -143,7 +143,10 @@ def note(text: str, quiet: bool = False) -> None:
 
 
 def make_streams_usable() -> None:
-    """Reopen closed standard streams, so that no file gets their descriptors; escape what they cannot encode."""
+    """Replace closed standard streams by the null device; escape characters that a stream cannot encode.
+
+    A closed stream would leave its descriptor to the next file that is opened.
+    """
     for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, flags)
@@ -154,7 +157,10 @@ def make_streams_usable() -> None:
 
 
 def flushed() -> bool:
-    """Flush all output; return False if some cannot be written. That is dropped, so that Python exits quietly."""
+    """Flush stdout and stderr; return False if one of them cannot be written.
+
+    Its unwritten output is discarded, so that Python prints no error on exit.
+    """
     whole = True
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
@@ -167,10 +173,10 @@ def flushed() -> bool:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file, replacing an existing one; on failure the old file stays.
+    """Write a file, or replace an existing one; on failure the old file stays.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     from search.files import write_whole
 
@@ -192,7 +198,7 @@ def text_of(name: str, remedy: str) -> str:
         remedy: advice for the error message if the file has no usable text.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read, or has no usable text.
     """
     from search.corpus.text import decode
 
@@ -209,10 +215,10 @@ def text_of(name: str, remedy: str) -> str:
 
 
 def lines_of(name: str) -> list[str]:
-    """Return the lines of a file, or of standard input for "-"; empty lines at the end are left out.
+    """Return the lines of a file, or of standard input for "-", without empty lines at the end.
 
     Raises:
-        InputError: it cannot be read, or a line before the last is empty.
+        InputError: the file cannot be read, or has an empty line before its last sentence.
     """
     lines = text_of(name, "Give one sentence per line.").rstrip().splitlines()
     for number, line in enumerate(lines, 1):
@@ -227,7 +233,7 @@ _SECONDS_OF_SPEED = 300.0
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Yield a progress callback, which shows a bar from its first report on; None if quiet or without a terminal."""
+    """Yield a progress callback that draws a bar; None if `quiet`, or if stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -257,7 +263,7 @@ def _described(state: Progress) -> str:
 
 @contextmanager
 def stopped_gently(quiet: bool) -> Iterator[None]:
-    """Context manager: on Ctrl-C, print that finished work is saved."""
+    """Context manager: on Ctrl-C, print that finished work is saved and how to continue."""
     try:
         yield
     except KeyboardInterrupt:

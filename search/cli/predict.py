@@ -12,7 +12,7 @@ from search.cli.output import Output, progress_bar, text_of
 from search.records import options
 
 HeadModel = Annotated[
-    str, checkpoint("A checkpoint with its pre-training head, such as bert-base-uncased.")
+    str, checkpoint("A checkpoint that has its pre-training head, such as bert-base-uncased.")
 ]
 
 
@@ -25,14 +25,14 @@ def fill(
     k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of predictions per mask.")] = 5,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORD", help="The correct word, to compute the loss; once per [MASK]."),
+        typer.Option(metavar="WORD", help="The correct word, to compute the loss; give one per [MASK]."),
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
     """Predict the word at each [MASK].
 
     BERT was pre-trained for this task. Several masks are predicted at the same time, independently of each other.
-    The default model of other commands cannot do it: sentence encoders no longer have this head.
+    A sentence encoder, such as the default model of other commands, has no head for this task.
     """
     from search.bert import fill
     from search.render import predictions as draw
@@ -54,7 +54,7 @@ def follows(
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Predict whether a text follows another.
+    """Predict whether one text follows another.
 
     Uses BERT's next-sentence head. It was trained on pairs from the same and from different documents, so it mostly
     detects a change of topic. Later models dropped the task (RoBERTa) or replaced it (ALBERT).
@@ -69,7 +69,7 @@ def follows(
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """The reader, and the number of answers; keywords of `search.bert.answer`."""
+    """Options of question answering; the fields are keywords of `search.bert.answer`."""
 
     model: Annotated[
         str | None,
@@ -95,7 +95,7 @@ def ask(
 ) -> None:
     """Answer QUESTION with a quotation from the best passages.
 
-    The index finds the passages, and --model reads them. The model may find no answer.
+    The index finds the passages, and --model looks for the answer in them. It may find none.
     """
     from search.bert.answering import READERS
     from search.render import predictions as draw

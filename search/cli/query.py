@@ -60,7 +60,7 @@ def query(
 
 
 def _why_none(text: str, selection: options.HitsOptions, filters: options.FilterOptions) -> str:
-    """Name the options that left a query without hits; "" if there are none."""
+    """Return a sentence with the filters that a query without hits has; "" if it has none."""
     from search.ranking.question import restricts
 
     narrowed = ["the query's quotes, minus signs or filters"] if restricts(text) else []
@@ -86,7 +86,7 @@ def similar(
     ] = False,
     explain: Annotated[
         str | None,
-        typer.Option(metavar="HIT", help="Explain one hit instead, by rank (3) or passage ID (p812)."),
+        typer.Option(metavar="HIT", help="Explain one hit instead: its rank (3) or passage ID (p812)."),
     ] = None,
 ) -> None:
     """List the passages most similar to a passage or document."""
@@ -108,10 +108,10 @@ def similar(
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:
-    """Return the hit of a typed rank ("3"), or a passage ID (812 for "p812").
+    """Return the hit at a rank such as "3", or the number of a passage ID: 812 for "p812".
 
     Raises:
-        InputError: the text is neither.
+        InputError: the text is neither a passage ID nor the rank of a hit.
     """
     id_ = passage_id(typed)
     if id_ is not None:
@@ -147,9 +147,9 @@ def duplicates(
 
 
 def document_map(output: DrawnOutput, index: IndexOption = None) -> None:
-    """Draw the documents of an index as a map: the closer two are, the more alike they read.
+    """Draw a map of an index: similar documents are close together.
 
-    Without --png and --html, the groups of documents are listed.
+    Without --png and --html, prints the groups of similar documents.
     """
     from search.index import Index
     from search.render import hits as draw
@@ -184,7 +184,7 @@ def search(
 ) -> None:
     """Search as you type, and read each hit in its document.
 
-    One key explains the score of a hit, another opens it in your editor; the last line lists the keys.
+    Press a key to explain the score of a hit, or to open it in your editor; the last line lists the keys.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on stderr
     if not all(stream.isatty() for stream in streams) or os.environ.get("TERM") == "dumb":

@@ -27,20 +27,20 @@ network_option = panel("Network")
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """Address of the server, and who has access."""
+    """Options for the server's address and for access to it."""
 
     host: Annotated[
-        str, network_option(metavar="ADDRESS", help="Address to listen on; if not local, give --token.")
+        str, network_option(metavar="ADDRESS", help="Address to listen on; unless local, give --token.")
     ] = "127.0.0.1"
     port: Annotated[
-        int, network_option("--port", "-p", metavar="N", min=0, max=65535, help="0 chooses a free one.")
+        int, network_option("--port", "-p", metavar="N", min=0, max=65535, help="Port; 0: any free one.")
     ] = 8765
     token: Annotated[
         str,
         network_option(
             envvar="SEEWHY_TOKEN",
             metavar="SECRET",
-            help="Secret that clients must send; 'new' creates one. $SEEWHY_TOKEN is safer.",
+            help="Secret that clients must send; 'new' creates one. Safer: set $SEEWHY_TOKEN.",
         ),
     ] = ""
     origin: Annotated[
@@ -49,7 +49,7 @@ class NetworkOptions:
     ] = None
     writable: Annotated[
         bool,
-        network_option("--writable", help="Let clients change documents from memory; needs --token."),
+        network_option("--writable", help="Let clients change indexes made by upsert; needs --token."),
     ] = False
 
 
@@ -102,10 +102,10 @@ def _open_when_ready(address: str, served: AppState, ends: threading.Event) -> N
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
+    """Return a TCP socket that listens on an address and a port.
 
     Raises:
-        InputError: the port is taken, or the address does not exist.
+        InputError: the port is in use, or the address does not exist.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -133,7 +133,7 @@ def mcp(
     from search.serving.mcp.server import answer
 
     if sys.stdin.isatty():
-        note("Waiting for an agent on standard input (Model Context Protocol). Ctrl-D stops it.")
+        note("Waiting for an agent on standard input (Model Context Protocol). Stop with Ctrl-D.")
     # Without --index, serve only the indexes in the data folder: others may have come with somebody's files.
     served, ends = AppState.open(index or (), own=True, **vars(engine)), threading.Event()
     for text in served.notes:

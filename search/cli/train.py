@@ -31,7 +31,7 @@ class TrainerOptions:
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Freeze the embeddings and the first N layers; all: the whole encoder.",
+            help="Freeze the embeddings and the first N layers; 'all' freezes the encoder.",
         ),
     ] = None
     resume: Annotated[
@@ -43,13 +43,13 @@ class TrainerOptions:
     ] = None
     epochs: Annotated[
         int | None,
-        step_option(min=1, help="Maximum number of epochs. Default: 1; for heads 4."),
+        step_option(min=1, help="Maximum number of epochs. Default: 1 for the encoder, 4 for a head."),
     ] = None
     batch_size: Annotated[int, step_option(min=1, help="Examples per step.")] = 16
     lr: Annotated[
         float | None,
         step_option(
-            min=0.0, help="Peak learning rate. Default: 2e-5; for heads 1e-4, with --freeze all 1e-2."
+            min=0.0, help="Peak learning rate. Default: 2e-5; for heads 1e-4 (--freeze all: 1e-2)."
         ),
     ] = None
     seed: Annotated[int, step_option(min=0, max=2**32 - 1, help="Random seed.")] = 0
@@ -61,14 +61,14 @@ def train(
         Literal["encoder", "classify", "tag", "read"],
         typer.Argument(
             metavar="WHAT",
-            help="Train the encoder, or a head: classify (texts), tag (entities), read (answers).",
+            help="Train the encoder, or a head to classify texts, tag entities or read answers.",
         ),
     ],
     data: Annotated[
         Path,
         typer.Argument(
             metavar="DATA",
-            help="CSV, TSV or JSONL of pairs or labelled texts; CoNLL for tag; SQuAD JSON for read.",
+            help="Pairs or labelled texts as CSV, TSV or JSONL; for tag CoNLL; for read SQuAD JSON.",
         ),
     ],
     out: Annotated[

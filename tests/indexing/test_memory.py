@@ -156,7 +156,7 @@ def test_the_command_reads_json_lines(
     assert "documents from memory" in run("status", "-i", "mine")[1]
     file.write_text('{"id": "a", "text": "b"}\n{"text": "a"}')
     code, _, err = run("upsert", "-i", "mine", file)
-    assert (code, "line 2 is no document" in err) == (1, True)
+    assert (code, "line 2 is not a valid document" in err) == (1, True)
     assert Index.open("mine").get("a") == []
 
 
