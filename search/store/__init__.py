@@ -1,15 +1,15 @@
 """Storage and retrieval: passages, embeddings and postings on disk.
 
-    sqlite.py       an open index, and snapshots of it, through which everything is read
-    passages.py     rows of passages; annotations, which annotating.py writes; places.py resolves paths
+    sqlite.py       an open index, and snapshots of it: the interface for reading
+    passages.py     reads passages and annotations; annotating.py annotates; places.py resolves paths
     status.py       status of an index and its files, and the null distribution of its scores
     vectors.py      embeddings of passages and tokens in index.db; codes.py finds the exact nearest passages
     terms.py        words of texts and queries; postings.py stores which passages contain them; bm25.py scores
-    segments.py     immutable files, derived from passages: codes and postings; flush and compaction
-    filters.py      a tree of conditions (conditions.py) -> SQL -> IDs; facets.py frequent values to filter by
+    segments.py     immutable files of codes and postings, derived from passages; flush and compaction
+    filters.py      finds the passages that pass a filter (conditions.py); facets.py counts field values
 
-    layout.py       locations of indexes, by name or folder; opening.py opens one
-    database.py     connections, tables, and the key-value table `meta`; settings.py facts about an index
+    layout.py       locations of indexes, by name or folder; opening.py opens an index
+    database.py     connections, tables, and the key-value table `meta`; settings.py: facts of an index
     tables.py       writes rows; writer.py writes one batch of documents in one transaction
     files.py        files in the folder of an index: refuses links, deletes only its own files; one writer at a time
     checking.py     checks and repair of an index

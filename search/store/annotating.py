@@ -46,7 +46,7 @@ def annotators_of(index: Path) -> list[Annotator]:
 
 
 class Annotating:
-    """Run of an annotator over the passages of an index; `annotating` creates it and holds the writer's lock.
+    """Run of an annotator over the passages of an index, created by `annotating`, which locks the index.
 
     Attributes:
         connection: connection for reading between the transactions.
@@ -124,7 +124,7 @@ def annotating(
         replaced = before if before and not _same(before, json.loads(made_json), fields) else None
         if replaced and not replace:
             raise InputError(
-                f"the index '{index.name}' has annotations '{replaced.name}' from another model "
+                f"the index '{index.name}' has annotations named '{replaced.name}' from another model "
                 f"or settings ({replaced.progress}). To replace them, add: --replace"
             )
         if before is None or replaced:
@@ -144,8 +144,8 @@ def remove_annotator(index: Path, annotator: str) -> Annotator:
     """
     with _writing(index) as (writer, annotators):
         if annotator not in annotators:
-            hint = f"it has {', '.join(annotators)}" if annotators else "it has none at all"
-            raise InputError(f"the index '{index.name}' has no annotations '{annotator}'; {hint}.")
+            hint = f"Choose from: {', '.join(annotators)}" if annotators else "It has no annotations."
+            raise InputError(f"the index '{index.name}' has no annotations named '{annotator}'. {hint}")
         with writer.transaction():
             writer.delete("annotators", "name = ?", annotator)
     return annotators[annotator]
@@ -170,7 +170,7 @@ def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]
 
 
 def _check_fields(annotator: str, fields: Sequence[str], annotators: Mapping[str, Annotator]) -> None:
-    """Raise InputError for an invalid name, or a name that is already a field."""
+    """Raise InputError for an invalid name, and for a field whose name is already in use."""
     for name in (annotator, *fields):
         if not name.strip() or not name.isprintable():
             raise InputError(

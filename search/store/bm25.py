@@ -1,9 +1,10 @@
 """BM25 scores of passages, computed from blocks of postings.
 
-Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4). It is a sum over terms; the weight of
-a term that occurs in n of N passages is log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene. N, n and the mean length
-count only passages that are not deleted. A passage counts as at most 1.5 times as long as the mean: otherwise, in a
-folder with a long table of short rows, a letter would have a keyword score of nearly 0.
+Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4). It is a sum over terms;
+the weight of a term that occurs in n of N passages is log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene.
+N, n and the mean length count only passages that are not deleted. A passage counts as at most 1.5 times
+as long as the mean. Without this limit, the many short rows of a table would reduce the mean so much
+that ordinary texts would have keyword scores near 0.
 
 Scores are added up in one array over all passages of the blocks; nothing is sorted.
 """
@@ -47,7 +48,7 @@ _LEAST = np.nextafter(0.0, 1.0)
 def weight(count: int, passages: int) -> float:
     """Inverse document frequency of a term that occurs in `count` passages, as in Lucene; above 0.
 
-    No error if `count` exceeds `passages`: such damage is reported elsewhere.
+    A `count` above `passages`, which occurs only in a damaged index, is accepted.
     """
     return math.log1p((max(passages - count, 0) + 0.5) / (count + 0.5))
 
@@ -55,10 +56,10 @@ def weight(count: int, passages: int) -> float:
 def scale(best: float, weights: Iterable[float]) -> float:
     """Return the BM25 score that counts as a keyword score of 1.
 
-    It is the upper bound for the three rarest terms, or the best BM25 if that is higher. The bound of a term is its
-    weight times k1 + 1. With a bound, keyword scores are comparable between queries, and poor matches never get 1. Only
-    three terms count, because with the bound of all words a long query would have keyword scores near 0
-    (benchmarks/README.md).
+    It is the highest possible BM25 for the three rarest terms, or the best actual BM25 if that is
+    higher. A term adds at most its weight times k1 + 1. Such a bound makes keyword scores comparable
+    between queries, and poor matches never get 1. It is limited to three terms, because otherwise the
+    passages for a long query would have keyword scores near 0 (benchmarks/README.md).
 
     Args:
         best: the highest BM25 of all passages.
@@ -79,7 +80,7 @@ def discriminative(terms: Sequence[IndexTerm], counts: Sequence[int], passages: 
 
 
 def norms(lengths: Scores, mean: float) -> Scores:
-    """Return the (n,) length norms of passages, which are added to a term's frequency.
+    """Return the (n,) length norms of passages: BM25's denominator is a term's frequency plus the norm.
 
     Args:
         lengths: (n,) lengths of the passages in tokens; overwritten.
@@ -94,7 +95,12 @@ def norms(lengths: Scores, mean: float) -> Scores:
 
 
 def saturations(frequencies: Scores, norms: Scores) -> Scores:
-    """Return a term's addends to BM25, not yet multiplied by the term's weight; each is below k1 + 1."""
+    """Return a term's (n,) addends to BM25, not yet multiplied by its weight; each is below k1 + 1.
+
+    Args:
+        frequencies: (n,) frequency of the term in each passage.
+        norms: (n,) length norms of the passages, from the function `norms`.
+    """
     return frequencies * (_K1 + 1) / (frequencies + norms)
 
 

@@ -102,7 +102,7 @@ def interrupted_run(connection: Connection, index: Path) -> Iterator[str]:
         if state.status == "partial":
             yield path
     if not one_meta(connection, "complete", False):
-        yield "its end"
+        yield "the run did not reach its end"
 
 
 def _dimension(connection: Connection) -> int:

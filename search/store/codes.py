@@ -1,8 +1,8 @@
 """Find the exact nearest passages: 8-bit codes select candidates, and the embeddings decide.
 
-A number x of an embedding is stored as the integer nearest to x / step, from -127 to 127; FAISS calls this
-`QT_8bit_direct_signed`. The query is quantised, too, so FAISS's products are integers. With x' and q' the decoded
-passage and query,
+Each number of an embedding is divided by a step and rounded to an integer from -127 to 127; FAISS calls
+this `QT_8bit_direct_signed`. The query is quantised, too, so FAISS's products are integers. For a query
+q and an embedding x, whose codes decode to q' and x',
 
     |q.x - q'.x'|  <=  |q - q'| |x| + |q'| |x - x'|
 
@@ -98,7 +98,7 @@ class RoughQuery:
         self._off, self._length = float(np.linalg.norm(exact - decoded)), float(np.linalg.norm(decoded))
 
     def against(self, scale: CodeScale) -> tuple[float, float]:
-        """Return the factor from a product of codes to an approximate cosine, and the maximum error of this cosine."""
+        """Return (factor, error): `factor` times a product of codes is the cosine, up to `error`."""
         error = scale.error / _ERROR
         slack = self._off * _LENGTH + self._length * error + 1e-6
         if MOST**2 * len(self.codes) >= _EXACT:  # sums in float32 are rounded (Higham 2002, section 3.1)

@@ -104,7 +104,7 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
 
 
 def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
-    """Return `meta` if this program can read the index; otherwise raise the errors of `read_meta`."""
+    """Return `meta` unchanged if this program can read the index; otherwise raise like `read_meta`."""
     require_format(meta, database)
     if "fingerprint" not in meta:
         raise unfilled(database)
@@ -162,7 +162,7 @@ def one_meta(connection: sqlite3.Connection, key: str, default: Any = None) -> A
 
 
 def as_json(value: Any) -> str:
-    """Serialise as readable JSON; bytes of a path that are not valid text (PEP 383) are escaped, as SQLite requires."""
+    """Serialise as JSON with readable non-ASCII text; invalid bytes of a path (PEP 383) are escaped."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return text if text.isprintable() else json.dumps(value, allow_nan=False)
 
@@ -270,7 +270,7 @@ _TABLES = {
 CONTENTS = (
     """file INTEGER PRIMARY KEY NOT NULL REFERENCES files(id) ON DELETE CASCADE, content TEXT NOT NULL"""
 )
-"""Columns of the additional table of an index of documents from memory."""
+"""Columns of table `contents`, which only an index of documents from memory has."""
 
 TABLES = (
     *(f"CREATE TABLE {name} ({columns}) STRICT" for name, columns in _TABLES.items()),
@@ -292,4 +292,4 @@ STREAMED = {
     # Number of passages with each stem; `changed`: the server still has another number.
     "stems": "stem TEXT PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, changed INTEGER NOT NULL",
 }
-"""Additional tables of an index with its passages on a server."""
+"""Tables that only an index with its passages on a server has: name -> columns."""

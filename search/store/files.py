@@ -3,8 +3,9 @@
 Nothing is written or deleted through a link. Only files with the exact names that this package writes are deleted, one
 by one; never a whole tree.
 
-Only one process can write at a time. It holds a lock of the operating system, which is released even if the process is
-killed. A note beside the lock names the holder, for the message to a second writer.
+Only one process can write at a time. It holds a lock of the operating system, which is released even if
+the process is killed. A file beside the lock, the writer's note, names the holder for the error that a
+second writer gets.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def leftovers(index: Path, named: Collection[str]) -> list[Path]:
 
 
 def delete_leftovers(index: Path, named: Collection[str]) -> None:
-    """Delete what interrupted runs left behind. The caller must hold the writer's lock; the note beside it stays.
+    """Delete what interrupted runs left behind, except a writer's note. The caller must hold the lock.
 
     A reader can continue to use a deleted file that it has mapped; on Windows such a file stays until the next run.
     """
@@ -173,10 +174,13 @@ def _remove_if_empty(folder: Path) -> None:
 
 @contextmanager
 def writer_lock(index: Path, wait: float = _PROBED) -> Iterator[None]:
-    """Hold the writer's lock of an index; wait some seconds for it.
+    """Hold the writer's lock of an index.
+
+    Args:
+        wait: maximum number of seconds to wait for the lock.
 
     Raises:
-        IndexLocked: another process holds the lock; the message names it, with the time since when.
+        IndexLocked: another process holds the lock; the message names the process and its start time.
         IndexDamaged: a file of the index is a link.
     """
     from filelock import FileLock, Timeout
@@ -209,7 +213,8 @@ def writer_lock(index: Path, wait: float = _PROBED) -> Iterator[None]:
 def is_being_written(index: Path) -> bool:
     """Return True if another process is writing to the index.
 
-    If there is a writer's note, the lock is tried briefly, because the note of a killed writer remains.
+    A writer's note alone is no proof, because a killed writer leaves its note behind: if there is one,
+    this function tries to acquire the lock, and releases it at once.
     """
     from filelock import FileLock, Timeout
 

@@ -83,7 +83,7 @@ def passing(
 
     Args:
         with_words: returns the IDs of the passages that contain a phrase.
-        every: returns all IDs.
+        every: returns the IDs of all passages.
 
     Raises:
         InputError: the filter names a field that neither a document nor an annotator has.
@@ -193,9 +193,11 @@ def own_date(metadata: Any) -> str | None:
 
 
 def modified(root: str, path: bytes, mtime_ns: int) -> str | None:
-    """Modification time of a file, in local time; None if it cannot be read.
+    """Return the modification time of a file in local time, as ISO 8601; None if it is unknown.
 
-    A file that was changed just before it was read has no stored time; then it is read from the file system.
+    Args:
+        mtime_ns: stored time in nanoseconds since 1970. A negative number means that the file changed
+            just before it was indexed; the time is then read from the file system.
     """
     try:
         if mtime_ns < 0:
@@ -206,7 +208,7 @@ def modified(root: str, path: bytes, mtime_ns: int) -> str | None:
 
 
 def is_something(value: Any) -> bool:
-    """Return True if a field with this value counts as not empty."""
+    """Return False for the values that make a field empty: None, {}, and text of white space only."""
     return value is not None and value != {} and not (isinstance(value, str) and not value.strip())
 
 
@@ -221,7 +223,9 @@ _loaded = lru_cache(maxsize=4)(json.loads)  # consecutive conditions read the sa
 def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
     """Yield the values of a field of metadata, ignoring the case of keys; each element of a list on its own.
 
-    A dot in the name either leads into an object or is part of a key; both are tried.
+    Args:
+        parts: name of the field, split at its dots. A dot separates the keys of nested objects or is
+            part of a key; both are tried.
     """
     if isinstance(value, list):
         for item in value:

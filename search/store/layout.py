@@ -1,4 +1,4 @@
-"""Locations of indexes: from a name or a folder to the path of its index.
+"""Locations of indexes: find the path of an index by its name or its indexed folder.
 
 An index is a folder that contains an `index.db`. By default it is `$SEEWHY_HOME/indexes/<name>`, or in the platform's
 folder for user data; never in the indexed folder, which may be synced or read-only.
@@ -21,7 +21,7 @@ from search.store.files import OWN_NAMES
 from search.store.settings import Folders
 
 SCHEMES = {"milvus": "http", "milvus+tls": "https"}
-"""Schemes of the address of an index, and of the URL of its server."""
+"""Scheme in the address of an index -> scheme in the URL of its server."""
 
 _LONGEST_NAME = 100  # of an index; a file system takes 255 bytes
 
@@ -41,9 +41,9 @@ def is_index(path: Path) -> bool:
 
 
 def streamed(index: Path) -> dict[str, Any]:
-    """Return the fields of the `search.store.milvus.collections.Server` that holds an index's passages.
+    """Return the fields of the `search.store.milvus.collections.Server` that stores an index's passages.
 
-    {} if the passages are on this machine, or the index cannot be read.
+    The result is {} if the passages are on this machine, or if the index cannot be read.
     """
     with suppress(SearchError), reading(index / DATABASE) as connection:
         if has_tables(connection):
@@ -52,7 +52,7 @@ def streamed(index: Path) -> dict[str, Any]:
 
 
 def is_own(index: Path) -> bool:
-    """Return True if an index is under `home()`: this user created it. Indexes elsewhere may come from others."""
+    """Return True if an index is under `home()`; only this user creates indexes there."""
     return index.resolve().parent == (home() / "indexes").resolve()
 
 
@@ -71,7 +71,10 @@ def folders_of(index: Path) -> Folders | None:
 
 
 def place_for(folders: Folders, named: str | None) -> Path:
-    """Return the path for the index of some folders, existing or new.
+    """Return the path for the index of some folders; the index may not exist yet.
+
+    Args:
+        named: name or path that the user chose for the index; None to derive a name from the folders.
 
     Raises:
         InputError: the index has documents from memory.
@@ -88,7 +91,7 @@ def check_place(index: Path) -> None:
     """Check that an index can be stored in a folder.
 
     Raises:
-        InputError: it is a file, or contains files that do not belong to an index; some are named.
+        InputError: `index` is a file, or a folder with files that do not belong to an index.
     """
     if is_index(index) or not index.exists():
         return
@@ -105,7 +108,7 @@ def check_place(index: Path) -> None:
 
 
 def own_part(folder: Path, index: Path) -> str | None:
-    """Return the path of an index inside its indexed folder, which indexing leaves out; None for an index elsewhere."""
+    """Return the path of an index relative to its indexed folder; None if it is outside the folder."""
     root, place = folder.expanduser().resolve(), index.resolve()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
 
@@ -127,7 +130,7 @@ def named_place(named: str) -> Path:
     """Resolve `--index`: a path if it looks like one or is an index, otherwise a name under `home()`.
 
     Raises:
-        InputError: it is not a valid name, or it is the address of an index on a server.
+        InputError: `named` is not a valid name, or is the address of an index on a server.
     """
     if is_address(named):
         raise needs_local_index(named)
@@ -151,8 +154,8 @@ def existing_place(named: str) -> Path:
         return place
     if is_index(place):
         raise IndexNotFound(
-            f"the file {DATABASE} in '{named}' is not a readable index. If it is a damaged index, "
-            "delete the folder yourself."
+            f"the file {DATABASE} in '{named}' is not a readable index, so seewhy leaves it unchanged. "
+            "If it is a damaged index, delete the folder by hand."
         )
     no = "is a folder, not an index" if place.is_dir() else "no such index"
     raise IndexNotFound(f"'{named}': {no}. {_choices()}")
@@ -171,7 +174,7 @@ def find_index(name: str | Path | None = None) -> Path:
 
 
 def find_place(name: str | Path | None = None) -> Path:
-    """Find an index by its path, its name, or the folder that it covers.
+    """Find an index by its path, its name, or its indexed folder.
 
     None means the index of `$SEEWHY_INDEX`; without it, the index whose folder contains the current folder; otherwise
     the only index.
@@ -248,7 +251,7 @@ def _readable() -> Iterator[tuple[Path, Folders]]:
 def _known_places(folders: Folders) -> Iterator[Path]:
     """Yield the possible paths for the index of some folders: named after the folders, then with a hash added.
 
-    The hash is needed if other folders of the same names are already indexed.
+    The hash is needed if other folders with the same names are already indexed.
     """
     names = [re.sub(r"[^\w.+-]+", "-", path.name).strip("-.") or "root" for path in folders.paths]
     name = "+".join(names)[:_LONGEST_NAME]

@@ -10,12 +10,16 @@ from search.store.sqlite import Store
 
 
 def opened(name: str | Path | None = None) -> Store:
-    """Open an index for reading, by a name as for `find_place`, or by `milvus://HOST:PORT/NAME`.
+    """Open an index for reading.
+
+    Args:
+        name: a name, path or None as for `find_place`, or an address such as `milvus://HOST:PORT/NAME`.
 
     Raises:
         IndexNotFound: there is no such index, or its first run stored nothing.
-        IndexOutdated, IndexDamaged: it cannot be read.
-        InputError: the address is invalid.
+        IndexOutdated, IndexDamaged: the index cannot be read.
+        InputError: the address is invalid, or the passages of an index that another user may have
+            created are on a server.
     """
     named = name or variable()
     if is_address(named):
@@ -25,8 +29,8 @@ def opened(name: str | Path | None = None) -> Store:
         return store
     if not is_own(store.path):  # the token is never sent to a server that somebody else chose
         raise InputError(
-            f"the index in '{store.path}' may come from somebody else; its passages are on "
-            f"{server['address']}. If you trust that server, give this address instead."
+            f"the index in '{store.path}' may come from somebody else and has its passages on a server. "
+            f"If you trust the server, name its address instead of the folder: {server['address']}"
         )
     return _on_server(server["address"], store.path)
 
@@ -45,5 +49,5 @@ def _on_server(address: str, place: Path | None = None) -> Store:
 
 
 def is_trusted(store: Store) -> bool:
-    """Return True if the model that an index names may be loaded, because this user built the index under `home()`."""
+    """Return True if this user built the index, so that the model named in it may be loaded."""
     return store.local and is_own(store.path)

@@ -4,10 +4,11 @@
 fields of its annotations. It has at most one annotation per passage; a passage without one has not been annotated yet,
 for example after an update. Annotations are deleted with their passage. annotating.py writes them.
 
-*Copies* are passages that say the same: five or more of one file with the same words except numbers, such as rows of a
-table; five or more with the same text; or two or more of one message in several files. Every embedding is stored with
-keys of its passage's words (`search.corpus.boilerplate`), which copies share. Texts that occur twice or three times
-otherwise are not treated as copies, because a user may want all of them.
+*Copies* are passages with the same content, of three kinds: five or more passages of one file that
+differ only in numbers, such as rows of a table; five or more passages with the same text; two or more
+passages from the same e-mail in several files. Copies have equal keys, which are computed from their
+words (`search.corpus.boilerplate`) and stored with their embeddings. Any other text that occurs fewer
+than five times has no copies, because a user may want every occurrence.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def name_of(path: bytes, record: int | None = 0) -> str:
 
 
 def content_key(context: str, text: str) -> bytes:
-    """Return the key of an encoded text, so that equal texts are encoded once: 16 bytes of its SHA-256."""
+    """Return the key of a text with its context: 16 bytes of SHA-256. Equal keys share an embedding."""
     return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]
 
 
@@ -90,11 +91,11 @@ class StoredDocument:
 
 @dataclass(frozen=True)
 class Copied:
-    """A text with copies.
+    """A text that occurs in several passages.
 
     Attributes:
-        text: a number that identifies the text; all its copies have it.
-        passages: number of its copies.
+        text: number that identifies the text; the same for all its copies.
+        passages: number of passages with the text.
     """
 
     text: int
@@ -201,7 +202,7 @@ class Rows:
         ]
 
     def some_documents(self, step: int) -> list[tuple[int, str, str, str]]:
-        """Return (id, name, title, kind) of every `step`-th document, by ID."""
+        """Return (id, name, title, kind) of every document whose ID is a multiple of `step`."""
         rows = self.connection.execute(
             "SELECT documents.id, path, record, title, kind FROM documents JOIN files ON files.id = file "
             "WHERE documents.id % ? = 0",
@@ -238,7 +239,7 @@ class Rows:
         return copied
 
     def near_copies(self, texts: Iterable[Copied]) -> NDArray[np.int64]:
-        """Return the IDs of all near-copies of some texts; none for a text whose copies are equal."""
+        """Return the IDs of all near-copies of some texts; identical copies of a text do not count."""
         rows = self.connection.execute(
             """SELECT json_group_array(passage) FROM embeddings
                WHERE near_key IN (SELECT value FROM json_each(?))""",

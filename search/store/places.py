@@ -50,7 +50,7 @@ def resolve_path(root: Path, typed: str | Path, rows: PassagesOf) -> ResolvedPat
 
     Args:
         typed: a path, also with a record or lines as in a list of hits: "table.csv#12", "keys.md:31-35".
-        rows: reads the stored passages of a file or record.
+        rows: returns the stored passages of a file or record.
 
     Raises:
         InputError: the path is a folder, or no passage contains the line.

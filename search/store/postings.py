@@ -1,12 +1,12 @@
 """Blocks of postings: for each stem, the passages that contain it and its frequency in each, in a buffer of arrays.
 
-A block has at most 65,536 passages, and is a value in index.db or a memory-mapped file. A look-up compares the first
-stem of each group of 64, then reads one group. The bytes of a block depend on its passages alone, not on how it was
-merged.
+A block has at most 65,536 passages, and is stored as a value in index.db or as a file. Stems are in
+groups of 64: a look-up finds the group by the first stem of each, then searches this group only. The
+bytes of a block depend on its passages alone, not on the order of merges.
 
 Arrays are little-endian, each in the smallest unsigned type that holds its values, starting at multiples of 8:
 
-    header           magic number, types and numbers of entries of the arrays, the first ID
+    header           magic number; type and number of entries of each array; the first ID
         ids              IDs of the passages, increasing, minus the first ID
         lengths          lengths of the passages, in tokens
     stem_starts      start of the stems of each group of 64, and end of the last
@@ -267,7 +267,11 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _of_groups(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the start of each group of stems and the end of the last group, from the size of each stem."""
+    """Return the start of each group of stems, and the end of the last group.
+
+    Args:
+        sizes: (stems,) number of bytes, or of postings, of each stem.
+    """
     return np.append(_starts(sizes)[::GROUP], sizes.sum())
 
 

@@ -14,9 +14,9 @@ Deleted passages stay in their segment or block until it is rewritten; table `to
 A new file is forced to disk before it gets its final name. Then one transaction adds its name to index.db and removes
 the names of the files that it replaces.
 
-    add                the words of new passages -> a block of the tail
-    flush              the end of a run: write and compact the segments that are due
-    rebuild_segments   write all of them from the rows
+    add                adds the words of new passages to the tail, as a block
+    flush              writes and compacts the segments that are due, at the end of a run
+    rebuild_segments   writes all segments again, from the rows of index.db
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 Named: TypeAlias = "str | Path | Sequence[str | Path]"
-"""A typed folder, or several."""
+"""Path of a folder, or the paths of several folders."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Folders:
     """The indexed folder, or several folders.
 
     Attributes:
-        root: base of the names of documents: the folder, or the common parent of several; resolved.
+        root: absolute path of the folder, or of the common parent of several; names of documents are
+            relative to it.
         names: paths of several folders relative to the root, with forward slashes, sorted; () if the root is the
             folder.
 
@@ -93,7 +94,7 @@ class Folders:
     def require_files(self) -> None:
         """Raise InputError if the index has documents from memory."""
         if self.memory:
-            raise InputError("this index has documents from memory, not from a folder. Use upsert.")
+            raise InputError("this index has documents from memory, not from a folder. Use upsert().")
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -207,8 +208,8 @@ class Facts:
         source: selection of the indexed files and fields.
         fingerprint: model and settings of the embeddings.
         server: server with the passages (`search.store.milvus.collections.Server`); {} for this machine.
-        foreign_cosine: median of the highest cosines of foreign questions (see `search.indexing.sampling`); None if it
-            was not measured.
+        foreign_cosine: median of the highest cosines of questions that the index hardly answers (see
+            `search.indexing.sampling`); None if it was not measured.
     """
 
     passages: int

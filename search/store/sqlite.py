@@ -77,18 +77,18 @@ _FACTS = """SELECT key, value FROM meta WHERE key IN ('schema_version', 'passage
 class Store:
     """An index that is open for reading. Thread-safe.
 
-    Files of segments never change, so they stay open as long as the index names them. Everything else in the cache
-    belongs to the state of the last snapshot.
+    Files of segments never change, so they stay open as long as the index lists them. Everything else in
+    the cache belongs to the state of the last snapshot.
 
-    Each thread keeps its connection. It is reopened after a rebuild has replaced the file, in a forked process, and
-    when a killed writer's journal must be rolled back. On Windows no connection is kept, because an open file cannot be
-    replaced there.
+    Each thread keeps its connection open. A new connection is opened after a rebuild has replaced the
+    file, in a forked process, and when a killed writer's journal must be rolled back. On Windows every
+    snapshot has its own connection, because an open file cannot be replaced there.
 
     Attributes:
         path: folder of the index on this machine; files in it are never indexed.
         searches: number of searches by embedding.
         problem: warning about a damaged file that does not stop queries; "" without one.
-        latest_facts: facts about the newest state that was read; None before the first.
+        latest_facts: facts about the newest state that was read; None before the first read.
         mine: thread-local storage with the thread's connection.
         local: True if the passages are on this machine.
     """
@@ -116,7 +116,7 @@ class Store:
 
         Raises:
             IndexNotFound: there is no such index, or its first run stored nothing.
-            IndexOutdated, IndexDamaged: it cannot be read.
+            IndexOutdated, IndexDamaged: the index cannot be read.
         """
         try:
             stat = (self.path / DATABASE).stat()
@@ -148,7 +148,7 @@ class Store:
         """Open the newest state of the index: one read transaction.
 
         Raises:
-            IndexNotFound, IndexOutdated, IndexDamaged: it cannot be read.
+            IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be read.
         """
         connection = None
         try:
@@ -276,7 +276,7 @@ class Snapshot(Rows):
             query: (d,) vector of unit length.
             k: number of passages, at least 1; fewer are returned only if there are fewer passages.
             among: ids of the passages to choose from; None for all.
-            terms: terms of the query; a server also considers the passages that contain them.
+            terms: terms of the query; a server examines the passages that contain them, too.
         """
         store, count = self._store, self._state.facts.passages if among is None else len(among)
         store.searches += 1

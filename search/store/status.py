@@ -212,8 +212,8 @@ def is_due(connection: sqlite3.Connection, passages: int) -> bool:
     """Return True if a new sample of scores is due: there is none, it is outdated, or another method drew it.
 
     Args:
-        passages: current number of passages. A sample is outdated once this number has more than doubled or halved;
-            one without pairs, once it has changed at all.
+        passages: current number of passages. A sample is outdated once this number has more than doubled
+            or halved. A sample without pairs is outdated after any change of the number.
     """
     baseline = read_baseline(connection)
     if baseline is None or baseline.made_with != MADE_WITH:

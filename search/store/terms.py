@@ -33,7 +33,7 @@ _FAR = re.compile(r"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2000-\u20cf\u2100-\
 _LETTERS = re.compile(r"[^\W_]+")
 _MOST_WORDS = 50_000  # words whose stems are cached
 _NO_FTS5 = (
-    "the SQLite of this Python has no FTS5. Use a Python from python.org, conda-forge or your system."
+    "this Python's SQLite lacks full-text search (FTS5). Install Python from python.org or conda-forge."
 )
 QUOTED = r'(?<![\w"])"([^"]+)"(?!\w)'  # an unbalanced quote, or a quote after a number (5"), is text
 NUMBER = r"(?<!\w)(\d+(?:[^\w\s]\d+)+)(?!\w)"  # such as 09-01-28 or 3.10
@@ -135,7 +135,11 @@ class Stemmer:
             ).fetchall()
 
     def in_a_row(self, texts: Iterable[str], stems: Sequence[str]) -> dict[int, int]:
-        """Return position of a text -> number of consecutive occurrences of the stems, for the texts that have any."""
+        """Count how often each text contains the stems one after another.
+
+        Returns:
+            Position in `texts` -> number of occurrences, for the texts that contain the stems.
+        """
         select = "SELECT (doc << 32) + offset - ? FROM tokens WHERE term = ?"
         with self._holding(texts) as connection:
             starts = [set(connection.execute(select, pair)) for pair in enumerate(stems)]

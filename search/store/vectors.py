@@ -190,7 +190,7 @@ def unpacked(blob: bytes, dimension: int) -> NDArray[np.float32]:
 def token_vectors_of(
     connection: sqlite3.Connection, passages: Sequence[int], dimension: int
 ) -> dict[int, NDArray[np.float32]]:
-    """Return the token vectors of the passages that have them."""
+    """Return passage ID -> (tokens, d) vectors of unit length, for the passages that have them."""
     rows = connection.execute(
         "SELECT passage, vectors FROM token_vectors WHERE passage IN (SELECT value FROM json_each(?))",
         (json.dumps(list(passages)),),
@@ -201,9 +201,10 @@ def token_vectors_of(
 def missing_token_vectors(
     connection: sqlite3.Connection, encoder: Encoder
 ) -> Iterator[tuple[list[tuple[int, bytes]], int, int]]:
-    """Encode in batches the passages that lack token vectors; yield (rows to store, number done, their total).
+    """Encode the passages that lack token vectors, in batches; no transaction is open meanwhile.
 
-    No transaction is open while a batch is encoded.
+    Yields:
+        (ID, packed vectors) of each passage of a batch; number of passages done; total number.
     """
     lacking = connection.execute(
         """SELECT passages.id, context, text, hidden FROM passages LEFT JOIN token_vectors ON passage = passages.id

@@ -124,7 +124,7 @@ class Writer(Tables):
         return {path: state[0] for path, row in rows if (state := row.fetchone())}
 
     def large_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Open a transaction whose changes stay in memory until the commit, so that nobody waits for it."""
+        """Open a transaction that writes nothing before the commit, so that readers need not wait."""
         self.connection.execute("PRAGMA cache_spill = 0")
         return self.transaction()
 
@@ -209,7 +209,12 @@ class Writer(Tables):
             self.put(passages=passages)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
-        """End a run: store the files that the walk skipped, and meta values."""
+        """End a run.
+
+        Args:
+            walked: the files that the walk of the folder skipped; they replace those of the last run.
+            meta: key-value pairs for table `meta`.
+        """
         with self.transaction(same_answers=True):
             self.delete("skipped", "stage = 'walk'")
             self._put_skipped("walk", ((os.fsencode(skip.path), 0, skip) for skip in walked))
@@ -341,7 +346,7 @@ def create(connection: sqlite3.Connection) -> Writer:
 
 @contextmanager
 def writing(database: Path) -> Iterator[Writer]:
-    """Open a writer of an index, with its lock held; create the tables of an empty database.
+    """Open a writer of an index; create the tables if there are none. The caller must hold the lock.
 
     Raises:
         IndexOutdated, IndexDamaged: the index has another format.

@@ -120,7 +120,7 @@ def test_another_checkpoint_is_never_mixed_in(
     assert [one["field"] for one in json.loads(out)["fields"]].count("person") == 1
     assert [(one.name, one.fields) for one in index.status().annotations] == [("ner", ("person", "x-y"))]
     code, _, err = run("lab", "label", "remove", "other")
-    assert code == 1 and "no annotations 'other'; it has ner" in err
+    assert code == 1 and "no annotations named 'other'. Choose from: ner" in err
     assert (
         "Removed the annotations 'ner' from 5 passages" in run("lab", "label", "remove", "ner", "-q")[1]
     )

@@ -168,7 +168,7 @@ def test_removing(index: Index) -> None:
     annotate(index.path)
     with annotating(index.path, "b", {}, ["b_city"]):
         pass
-    with pytest.raises(InputError, match="no annotations 'c'; it has b, ner"):
+    with pytest.raises(InputError, match="no annotations named 'c'. Choose from: b, ner"):
         remove_annotator(index.path, "c")
     assert remove_annotator(index.path, "ner").annotated == 5
     assert [one.name for one in annotators_of(index.path)] == ["b"]

@@ -153,7 +153,7 @@ class Client:
                     raise self._as_search_error(message, gone) from error
             time.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, _LONGEST_PAUSE)
-        raise self._as_search_error("it keeps unloading the collection", False)
+        raise self._as_search_error("the collection was unloaded again and again", False)
 
     def _connected(self) -> MilvusClient:
         with self._lock:

@@ -1,6 +1,6 @@
 """Collections that store an index on Milvus, and the conversion of passages to their rows.
 
-    NAME_STAMP         a row for each passage; the alias NAME points to the active collection
+    NAME_STAMP         a row for each passage; the alias NAME points to the active one; STAMP is random
         passage        INT64, its id
         document       INT64, the number of its document
         embedding      FLOAT_VECTOR
@@ -51,7 +51,7 @@ LONGEST: Final = 65_535  # bytes of a text
 KINDS: Final[dict[str, dict[str, int]]] = {
     "FLAT": {}, "HNSW": {"M": 16, "efConstruction": 200}, "IVF_FLAT": {"nlist": 128}, "DISKANN": {},
 }  # fmt: skip
-"""Milvus's index types for embeddings, and their parameters."""
+"""Milvus's index types for embeddings -> their parameters."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Server:
     """Server and collection that an index streams its passages to.
 
     Attributes:
-        address: as typed.
-        kind: Milvus's type of index for the embeddings.
+        address: address of the index, as typed.
+        kind: Milvus's type of index for the embeddings, a key of `KINDS`.
         collection: name of the collection of passages.
         answers: True if the alias points to the collection, so that queries use it.
     """
@@ -72,7 +72,7 @@ class Server:
 
     @classmethod
     def new(cls, address: Address, kind: str) -> Server:
-        """Return a server with names for new collections, stamped with the current time."""
+        """Return a server with a new name for its collection, which ends with a random stamp."""
         if kind not in KINDS:
             raise InputError(
                 f"unknown kind of Milvus index '{kind}'. Choose one of: {', '.join(KINDS)}."
@@ -86,7 +86,7 @@ def terms_of(collection: str) -> str:
 
 
 def create(client: Client, server: Server, dimension: int) -> None:
-    """Create the missing collections."""
+    """Create the collections of an index that do not exist yet; embeddings have `dimension` numbers."""
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
     def make(

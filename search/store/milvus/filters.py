@@ -3,10 +3,10 @@
 The JSON column `fields` of a passage stores a field F under the following keys, in ASCII letters and numbers only, so
 that text from the user never becomes part of an expression:
 
-    "is"            hashes for tests of equality: of each field with its value, of the file's folders, and of endings
-                    of names in its path, such as ".md"
+    "is"            hashes for tests of equality: of each field with its value, of each folder above the
+                    file, and of each ending in its path, such as ".md"
     "n0_F", "n1_F"  minimum and maximum of its numbers
-    "d0_F", "d1_F"  the earliest end and the latest start of its dates (2024 is a year long), in milliseconds
+    "d0_F", "d1_F"  the earliest end and the latest start of its dates, in ms; 2024 lasts a whole year
 
 A filter passes the same passages as in a local index. But an unknown field is not an error: it matches nothing.
 """
@@ -126,7 +126,7 @@ def _comparison(where: Where, leaf: FieldComparison) -> str:
     if column in ("mtime", "dated"):
         raise _refused(where, leaf, "it stores no modification times")
     if column == "text":
-        raise _refused(where, leaf, "it cannot search for phrases or exclude words. Leave that out")
+        raise _refused(where, leaf, "it cannot search for phrases or exclude words. Leave that part out")
     if operator == "has" or value is None:
         return _any_of([_mark(field, "has")])
     if operator == ":":

@@ -110,7 +110,7 @@ class MilvusStore(Store):
 
 
 class Filter(str):
-    """Expression for the passages to choose from, as returned by `passing`."""
+    """Milvus expression for the passages that pass a filter; `passing` returns it instead of IDs."""
 
 
 class MilvusSnapshot(Snapshot):
@@ -307,7 +307,7 @@ class MilvusSnapshot(Snapshot):
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise InputError(
-            f"{self._store.address} is on a server, which cannot list all its passages. Use an index on this machine."
+            f"{self._store.address} is on a server, which cannot list all passages. Use a local index."
         )
 
     ids = embedding_blocks = _refuse  # type: ignore[assignment]

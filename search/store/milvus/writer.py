@@ -57,7 +57,7 @@ class MilvusWriter(Writer):
         target = self._client.target(self._client.address.name)
         if server.answers and target != server.collection:
             raise InputError(
-                f"{server.address} was deleted or replaced by another index. To upload this one there, add: --rebuild"
+                f"{server.address} was deleted or replaced by another index. To upload again, add: --rebuild"
             )
         create(self._client, server, dimension)
         last = one_meta(connection, "last_passage")
@@ -157,7 +157,7 @@ class MilvusWriter(Writer):
                     connection.executemany(f'{statement} WHERE "first" = ?', firsts)
 
     def _count(self, stems: Iterable[str], step: int) -> None:
-        """Change the number of passages with each stem by `step` for every text, within an open transaction."""
+        """Add `step` to each stem's count, once per text with the stem, within an open transaction."""
         counts = Counter(stem for text in stems for stem in set(text.split()))
         self.connection.executemany(
             "INSERT INTO stems VALUES (?, ?, 1) ON CONFLICT (stem) DO UPDATE"
