@@ -6,7 +6,7 @@
     │   ├── FieldMissing      a filter names a field that no document of the index has
     │   ├── WordMissing       a word to ignore is not among the query's keywords
     │   └── TextTooLong       a text does not fit the model, and truncation is not allowed
-    ├── ReadError             a file cannot be read as text; `reason` is a short phrase to count by
+    ├── ReadError             a file cannot be read as text; `reason` is a short phrase, such as "empty"
     ├── ModelError            a model is missing, damaged, or not an encoder
     ├── IndexNotFound         no such index, or several to choose from
     ├── IndexDamaged          an index exists, but its files are damaged
@@ -14,12 +14,12 @@
     ├── IndexLocked           another process is writing to this index
     ├── AccessDenied          file permissions do not let this user read or write an index
     ├── StoreUnavailable      the server of an index does not respond
-    ├── ChangedMeanwhile      the state of an index on a server was deleted during a query
+    ├── ChangedMeanwhile      an index on a server was rebuilt during a query; the query can be repeated
     ├── FingerprintMismatch   embeddings of different models or settings cannot be compared
     └── OptionalDependency    an extra is not installed; the message has the command that installs it
 
-Each message names the thing, says what is wrong with it, and what to do next. Errors of other
-libraries are converted to one of these where the package calls them.
+Each message names the file, index or argument, says what is wrong with it, and what to do next. Errors
+of other libraries are converted to these classes where the package calls the libraries.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class SearchError(Exception):
 
 
 class InputError(SearchError, ValueError):
-    """Invalid argument."""
+    """An argument is invalid."""
 
 
 class IdMissing(InputError):
@@ -148,7 +148,7 @@ class StoreUnavailable(SearchError):
 
 
 class ChangedMeanwhile(SearchError):
-    """The state of an index on a server was deleted during a query."""
+    """An index on a server was rebuilt during a query; the query can be repeated."""
 
 
 class FingerprintMismatch(SearchError):
@@ -156,8 +156,8 @@ class FingerprintMismatch(SearchError):
 
     Args:
         differences: differing fields, as (name, mine, theirs).
-        mine, theirs: labels of the two values in the message.
-        problem: first part of the message; `remedy`: its last sentence.
+        mine, theirs: words before the two values of a field in the message.
+        problem, remedy: the message before and after the list of differences.
     """
 
     def __init__(

@@ -154,7 +154,7 @@ def cache_folder(name: str) -> Path:
     folder = cache_home() / name
     if not is_folder(folder):
         if folder.is_symlink():
-            raise OSError(errno.ELOOP, "it is a link", str(folder))
+            raise OSError(errno.ELOOP, "is a link", str(folder))
         make_private(folder)
     return folder
 

@@ -1,4 +1,4 @@
-"""`Index`: the main class of the package, built on all stages."""
+"""`Index`: the main class of the package; its methods call the other modules."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class Index:
                 With `rebuild`, data that another index streamed there are replaced.
             store_index: type of the server's vector index: "FLAT" (exact), "HNSW", "IVF_FLAT" or "DISKANN". None keeps
                 the existing type; "FLAT" for a new one.
-            encoder, encoder_name: as for `create`, in place of a model.
+            encoder, encoder_name: an encoder to use instead of a model, as for `create`.
 
         An option that is None or left out keeps the setting of an existing index. A new index uses the model's own
         configuration and "fp32", and stores no token vectors. Patterns have the syntax of .gitignore.
@@ -200,7 +200,7 @@ class Index:
             FingerprintMismatch: the index was built with another model or other settings.
             IndexLocked: another process is writing to the index.
             OptionalDependency: Ray or Milvus is requested, but not installed.
-            StoreUnavailable: the server does not respond; the next run continues.
+            StoreUnavailable: the server does not respond; to resume, call `build` again.
         """
         from search.encoding.workers import parse_workers, start_workers
 
@@ -252,14 +252,16 @@ class Index:
         Args:
             name: name or path of the index. None creates a temporary one, which is deleted by `close`, at the end of
                 a `with` block, or with the object.
-            encoder: an `Encoder`, a SentenceTransformer, or a function from n texts to an (n, d) array, in place of a
-                model. The last two have no token vectors, so the cosine is explained as one addend, and passages are
-                cut by words. Give it again to `open`.
-            encoder_name: identifies the embeddings of a function; None takes its `__name__`.
+            encoder: an `Encoder`, a SentenceTransformer, or a function from n texts to an (n, d) array,
+                to use instead of a model. `open` needs the same encoder. The last two have no token
+                vectors: cosines are then explained by a single addend, and the length of passages is
+                measured in words.
+            encoder_name: name that identifies a function's embeddings; None uses the function's
+                `__name__`.
             offline: never access the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
 
-        An option that is None or left out takes the model's own configuration.
+        An option that is None or left out uses the model's own configuration.
 
         Raises:
             InputError: the index exists already, or its name is invalid.
@@ -301,7 +303,8 @@ class Index:
         Args:
             source: an indexed folder, the path of an index, its name, or its address on a server. None opens
                 `$SEEWHY_INDEX`, else the index of the current folder or of a parent, else the only index.
-            model, pooling: the expected model and pooling, for verification only; None skips it.
+            model, pooling: the expected model and pooling, for verification only; None skips the
+                verification.
             encoder, encoder_name: the encoder that the index was created with, as for `create`.
             offline: never access the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
@@ -364,7 +367,8 @@ class Index:
         Raises:
             InputError: the folder is gone, or nothing in it can be indexed; the index stays unchanged.
             IndexLocked: another process is writing to the index.
-            StoreUnavailable: the server of its passages does not respond; the next run continues.
+            StoreUnavailable: the server of its passages does not respond; to resume, call `update`
+                again.
         """
         from search.encoding.workers import start_workers
         from search.indexing.update import server_for, source_of, update
@@ -389,8 +393,9 @@ class Index:
     ) -> Upserted:
         """Store documents from memory, replacing those with the same IDs; only new texts are encoded.
 
-        One call is one transaction: all documents are stored, or none. Pass thousands of documents in one call, not one
-        by one. All of them are in memory during the call, with about 2 kB for each passage.
+        One call is one transaction: all documents are stored, or none. Pass thousands of documents in
+        one call, not one by one. During the call all documents are in memory, with about 2 kB more for
+        each passage.
 
         Args:
             documents: `search.Document`s, or mappings with their fields. Other keys of a mapping are metadata.
@@ -475,10 +480,10 @@ class Index:
 
     @property
     def _local_folder(self) -> Path:
-        """Folder of the index's files on this machine; an update needs it.
+        """Folder of the index's files on this machine; an update needs them.
 
         Raises:
-            InputError: another machine has these files.
+            InputError: these files are on another machine.
         """
         if not self._store.local and not is_index(self.path):
             raise needs_local_index(self.name)
@@ -486,7 +491,7 @@ class Index:
 
     @property
     def _passages_folder(self) -> Path:
-        """Folder of an index whose passages are on this machine, too.
+        """Folder of the index on this machine, which contains its passages.
 
         Raises:
             InputError: the passages are on a server.
@@ -502,9 +507,10 @@ class Index:
 
     @property
     def generation(self) -> int:
-        """Version number of the index: a new number after every change that can affect the results of queries.
+        """Version number of the index; it increases with every change that can affect query results.
 
-        Document IDs are valid for one generation only, as they may be reused later.
+        Document IDs are valid for one generation only, because another document may get the same ID
+        later.
         """
         with self._store.reading() as snapshot:
             return snapshot.facts.generation
@@ -522,7 +528,7 @@ class Index:
             return self._encoder
 
     def find_encoders_by(self, find: Callable[..., Encoder]) -> None:
-        """Load encoders with `find` instead of `Encoder.of`; it takes the same arguments."""
+        """Load encoders with the function `find`, which takes the same arguments as `Encoder.of`."""
         self._encoder_of = find
 
     def share(self, encoder: Encoder) -> None:
@@ -553,14 +559,16 @@ class Index:
         """Return the k passages with the highest scores for a query, best first; the search is exact.
 
         Args:
-            text: a question or description in natural language, at most the model's `max_tokens` long. Or several
-                texts with weights, [("keys", 1), ("rotation", 0.5)]; or a `Question`, which can also name passages that
-                hits should resemble or not. In a single text, double quotes, minus signs and fields have a meaning;
-                `Question.of(text)` takes it literally. See `search.ranking.question`.
+            text: a question or description in natural language, at most the model's `max_tokens` long.
+                Or several texts with weights, [("keys", 1), ("rotation", 0.5)]; or a `Question`, which
+                can also name passages that hits should resemble or not. A single text may contain
+                "phrases", -words to exclude, and field=value filters; `Question.of(text)` takes the text
+                literally. See `search.ranking.question`.
             k: maximum number of hits, at least 1. You get fewer only if fewer passages pass the filters or, with mode
                 "lexical", contain a word of the query.
-            vector: (d,) embedding to use in place of the text's, scaled to length 1. The text, if there is one, has the
-                keywords; without a text, the mode is "dense". A vector has no tokens to explain or rerank by.
+            vector: (d,) embedding to use instead of the text's; it is scaled to length 1. Keywords are
+                still taken from the text; without a text, the mode is "dense". `explain` and `rerank`
+                need tokens, so they are not possible with a vector.
 
         `without` ignores all forms of a word; hits then have no percentile and no verdict, as both are calibrated with
         all words. If many documents contain the same text, only its best copy is listed. See also
@@ -586,7 +594,7 @@ class Index:
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         explained = matrix_options.pop("explain", False)
         if vector is not None and (explained or ranking.rerank or isinstance(question, Question)):
-            raise InputError("a query with a vector takes one text, without explain or rerank.")
+            raise InputError("with 'vector', pass a single text and neither 'explain' nor 'rerank'.")
         if matrix_options.get("layer") is not None and not explained:
             raise InputError("'layer' requires explain=True.")
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
@@ -639,13 +647,14 @@ class Index:
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
         """Return passages with the parts of their scores.
 
-        A web page can re-rank the passages by another weight, or without some words. It needs no server for this; see
-        `search.ranking.words`.
+        From these parts, a web page can compute other rankings without a server: by another weight, or
+            with some
+        words ignored. See `search.ranking.words`.
 
         Args:
             text: as for `query`.
-            n: number of best passages to take for each part of the score. With a larger n,
-                more changes can be ranked exactly.
+            n: number of best passages by cosine, and by keyword score. With a larger n, more rankings by
+                other weights and words are exact.
 
         Raises:
             InputError: as for `query`; or n < 1.
@@ -667,8 +676,11 @@ class Index:
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the discriminative keywords of a query, and the keywords that `without` ignores.
 
+        Discriminative keywords are in at most half of the passages; if there are none, all keywords
+        count.
+
         Args:
-            text: as for `query`. The words do not depend on the weight.
+            text: as for `query`.
 
         Raises:
             InputError: an unknown mode, or a word of `without` that is not a keyword of the query.
@@ -678,7 +690,7 @@ class Index:
         return counted(self._store, self._words_of(text), Ranking.of(**options))
 
     def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
-        """Score any passage for a query. The returned hit has rank 0, wherever the passage ranks.
+        """Score any passage for a query. The hit has rank 0, because other passages are not ranked.
 
         Args:
             query: as for `query`.
@@ -736,11 +748,11 @@ class Index:
     def contrast(
         self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]
     ) -> Contrast:
-        """Compare the scores of two passages for a query, query word by query word.
+        """Compare the scores of two passages for a query, for each word of the query.
 
         Args:
             a, b: hits, passage IDs, or paths as for `why_not`, whose best passages are taken.
-            mode, weight, without: as for `query`; for hits they must equal those of their ranking.
+            mode, weight, without: as for `query`; for hits, the same as in the query that returned them.
 
         Raises:
             InputError: an empty query, an unknown passage ID, a path that is not in the index, or hits of
@@ -770,16 +782,20 @@ class Index:
         return explainer.why_not(document, Selection.of(k, **limit_options), where)
 
     def documents_named(self, part: str, most: int = 20, *, offset: int = 0) -> list[NamedDocument]:
-        """List at most `most` documents, sorted by name: their name or title contains all words of `part`.
+        """List the documents whose name or title contains all words of `part`, sorted by name.
 
         Args:
-            offset: number of such documents to skip.
+            most: maximum number of documents.
+            offset: number of matching documents to skip.
         """
         with self._store.reading() as snapshot:
             return snapshot.documents_named(part, most, offset)
 
     def location(self, document: int) -> str | Path:
-        """Return the path of a document by its number, as `why_not` accepts it; for a document from memory, its ID.
+        """Return the path of a document, or the ID of a document from memory; `why_not` accepts both.
+
+        Args:
+            document: the `document_id` of a hit.
 
         Raises:
             IdMissing: the index has no document with this ID.
@@ -803,7 +819,8 @@ class Index:
             example: a passage ID, or a path as for `why_not`. For several passages, the mean of their embeddings is
                 used, scaled to unit length.
             k: maximum number of hits, at least 1.
-            same_document: include other passages of the same document; never the passages themselves.
+            same_document: include other passages of the same document. The example itself is never a
+                hit.
 
         Raises:
             InputError: `example` is not in the index, or another argument is invalid.
@@ -831,7 +848,7 @@ class Index:
             hit: a hit of `similar`, or a passage ID.
 
         Raises:
-            InputError: one of the two is not in the index.
+            InputError: the example or the hit is not in the index.
         """
         from search.ranking.question import most_similar_part, query_fits, similar_to
 
@@ -900,7 +917,7 @@ class Index:
         return document_text(self._store, id_)
 
     def file_text(self, document: int) -> str | None:
-        """Read a document's text from its file, including the parts in no passage (front matter, white space, marks).
+        """Read a document's text from its file, with parts that are in no passage, such as front matter.
 
         Returns:
             The text; None if the file has changed or is gone, or if its format is converted (HTML, CSV, PDF).
@@ -1031,7 +1048,7 @@ class Index:
         """Delete all annotations with a name; `status()` lists the names.
 
         Returns:
-            The annotator as it was before.
+            The deleted annotator.
 
         Raises:
             InputError: the index has no annotations of that name.
@@ -1068,7 +1085,7 @@ class Index:
         """Point the index to the new path of its folder after a rename or move; see `search.indexing.update`.
 
         Raises:
-            InputError: the folder contains less than half of the files.
+            InputError: the folder contains less than half of the indexed files.
             IndexLocked: another process is writing to the index.
         """
         from search.indexing.update import move
@@ -1106,7 +1123,7 @@ class Index:
         return question if isinstance(question, str) else question.words_of
 
     def _filter(self, **filters: Unpack[FilterOptions]) -> Where | None:
-        """Combine filters; None for no filter."""
+        """Combine the filters of a query into one; None if there are none."""
         if not any(value is not None for value in filters.values()):
             return None
         from search.ranking.where import combined
@@ -1154,7 +1171,7 @@ def _encoder_from(source: None, name: str | None = None) -> None: ...
 def _encoder_from(
     source: AnyEncoder | None, name: str | None = None, max_tokens: int | None = None
 ) -> Encoder | None:
-    """Return the encoder that a program brings; a query by name does not load the module for these."""
+    """Convert the encoder that a caller passes; without one, the module for this is not imported."""
     if source is None or isinstance(source, Encoder):
         return source
     from search.encoding.function import encoder_from

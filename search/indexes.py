@@ -41,8 +41,8 @@ Result = TypeVar("Result")
 class Indexes:
     """Several indexes that are searched together; their hits are merged into one ranking by score.
 
-    All indexes must have the same fingerprint, because otherwise their scores cannot be compared. Keywords are weighted
-    by their rarity in each index. `Hit.index` names the index of a hit.
+    All indexes must have the same model and settings of embeddings, so that their scores can be
+    compared. Keywords are weighted by their rarity in each index. `Hit.index` names the index of a hit.
 
     Attributes:
         all: the indexes.
@@ -93,7 +93,7 @@ class Indexes:
 
     @property
     def encoder(self) -> Encoder:
-        """Encoder of the first index, which fits all of them."""
+        """Encoder of the first index; it fits all indexes, because they have the same model."""
         return self.all[0].encoder
 
     @property
@@ -138,7 +138,7 @@ class Indexes:
             )
             text = Question.of(rest)
         if options.get("diversity"):
-            raise InputError("'diversity' needs a single index.")
+            raise InputError("'diversity' works with a single index only. Name one index.")
         options |= {"offset": 0, "sort": "score"}
         explain = options.pop("explain", False)
         layer = options.pop("layer", None) if explain else None
@@ -172,7 +172,7 @@ class Indexes:
         return self._of_each(hits, lambda index, its: index.explain_all(query, its, **options))
 
     def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
-        """Return the words of the query in the text of each hit; see `Index.highlights`."""
+        """Return the spans of query words in the text of each hit; see `Index.highlights`."""
         return self._of_each(hits, lambda index, its: index.highlights(query, its))
 
     def _of_each(

@@ -42,7 +42,7 @@ def estimated(
     """Return a metric with its 95 % bootstrap interval; whole rows are resampled.
 
     Args:
-        figure: the metric, a function that reduces the columns along an axis.
+        figure: function that computes the metric from the columns, along the dimension `axis`.
         columns: arrays with a value for each of n >= 1 rows. If all rows are equal, the interval has width 0.
     """
     from scipy.stats import bootstrap

@@ -55,9 +55,9 @@ def compare(
     pooling: str | None = None,
     truncate: bool = False,
 ) -> Similarities:
-    """Return the cosine similarities of sentences as a record, with a heat map and a table for notebooks.
+    """Return the cosine similarities of sentences as a record, which notebooks show as a heat map.
 
-    Arguments and errors are those of `similarity`; the matrix is `cosines`.
+    Arguments and errors are those of `similarity`; `Similarities.cosines` is the matrix.
     """
     encoder = _encoder_of(model, pooling)
     rows = encoder.encode(texts, truncate=truncate)
