@@ -51,7 +51,12 @@ QueryValues = tuple[Mapping[str, float], Sequence[str]]
 
 
 def index_of_collection(data: Retrieval, index: str | Path | None, **options: Any) -> Index:
-    """Return the up-to-date index of a collection, built with options of `Index.build`."""
+    """Return the index of a collection; build or update it first.
+
+    Args:
+        index: path of the index; None takes the default place.
+        options: keywords of `Index.build`.
+    """
     root = data.source.resolve()
     key = json.dumps([str(root), options.get("model") or DEFAULT_MODEL, options.get("pooling")])
     name = re.sub(r"[^\w.+-]+", "-", root.stem if root.is_file() else root.name).strip("-.")
@@ -68,7 +73,7 @@ def index_of_collection(data: Retrieval, index: str | Path | None, **options: An
 
 
 def _written_corpus(data: Retrieval, folder: Path) -> Path:
-    """Write the collection to `corpus.jsonl` unless its content is the same; return the folder."""
+    """Write a collection to `corpus.jsonl` in a folder, unless it is up to date; return the folder."""
     records = ({"_id": name, "title": doc.title, "text": doc.text} for name, doc in data.entries.items())
     text = "".join(json.dumps(record) + "\n" for record in records)
     path = folder / CORPUS
@@ -127,7 +132,7 @@ def _evaluated(
         without = [query.id for query in result.queries if not query.results]
         if len(without) == len(data.queries):
             name = result.setting.name
-            raise InputError(f"no query has a hit in the setting '{name}', so nothing can be measured.")
+            raise InputError(f"no query has a hit in the setting '{name}'. Choose another setting.")
         remarks += named(without, f"queries without a hit in '{result.setting.name}', scored 0")
     if len(settings) > 2:
         remarks.append("the p-values are not corrected for multiple comparisons")
@@ -146,7 +151,7 @@ def _evaluated(
 
 
 def id_of_record(hit: Hit) -> str:
-    """Return the ID of a document in its collection."""
+    """Return the ID that the document of a hit has in its collection."""
     return str(hit.metadata["_id"])
 
 
@@ -158,7 +163,7 @@ def ranked_documents(
     Args:
         options: options of `Index.query`.
         name: returns the name of the document of a hit.
-        k: number of documents that a user sees, to which reranking is limited.
+        k: number of documents to rerank if `options` request it; those after them keep their order.
         depth: number of documents to return.
     """
     ask = partial(index.query, Question.of(text), **{"per_document": 1, "all_copies": True, **options})
@@ -170,7 +175,13 @@ def ranked_documents(
 
 
 def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], str]) -> dict[str, float]:
-    """Return the `depth` best documents; the number of requested hits is doubled until they have enough documents."""
+    """Return the `depth` best documents by name, best first, each with the score of its best hit.
+
+    The number of requested hits is doubled until they belong to enough documents.
+
+    Args:
+        ask: returns the `k` best hits.
+    """
     limit = depth
     while True:
         hits = ask(k=limit)
@@ -206,13 +217,13 @@ def _about_judgements(unjudged: Sequence[str], judgements: Judgements, names: se
 
 
 def _judged_name(hit: Hit, judged: set[str]) -> str:
-    """Return the name under which a hit is judged: its file's if only the file is judged, else its document's."""
+    """Return the name of a hit in the judgements: its document's, or its file's if only that is judged."""
     file, _, record = hit.document.rpartition("#")
     return file if hit.document not in judged and record.isdecimal() and file in judged else hit.document
 
 
 def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]], set[str]]:
-    """Return the judgements, with paths converted to the names of documents in the index, and all these names."""
+    """Return the judgements by document name instead of path, and the names that are in the index."""
     names, judgements = set(), {}
     with opened(index.name).reading() as snapshot:
         for query, grades in data.judgements.items():
@@ -223,7 +234,7 @@ def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]],
 
 
 def evaluate_whole(data: Retrieval, encoder: Encoder, plan: MetricPlan) -> Evaluation:
-    """Evaluate a ranking of whole documents, each with one embedding, by cosine; ties stay in the order of the data."""
+    """Evaluate the ranking of whole documents by cosine; ties keep the order of the data."""
     names = list(data.entries)
     texts = [entry.whole for entry in data.entries.values()]
     vectors = encoder.encode(
@@ -283,7 +294,7 @@ def _about_cut(encoder: Encoder, texts: Sequence[str], noun: str, role: Role | N
 
 
 def too_long(encoder: Encoder, texts: Sequence[str], role: Role | None = None) -> int:
-    """Return the number of texts that exceed the model's token limit."""
+    """Return the number of texts that exceed the model's token limit, with the prompt of their role."""
     prompt = encoder.prompt(role)
     encoded = encode_ids(encoder.tokenizer, [prompt + text for text in texts], encoder.max_tokens)
     return sum(text.dropped > 0 for text in encoded)
@@ -305,7 +316,7 @@ def evaluate(
     engine: str = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Run every query of judged data and compute metrics.
+    """Evaluate search on judged data: run every query and compute metrics.
 
     A collection (a folder in BEIR layout, SQuAD's JSON) is indexed first, separately from the user's indexes. A CSV,
     TSV or JSONL file with query, path and optionally relevance is evaluated on an existing index. A file with
@@ -317,12 +328,12 @@ def evaluate(
     Args:
         dataset: the file or folder.
         settings: query settings to compare: a mode, followed by other keywords of `Index.query` after commas:
-            "hybrid,weight=0.7". None uses the defaults of `Index.query`.
+            "hybrid,weight=0.7". Without any, the defaults of `Index.query` are evaluated.
         index: for a file with query and path, the index to query, as for `Index.open`; for a collection, the path of
             the index to build.
         model, pooling: model and pooling of a new index; None takes the default.
         split: name of the judgements in a folder in BEIR layout, which are read from qrels/SPLIT.tsv.
-        k: depth of most metrics, in documents or passages; it is part of their names ("ndcg@10").
+        k: cut-off rank of most metrics; it is part of their names ("ndcg@10").
         whole_documents: instead of passages, rank documents (title and text together) truncated at the model's limit,
             as for published figures. Needs no index.
         token_vectors: as for `Index.build`, for a collection's index.

@@ -163,12 +163,12 @@ class TableRow:
 
 
 def malformed(path: Path, line: int, problem: str) -> InputError:
-    """Return an error with file and line: "qrels/test.tsv:7: ..."."""
+    """Return an InputError that begins with file and line: "qrels/test.tsv:7: ..."."""
     return InputError(f"{path}:{line}: {problem}")
 
 
 def read_rows(path: Path, needed: Sequence[str] = ()) -> list[TableRow]:
-    """Read the rows of a CSV, TSV or JSON Lines file, by its suffix.
+    """Read the rows of a CSV, TSV or JSON Lines file; the suffix determines the format.
 
     Double quotes enclose fields of a CSV file; in a TSV file they are text, as in the STS benchmark.
 
@@ -185,7 +185,7 @@ def read_rows(path: Path, needed: Sequence[str] = ()) -> list[TableRow]:
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror or error}. Check the path.") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"cannot read '{path}': it is not UTF-8 ({error.reason}).") from None
+        raise InputError(f"'{path}' is not UTF-8 ({error.reason}). Save it as UTF-8.") from None
 
 
 def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[TableRow]:
@@ -214,7 +214,7 @@ def _table(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator
         reader.fieldnames = names
         for values in reader:
             if None in values or None in values.values():
-                text = f"more or fewer fields than the {len(names)} of the header."
+                text = f"more or fewer fields than the {len(names)} columns of the header."
                 raise malformed(path, reader.line_num, text)
             yield TableRow(path, reader.line_num, values)
     except csv.Error as error:
@@ -222,10 +222,11 @@ def _table(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator
 
 
 def read_dataset(source: Path, *, split: str = "test") -> Retrieval | SentencePairs:
-    """Read judged data.
+    """Read judged data; the format is detected.
 
     Args:
-        split: name of the judgements of a folder in BEIR layout.
+        source: a folder in BEIR layout, or a file.
+        split: judgements to read from the folder: qrels/SPLIT.tsv.
 
     Raises:
         InputError: the format is unknown, or the data is malformed.
@@ -285,7 +286,7 @@ def _judgements(folder: Path, split: str) -> dict[str, dict[str, int]]:
 
 
 def _some(judgements: dict[str, dict[str, int]], path: Path) -> dict[str, dict[str, int]]:
-    """Return the judgements; raise InputError if there are none."""
+    """Return the judgements unchanged; raise InputError if there are none."""
     if not judgements:
         raise InputError(f"{path} contains no judgements. Write a query and its document on each line.")
     return judgements
@@ -294,16 +295,16 @@ def _some(judgements: dict[str, dict[str, int]], path: Path) -> dict[str, dict[s
 def _add_grade(
     judgements: dict[str, dict[str, int]], row: TableRow, query: str, document: str, grade: float
 ) -> None:
-    """Add a judgement; duplicates are ignored, and contradictions raise InputError."""
+    """Add a judgement; ignore a duplicate, and raise InputError if an earlier grade differs."""
     if not grade.is_integer():
         raise row.wrong(f"'{grade}' is not a relevance grade. Use a whole number.")
     earlier = judgements.setdefault(query, {}).setdefault(document, int(grade))
     if earlier != grade:
-        raise row.wrong(f"'{document}' has two different grades for the query '{query}'.")
+        raise row.wrong(f"'{document}' has two different grades for the query '{query}'. Delete one.")
 
 
 def _named(path: Path) -> Iterator[tuple[str, TableRow]]:
-    """Yield the records of a JSONL file with their unique "_id"."""
+    """Yield the ID ("_id") and the row of each record of a JSONL file; a duplicate raises InputError."""
     seen = set()
     for row in read_rows(path):
         if (id_ := row.text("_id")) in seen:
@@ -315,7 +316,7 @@ def _named(path: Path) -> Iterator[tuple[str, TableRow]]:
 def _judged_paths(path: Path) -> Retrieval:
     """Read a table of queries and relevant paths. The IDs of the queries are numbers from 1.
 
-    Paths are written as for `seewhy why-not`; "table.csv#12" is a record.
+    A path is written as for `seewhy why-not`: "table.csv#12" is record 12 of table.csv.
     """
     ids: dict[str, str] = {}
     judgements: dict[str, dict[str, int]] = {}
@@ -340,9 +341,13 @@ def _sentence_pairs(path: Path) -> SentencePairs:
 
 
 def read_questions(path: Path) -> tuple[tuple[SquadQuestion, ...], Retrieval]:
-    """Read SQuAD's JSON as questions with answers, and as a collection: paragraphs, with the questions as queries.
+    """Read a file in SQuAD's JSON format.
 
     A question has no answer if its list of answers is empty, as in SQuAD 2.0. Identical paragraphs are merged.
+
+    Returns:
+        The questions with their answers; and a collection whose documents are the paragraphs and whose
+        queries are the questions.
 
     Raises:
         InputError: the file is not in this format; the message says where.
@@ -407,7 +412,7 @@ def read_conll(path: Path) -> list[Sentence]:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """Read the rows of a table as labelled examples; a row has a label, and a text or a path in an index.
+    """Read labelled examples from a table; a row has a label, and a text or the path of an indexed file.
 
     Raises:
         InputError: the file cannot be read, a column is missing, or a row has no label or no text.

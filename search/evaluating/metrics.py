@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class MetricPlan:
-    """Settings for all queries: depth of the metrics, seed of resampling, and progress callback."""
+    """Parameters of an evaluation: cut-off rank of metrics, seed of the resampling, progress callback."""
 
     k: int = 10
     seed: int = 0
@@ -79,7 +79,7 @@ def measure(
 
 
 def comparisons(measured: Sequence[SettingResult], seed: int) -> tuple[Comparison, ...]:
-    """Compare every other setting with the first, by each metric."""
+    """Compare the first setting with each of the others, metric by metric."""
     first = measured[0]
     return tuple(
         compared(
@@ -95,7 +95,7 @@ def comparisons(measured: Sequence[SettingResult], seed: int) -> tuple[Compariso
 
 
 def values_of(queries: Sequence[JudgedQuery], metric: str) -> NDArray[np.float64]:
-    """Return the values of a metric, for the queries that have it."""
+    """Return the values of a metric, one for each query that has it."""
     return np.array(
         [query.values[metric] for query in queries if metric in query.values], dtype=np.float64
     )
@@ -107,7 +107,7 @@ def about_few(number: int, noun: str) -> list[str]:
 
 
 def named(names: Sequence[str], about: str, of: str = "") -> list[str]:
-    """Return a note with number and names: "queries without a hit: 2 (3, 7)"; [] if there are no names."""
+    """Return a note that lists names: ["queries without a hit: 2 (3, 7)"]; [] if there are none."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return [f"{about}: {len(names):,}{of} ({', '.join(names[:_NAMED])}{more})"] if names else []
 
@@ -117,7 +117,7 @@ def settings_of(specs: Sequence[str | Setting]) -> tuple[Setting, ...]:
 
     Args:
         specs: settings such as "hybrid,weight=0.7": a mode, followed by keywords of `Index.query` with values. Keywords
-            that the evaluation sets itself are refused.
+            that the evaluation sets itself, such as k, are invalid.
 
     Raises:
         InputError: unknown keyword or invalid value.
@@ -164,7 +164,7 @@ def ranking_values(ranked: Sequence[str], grades: Mapping[str, int], k: int = 10
     Args:
         ranked: unique documents, best first.
         grades: document -> grade; documents with 0 or less are not relevant.
-        k: the depth of most metrics; recall, MRR and MAP also use `DEPTH`, or k if larger.
+        k: cut-off rank. MAP uses `DEPTH` instead, or k if larger; recall and MRR are computed at both.
 
     Example:
         >>> ranking_values(["a", "b"], {"b": 1})["mrr@10"]
@@ -223,11 +223,15 @@ def _f1(predicted: list[str], gold: list[str]) -> float:
 def entity_f1(
     right: NDArray[np.float64], predicted: NDArray[np.float64], gold: NDArray[np.float64], axis: int = -1
 ) -> NDArray[np.float64]:
-    """Return the micro F1 from the counts of entities in each sentence; 0 if there are no entities, as in seqeval."""
+    """Return the micro F1 of entities; 0 if there are none, as in seqeval.
+
+    Args:
+        right, predicted, gold: numbers of correct, predicted and gold entities, by sentence along `axis`.
+    """
     return share(2 * right, predicted + gold, axis)
 
 
 def share(part: NDArray[np.float64], whole: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Return the sum of `part` divided by the sum of `whole`; 0 if the latter is 0."""
+    """Return the sum of `part` divided by the sum of `whole`; 0 if the sum of `whole` is 0."""
     above, below = np.sum(part, axis=axis), np.sum(whole, axis=axis)
     return np.divide(above, below, out=np.zeros_like(below, dtype=np.float64), where=below > 0)

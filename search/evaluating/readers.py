@@ -1,7 +1,8 @@
 """Evaluation of readers on questions, and of taggers on entities.
 
 Answers are compared by SQuAD's exact match and F1. An entity is correct if its type, first and last word are, as in
-seqeval's default mode. The words are those of the gold file; each has the class of its first token.
+seqeval's default mode. The words are those of the gold file; the predicted class of a word is that of
+its first token.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def evaluate_answers(
 ) -> Evaluation:
     """Evaluate a reader on questions about paragraphs: exact match and F1 with their 95 % intervals.
 
-    If all questions have an answer, as in SQuAD 1.1, the best span always counts.
+    If every question has an answer, as in SQuAD 1.1, the best span counts even if "no answer" scores
+    higher.
 
     Args:
         dataset: a file in SQuAD's format.
@@ -84,7 +86,11 @@ def evaluate_answers(
 
 
 def best_answer(predicted: Answers, forced: bool) -> str:
-    """Return the text of the best answer, or ""; with `forced`, a span even if "no answer" scores higher."""
+    """Return the text of the best answer; "" if there is none.
+
+    Args:
+        forced: return the best span even if "no answer" scores higher.
+    """
     best = predicted.answers[0] if predicted.answers else predicted.nearest if forced else None
     return best.text if best else ""
 
@@ -161,7 +167,11 @@ def predicted_labels(
 def entity_counts(
     gold: Sequence[Sequence[Entity]], predicted: Sequence[Sequence[Entity]], kind: str = ""
 ) -> Counts:
-    """Count correct, predicted and gold entities of each sentence; `kind` is a type, "" for all."""
+    """Return the (3, sentences) numbers of correct, predicted and gold entities.
+
+    Args:
+        kind: type of entities to count; "" counts all.
+    """
     rows = []
     for pair in zip(gold, predicted, strict=True):
         theirs, ours = ({entity for entity in side if kind in ("", entity[0])} for side in pair)
