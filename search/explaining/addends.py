@@ -31,6 +31,7 @@ class Addends:
 
     Attributes:
         embedding: embedding of the passage, from the index.
+        terms: addends of the query's words as keywords, or of a cross-encoder.
         recomputed: the score, recomputed from the index; None for a cross-encoder's score, as it is not run again.
         late: (q, p) addends of late interaction, by tokens of query and passage.
     """
@@ -43,7 +44,13 @@ class Addends:
 
 @dataclass(frozen=True, eq=False)
 class IndexedHit:
-    """Data of a hit from the index: its passage, and its score before reranking."""
+    """Data of a hit from the index.
+
+    Attributes:
+        terms: addends of the query's words as keywords.
+        score: score before reranking.
+        prepared: data for late interaction; None if the hit was not reranked by it.
+    """
 
     passage: StoredPassage
     embedding: NDArray[np.float32]
@@ -60,14 +67,19 @@ class AddendFinder:
         self._late = LateInteraction(encoder, query.tokens) if query.tokens is not None else None
 
     def look_up(self, snapshot: Snapshot, hits: Sequence[Hit]) -> list[IndexedHit]:
-        """Read the index data of each hit."""
+        """Read the data of each hit from the index."""
         fusions: dict[Ranking, Fusion] = {}
         return [self._look_up(snapshot, hit, fusions) for hit in hits]
 
     def of(self, hit: Hit, stored: IndexedHit, encoded: TokenVectors) -> Addends:
-        """Return the addends of a hit; `encoded` has the token vectors of its passage."""
+        """Return the addends of a hit.
+
+        Args:
+            stored: data of the hit from the index.
+            encoded: token vectors of its passage.
+        """
         if hit.ranking.rerank not in ("", "late"):  # a cross-encoder does not run again
-            name = f"{hit.ranking.rerank}, reading both texts at once"
+            name = f"score of {hit.ranking.rerank}"
             return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
         if hit.ranking.rerank == "":
             return Addends(stored.embedding, stored.terms, stored.score)
@@ -85,7 +97,7 @@ class AddendFinder:
         return Addends(stored.embedding, terms, score, cells)
 
     def _look_up(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> IndexedHit:
-        """Read the index data of a hit.
+        """Read the data of a hit from the index.
 
         Raises:
             InputError: the hit's passage is no longer in the index, or the hit is from another index.
@@ -115,7 +127,7 @@ class AddendFinder:
 def _terms(
     snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage
 ) -> tuple[Term, ...]:
-    """Return the addends of the query's words in a passage's keyword score, for the words that the passage contains."""
+    """Return the addend of each query word in a passage's keyword score, without words that it lacks."""
     (addends,) = fusion.matches.addends(np.array([passage.passage_id])) / fusion.matches.scale
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
     places = occurrences(snapshot, [term for term, _ in here], passage)

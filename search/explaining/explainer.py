@@ -85,7 +85,7 @@ def why_missing(facts: Facts, index: Path, place: ResolvedPath) -> tuple[str, st
 
 
 def _unread(file: SourceFile, place: ResolvedPath, source: Source) -> tuple[str, str]:
-    """Read a file that indexing would read; return the reason why it has no passage, and a detail."""
+    """Read a file that indexing would include; return the reason why it has no passage, and a detail."""
     n_records = 0
     try:
         for item in documents(
@@ -110,8 +110,8 @@ class Explainer:
 
     Args:
         query: a text that is not empty, or a query of several parts.
-        ranking: options that score passages named by ID or path; a hit has its own.
-        offline: never connect to the hub if the model is needed in PyTorch (see gradients.py).
+        ranking: options for ranking passages named by ID or path; a `Hit` has its own.
+        offline: never connect to the hub, even if the model is needed in PyTorch (see gradients.py).
         layer: see `search.explain`.
 
     Attributes:
@@ -143,7 +143,7 @@ class Explainer:
         self.query, self._finder = query, AddendFinder(encoder, query)
 
     def explain(self, targets: Sequence[Hit | int]) -> list[Explanation]:
-        """Explain hits, or passages named by ID; all of them are encoded together."""
+        """Explain the scores of hits, or of passages named by ID; their texts are encoded together."""
         with self._store.reading() as snapshot:
             ranking = Fusion(snapshot, self.query, self._ranking)
             hits = [
@@ -154,7 +154,7 @@ class Explainer:
         return self._explained(hits, indexed)
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
-        """See `Index.contrast`."""
+        """Explain why hit `a` ranks above hit `b`, word by word; see `Index.contrast`."""
         with self._store.reading() as snapshot:
             hits = [self._named(snapshot, a), self._named(snapshot, b)]
             if hits[0].ranking != hits[1].ranking:
@@ -170,7 +170,7 @@ class Explainer:
     def why_not(
         self, target: str | Path | int, selection: Selection, where: Where | None = None
     ) -> WhyNot:
-        """See `Index.why_not`."""
+        """Explain why a document or passage is not among the hits; see `Index.why_not`."""
         with self._store.reading() as snapshot:
             place, facts = self._place(snapshot, target), snapshot.facts
             passing = np.asarray(
@@ -208,7 +208,7 @@ class Explainer:
         return replace(answer, cause="limit" if above else "lower")
 
     def hit(self, target: str | Path) -> int:
-        """Return the ID of the best passage of a path."""
+        """Return the ID of the passage of a path that ranks best for the query."""
         with self._store.reading() as snapshot:
             return self._named(snapshot, target).passage_id
 
@@ -246,7 +246,7 @@ class Explainer:
         return hit_of(snapshot, item, self._ranking, rank)
 
     def _explained(self, hits: Sequence[Hit], indexed: Sequence[IndexedHit]) -> list[Explanation]:
-        """Explain hits, using their index data."""
+        """Explain hits; `indexed` has the data of each hit from the index."""
         if not hits:
             return []
         with query_fits("text"):

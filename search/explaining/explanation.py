@@ -1,4 +1,4 @@
-"""Build an Explanation from two encoded texts and a score. It has two matrices, which must not be confused.
+"""Build an `Explanation`, with its two matrices, from two encoded texts and a score.
 
 The similarity matrix compares tokens. The contribution matrix splits the cosine of the two embeddings into
 addends: with mean pooling over n query tokens and m passage tokens
@@ -130,7 +130,7 @@ def explain_pair(
         query, passage: token vectors from `encoder`, of the last layer and of `layer`.
         layer: layer of the similarity matrix.
         roles: roles that the two texts were encoded with.
-        offline: never download from the hub if the model is needed in PyTorch.
+        offline: never download from the hub, even if the model is needed in PyTorch.
     """
     cosine = float(query.embedding @ passage.embedding)
     contributions, steps = _contributions(query, passage, encoder, roles, offline)

@@ -48,6 +48,7 @@ class Attribution:
     Args:
         model: from `differentiable`.
         query: the encoded query.
+        role: role that the query was encoded with.
     """
 
     def __init__(self, model: Differentiable, query: TokenVectors, role: Role | None) -> None:
@@ -56,7 +57,7 @@ class Attribution:
         self._by_steps: dict[int, NDArray[np.float64]] = {}
 
     def cells(self, passage: TokenVectors, role: Role | None) -> tuple[NDArray[np.float64], int]:
-        """Return the (q, p) addends of the cosine, and the number of points on the path.
+        """Return the (q, p) addends of the cosine with a passage, and the number of points on the path.
 
         The number of points is doubled until the sum differs from the cosine by less than 1 %, or reaches MOST_STEPS.
         """
@@ -124,7 +125,7 @@ class Differentiable:
         return Path(inputs, start, words - start, moving)
 
     def token_addends(self, path: Path, steps: int) -> NDArray[np.float64]:
-        """Return the (n, d) addends v_i of an embedding. Their sum is the embedding, up to the integration error.
+        """Return the (n, d) addends v_i of a text's embedding, which is their sum up to the integration error.
 
         Uses forward differentiation, with one row per token.
         """
@@ -198,7 +199,7 @@ class Differentiable:
 
 @cached_models
 def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
-    """Return an encoder's model in PyTorch, loaded if the encoder uses another engine; the last three are cached."""
+    """Return an encoder's model in PyTorch; load it if needed. The last three are cached."""
     from search.encoding.torch_engine import TorchEngine
 
     engine = encoder.engine
@@ -214,7 +215,7 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
 
 @cached_models
 def attribution(encoder: Encoder, query: TokenVectors, role: Role | None, offline: bool) -> Attribution:
-    """Return the attribution of a query; cached, because it is the same for all hits."""
+    """Return the attribution of a query; it is cached, because all hits share it."""
     return Attribution(differentiable(encoder, offline), query, role)
 
 
@@ -231,7 +232,7 @@ def _between(path: Path, where: list[float]) -> Any:
 
 
 def _pieces(rows: list[Any], n: int) -> Iterator[list[Any]]:
-    """Split rows of n tokens into batches that fit into memory."""
+    """Split rows, each a text of n tokens, into batches of at most `_TOKENS_AT_ONCE` tokens."""
     size = max(1, _TOKENS_AT_ONCE // n)
     return (rows[first : first + size] for first in range(0, len(rows), size))
 
