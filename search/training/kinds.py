@@ -49,7 +49,7 @@ Columns = Sequence[NDArray[Any]]
 
 
 def key_of(text: str) -> str:
-    """Return a key that ignores white space and case."""
+    """Return a key that is the same for texts that differ only in white space and case."""
     return " ".join(text.split()).casefold()
 
 
@@ -64,7 +64,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Measure:
-    """Held-out rows to measure models with.
+    """Functions that compute the metrics of a model on held-out rows.
 
     Attributes:
         figures: name -> function that computes a metric from columns; the first metric compares checkpoints.
@@ -117,9 +117,7 @@ def _mean(number: int, *columns: NDArray[Any], axis: int = -1) -> Any:
 
 
 def correlation(pairs: Sequence[tuple[str, str]], scores: Sequence[float], seed: int) -> Measure:
-    """Return the measure of graded sentences: correlation of cosines and gold scores (STS benchmark, Cer et al.
-    2017).
-    """
+    """Return the `Measure` of graded pairs: correlation of cosines and scores (Cer et al. 2017, STS)."""
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
 
     def columns(model: Any) -> Columns:
@@ -130,13 +128,13 @@ def correlation(pairs: Sequence[tuple[str, str]], scores: Sequence[float], seed:
 
 
 def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed: int) -> Measure:
-    """Return the measure of pairs and triplets: for each query, the ranking of all passages of the data.
+    """Return the `Measure` of pairs and triplets: each query ranks all passages of the data.
 
     A query that is also a passage is not a hit for itself.
 
     Args:
-        rows: rows to measure on: query, passage and perhaps negatives.
-        others: training rows, whose passages are ranked, too.
+        rows: held-out rows: query, passage, and a negative passage if there is one.
+        others: training rows; their passages are ranked, too.
     """
     passages = list({key_of(text): text for row in (*rows, *others) for text in row[1:]}.values())
     places = {key_of(text): str(i) for i, text in enumerate(passages)}
@@ -163,7 +161,7 @@ def ranking(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]], seed
 
 
 def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.float64]:
-    """Encode texts with sentence-transformers to (n, d) unit vectors; it cuts texts at the model's limit of tokens."""
+    """Encode texts to (n, d) unit vectors; texts are truncated at the model's token limit."""
     encode = {
         "query": model.encode_query,
         "document": model.encode_document,
@@ -174,7 +172,7 @@ def _embeddings(model: Any, texts: list[str], role: str | None) -> NDArray[np.fl
 
 
 def labels(items: Sequence[Item], classes: Sequence[str], seed: int) -> Measure:
-    """Return the measure of a classifier on labelled texts."""
+    """Return the `Measure` of a classifier on labelled texts."""
     texts, truth = [item.text for item in items], np.array([classes.index(item.label) for item in items])
 
     def predict(head: Any) -> NDArray[np.float64]:
@@ -188,7 +186,7 @@ def labels(items: Sequence[Item], classes: Sequence[str], seed: int) -> Measure:
 
 
 def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
-    """Return the measure of a tagger: entities in sentences of labelled words."""
+    """Return the `Measure` of a tagger on sentences of labelled words."""
     gold = [list(chunks(sentence.labels)) for sentence in sentences]
 
     def columns(head: Any) -> Columns:
@@ -199,7 +197,7 @@ def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
 
 
 def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Measure:
-    """Return the measure of a reader: answers to questions about paragraphs.
+    """Return the `Measure` of a reader on questions about paragraphs.
 
     If every question has an answer, the best span counts even if "no answer" scores higher.
     """
@@ -247,7 +245,7 @@ class TrainingSettings:
         if self.freeze not in (None, "all") and not (type(self.freeze) is int and self.freeze >= 0):
             raise InputError(f"freeze is {self.freeze!r}; give a number of layers, or all.")
         if self.epochs < 1 or self.batch_size < 1:
-            raise InputError("the minimum is 1 for epochs and batch size.")
+            raise InputError("epochs and batch size must be at least 1.")
         if self.precision not in ("fp32", "bf16"):
             raise InputError(f"unknown precision '{self.precision}'. Choose fp32 or bf16.")
 
@@ -261,9 +259,10 @@ class Read(NamedTuple):
 
 
 class Kind(ABC):
-    """A training task: its files, features and metrics.
+    """A training task: reads its files, converts rows to features, and measures models.
 
     Attributes:
+        objective: name of the task in reports.
         epochs, lr: default number of epochs and default learning rate.
         checkpoints: default number of checkpoints per epoch.
         head: task of the head to train; None for the encoder itself.
@@ -288,14 +287,14 @@ class Kind(ABC):
 
     @abstractmethod
     def key(self, row: Any) -> str:
-        """Return a key of a row; rows with equal keys must be in the same part of the data."""
+        """Return a key of a row; a row to train on must not have the key of a held-out row."""
 
     def groups(self, rows: Sequence[Any]) -> Sequence[Any]:
-        """Return the group of each row; rows of a group must be in the same part of the data."""
+        """Return the group of each row; the rows of a group are either all held out or none."""
         return [self.key(row) for row in rows]
 
     def label(self, row: Any) -> str:
-        """Return the class of a row, by which the split into parts is stratified."""
+        """Return the class of a row, by which the held-out rows are stratified; "" if rows have no class."""
         return ""
 
     def classes(self, rows: Sequence[Any]) -> tuple[str, ...]:
@@ -303,12 +302,12 @@ class Kind(ABC):
         return ()
 
     def features(self, head: Head, rows: Sequence[Any]) -> Iterator[Feature]:
-        """Yield the windows of rows, with targets for the head."""
+        """Yield the windows of the rows' texts, each with the targets that the head learns."""
         raise NotImplementedError
 
     @abstractmethod
     def measure(self, rows: Sequence[Any], others: Sequence[Any], seed: int) -> Measure:
-        """Return the measure of models on held-out rows.
+        """Return the `Measure` of models on held-out rows.
 
         Args:
             others: the training rows.
@@ -364,7 +363,10 @@ class Sentences(Kind):
         return "\t".join(sorted(map(key_of, row.texts[: 2 if self.objective == "graded" else 1])))
 
     def groups(self, rows: Sequence[TextExample]) -> Sequence[Any]:
-        """Group rows by query, and graded pairs by shared sentences, which may connect them through other pairs."""
+        """Return the group of each row: rows with the same query, or graded pairs linked by shared sentences.
+
+        The link may go through other pairs: (a, b), (b, c) and (c, d) are one group.
+        """
         if self.objective != "graded":
             return super().groups(rows)
         from scipy.sparse import coo_matrix
@@ -432,7 +434,7 @@ class Texts(Kind):
     def measure(self, rows: Sequence[Item], others: Sequence[Item], seed: int) -> Measure:
         classes = self.classes(others)
         if unknown := sorted({row.label for row in rows} - set(classes)):
-            raise InputError(f"no training example has the label '{unknown[0]}'. Add some.")
+            raise InputError(f"no training example has the label '{unknown[0]}'. Add one.")
         return labels(rows, classes, seed)
 
 
@@ -466,7 +468,11 @@ class Entities(Kind):
 
 
 def _by_token(text: str, window: tokenizers.Encoding, labels: dict[int, int]) -> list[int]:
-    """Return the target of each token: the word's label for its first token, else IGNORED."""
+    """Return the target of each token: the label of a word for its first token, else IGNORED.
+
+    Args:
+        labels: offset of a word's first character -> number of its label; used labels are removed.
+    """
     targets = []
     for part, (start, end) in zip(window.sequence_ids, window.offsets, strict=True):
         first, end = without_space(text, start, end)
@@ -489,7 +495,7 @@ class AnswerTraining(Kind):
             first, start = next(zip(question.answers, question.starts, strict=True), ("", 0))
             if start < 0 or not text.startswith(first, start):
                 raise InputError(
-                    f"{path}: question '{question.id}': '{first:.40}' is not found at answer_start."
+                    f"{path}: question '{question.id}': '{first:.40}' is not at answer_start. Correct it."
                 )
         return Read(rows)
 
@@ -507,7 +513,7 @@ class AnswerTraining(Kind):
 
 
 def _tokens(window: tokenizers.Encoding, question: SquadQuestion) -> tuple[int, int]:
-    """Return first and last token of the answer in a window; (0, 0) if the window does not contain all of it."""
+    """Return the positions of the answer's first and last token in a window; (0, 0) if it is not whole."""
     inside = [i for i, part in enumerate(window.sequence_ids) if part == 1]
     if not question.answers or not inside:
         return 0, 0

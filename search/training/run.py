@@ -1,8 +1,8 @@
 """Fine-tune the encoder, or train a task head on it: `train`, `train_classifier`, `train_tagger`, `train_reader`.
 
-A tenth of the rows is held out: the model is measured on it before and after training, with the code that later runs
-the model. Another tenth is held out to choose the best checkpoint, so that the metrics stay unbiased. Rows that share a
-text are always in the same part.
+A tenth of the rows is held out: the model is measured on it before and after training, with the same code
+that uses the model later. Another tenth is held out to choose the best checkpoint, so that the metrics stay
+unbiased. Rows that share a text are always in the same part.
 
 During training the folder `.NAME.training/` beside the result contains `plan.json` (data and settings), the trainer's
 `checkpoint-STEP/`, and at the end `result/`, which is then moved into place.
@@ -44,7 +44,14 @@ _FEWEST = 3
 
 @dataclass(frozen=True)
 class Parts:
-    """The three parts of the rows (to train on, to choose a checkpoint, to measure), with facts about the split."""
+    """The rows in three parts, with facts about the split.
+
+    Attributes:
+        train: rows to train on.
+        choice: held-out rows to choose the best checkpoint.
+        dev: held-out rows to measure on.
+        counts: numbers of rows by name, such as "duplicates".
+    """
 
     train: Sequence[Any]
     choice: Sequence[Any]
@@ -55,7 +62,7 @@ class Parts:
 
 
 def train(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) -> TrainingReport:
-    """Fine-tune an encoder with sentence-transformers' trainer; the result is a model folder like any other.
+    """Fine-tune an encoder with sentence-transformers' trainer, and save it as a model folder.
 
     Graded sentences are measured by Spearman's correlation of cosines and scores, queries by nDCG@10 among all passages
     in the data.
@@ -64,7 +71,7 @@ def train(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) ->
         data: CSV, TSV or JSONL with query and passage (and negative), or with sentence1, sentence2 and score. See
             `search.training.kinds`.
         out: folder for the result; it must be empty or not exist.
-        options: of `search.records.options.TrainOptions`.
+        options: keywords of `search.records.options.TrainOptions`.
 
     Raises:
         InputError: malformed data (with file and line), too little data, invalid settings, an output folder that is not
@@ -190,14 +197,14 @@ def _curve(history: Sequence[Mapping[str, Any]], name: str) -> tuple[CurvePoint,
 
 
 def _settings(kind: Kind, values: dict[str, Any]) -> TrainingSettings:
-    """Return the settings, with the defaults of the kind for missing ones."""
+    """Return the settings of a training; missing ones get the defaults of its kind."""
     lr = _LR_FROZEN if values.get("freeze") == "all" else kind.lr
     values |= {"epochs": values.get("epochs") or kind.epochs, "lr": values.get("lr") or lr}
     return TrainingSettings(**{**values, "device": best_device()})
 
 
 def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:
-    """Split the rows of a file into three parts; if there is a second file, it is the part to measure.
+    """Split the rows of `data` into three parts; if `dev` is a file, measure on its rows instead.
 
     Raises:
         InputError: a file is malformed, or has too few rows.
@@ -263,7 +270,7 @@ def _require_free(out: Path) -> None:
 def _plan(
     kind: Kind, base: Encoder, classes: Sequence[str], parts: Parts, settings: TrainingSettings
 ) -> str:
-    """Return everything that determines the result as JSON."""
+    """Return a JSON text of all that determines the trained model: base model, data and settings."""
     files = {file.role: file.sha256 for file in parts.files}
     learned = {"objective": kind.objective, "classes": list(classes), "files": files}
     made_of = {"weights": base.files.weights_sha256, "tokenizer": base.files.tokenizer_sha256}
@@ -274,7 +281,7 @@ def _open_work(work: Path, plan: str, resume: bool) -> None:
     """Create the working folder of a training, or check that the training in it can be resumed.
 
     Raises:
-        InputError: there is an unfinished training, and `resume` is not set or its plan differs.
+        InputError: there is an unfinished training, and `resume` is false or its plan differs.
     """
     file = work / "plan.json"
     if not work.exists() and not work.is_symlink():
@@ -291,13 +298,13 @@ def _open_work(work: Path, plan: str, resume: bool) -> None:
 
 
 def _checkpoint(work: Path) -> Path | None:
-    """Return the last complete checkpoint: one with the trainer's state, which is written last."""
+    """Return the last complete checkpoint: one with the trainer's state, written last. None without one."""
     states = work.glob("checkpoint-*/trainer_state.json")
     return max((state.parent for state in states), key=lambda path: int(path.name[11:]), default=None)
 
 
 def _finish(work: Path, out: Path) -> None:
-    """Move the result into place and delete the rest.
+    """Move the trained model from the working folder to `out`, and delete the working folder.
 
     Raises:
         InputError: the output path was taken after the start; the result stays in the working folder.
@@ -320,7 +327,7 @@ def _require_numbers(values: Sequence[float]) -> None:
 
 def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
     """Return notes about the training texts."""
-    notes = about_few(len(parts.dev), "examples to measure with")
+    notes = about_few(len(parts.dev), "held-out examples")
     texts = (
         sorted({text for row in parts.train for text in row.texts})
         if isinstance(kind, Sentences)
@@ -332,7 +339,7 @@ def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
 
 
 def _remarks(report: TrainingReport) -> list[str]:
-    """Return notes that help to interpret the figures."""
+    """Return notes that help to interpret the metrics of a report."""
     best = next(point for point in report.scores[1:] if point.step == report.kept)
     remarks = [
         f"kept the weights of step {report.kept:,}: {report.primary} {best.value:.4f} on "
@@ -343,7 +350,7 @@ def _remarks(report: TrainingReport) -> list[str]:
             "the metrics did not improve. Keep the original model, or train with other settings or examples"
         )
     if report.resumed:
-        remarks.append(f"the time does not include the first {report.resumed:,} steps")
+        remarks.append(f"the time leaves out the first {report.resumed:,} steps, done in an earlier run")
     return remarks
 
 

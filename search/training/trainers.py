@@ -58,7 +58,7 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Trai
 
     Raises:
         InputError: the model has fewer layers than the setting `freeze`.
-        ModelError: the base cannot be loaded.
+        ModelError: the base model cannot be loaded.
     """
     torch.manual_seed(settings.seed)
     if kind.head is None:
@@ -118,10 +118,10 @@ def fit(
     checkpoint: Path | None,
     progress: Callable[[Progress], None] | None,
 ) -> TrainerState:
-    """Train a model; at the end it has the weights of its best checkpoint.
+    """Train a model in place; at the end it has the weights of its best checkpoint.
 
     Args:
-        score: returns the metric of a model by which checkpoints are compared.
+        score: returns a model's metric, by which checkpoints are compared.
         work: folder for checkpoints.
         checkpoint: folder of the checkpoint at which to resume; None starts from the beginning.
 
@@ -195,7 +195,7 @@ def _arguments(kind: Kind, examples: int, settings: TrainingSettings, work: Path
 
 
 def _table(kind: Kind, rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the texts by column, and the scores if they are graded."""
+    """Return the rows as columns by name: texts, and scores if the pairs are graded."""
     columns = list(zip(*(row.texts for row in rows), strict=True))
     names = ["anchor", "positive", "negative"][: len(columns)]
     if kind.objective == "graded":
