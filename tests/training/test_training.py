@@ -342,7 +342,7 @@ WRONG = {
         ("classify", "a.csv", "path,label\na.md,x\n", "gives paths instead of texts"),
         ("tag", "a.conll", "".join(f"a{i}\tO\n\n" for i in range(20)), "every word has the label O"),
         ("tag", "a.conll", "a\tperson\n", "a.conll:1: .* is not a word with a label"),
-        ("read", "a.json", json.dumps({"data": [{"title": "a", "paragraphs": [WRONG]}]}), "'door' is not at answer_start"),
+        ("read", "a.json", json.dumps({"data": [{"title": "a", "paragraphs": [WRONG]}]}), "'door' is not at answer"),
     ],
 )  # fmt: skip
 def test_data_that_nothing_can_be_learned_from(
