@@ -56,6 +56,8 @@ _FEWEST_RUNNING = 3
 _FEWEST_RUNNING_SHARE = 1 / 3
 _DIGITS = re.compile(r"\d+")
 _OUTER_NUMBER = re.compile(r"\A\d{1,4}\b|\b\d{1,4}\Z")
+# An entry of a table of contents: dots lead to a page number.
+_CONTENTS = re.compile(r"(?:\. ?){6,}\w{1,5}\Z")
 
 
 def extract(path: str, raw: bytes) -> list[Document | Skipped]:
@@ -238,7 +240,8 @@ def _folded(words: str) -> str:
 class Line:
     """A line of text and its position, in points from the left and from the bottom of the page.
 
-    After a hyphenated word it includes the next line of the page. `running` marks page headers and footers.
+    After a hyphenated word it includes the next line of the page. `running` marks page headers and footers, and
+    entries of a table of contents.
     """
 
     text: str
@@ -256,7 +259,7 @@ class Line:
 
 
 def mark_running(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """Return the lines of all pages, with `running` set on page headers and footers.
+    """Return the lines of all pages, with `running` set on page headers, footers and entries of tables of contents.
 
     A line is a header or footer if many pages have the same words, ignoring numbers, or their page number at the same
     place.
@@ -266,7 +269,13 @@ def mark_running(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     fewest = max(_FEWEST_RUNNING, _FEWEST_RUNNING_SHARE * len(pages))
     running = {sign for sign, count in counts.items() if count >= fewest}
     return [
-        [replace(line, running=not running.isdisjoint(its.get(line, ()))) for line in page]
+        [
+            replace(
+                line,
+                running=not running.isdisjoint(its.get(line, ())) or bool(_CONTENTS.search(line.text)),
+            )
+            for line in page
+        ]
         for page, its in zip(pages, signs, strict=True)
     ]
 

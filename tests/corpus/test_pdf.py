@@ -92,6 +92,8 @@ def test_heads_and_feet_of_pages_are_marks(document: Read) -> None:
         mark for n in range(4) for mark in (f"Night {rows[n][0]} {n}", "A Tale", f"Page {n} of 9")
     ]
     assert marks(document("b.pdf", pdf([["A Tale", "", row] for row in rows[:2]]))) == []
+    contents = ["1 The storm . . . . . . . . 3", "2 The beach........... iv"]
+    assert marks(document("c.pdf", pdf([[*contents, "Wait... what, 3 ships?"]]))) == [" ".join(contents)]
 
 
 def test_a_page_without_text_has_its_number(document: Read) -> None:
