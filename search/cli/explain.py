@@ -177,7 +177,7 @@ def similarity(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Compare with each line of this file, not with each other."),
+        typer.Option(metavar="FILE", help="Compare every TEXT with every line of this file."),
     ] = None,
     tokens: Annotated[
         bool,

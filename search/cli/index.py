@@ -150,7 +150,7 @@ def upsert(
     engine: EngineOptions,
     output: Output,
     index: Annotated[str, index_option("Name or path of the index; created if needed.")],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines; - is stdin.")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines file; - for stdin.")] = "-",
 ) -> None:
     """Add or replace documents by ID, from a JSON Lines file.
 

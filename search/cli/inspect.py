@@ -37,7 +37,7 @@ def inspect(
         str | None,
         _attention(
             metavar="TOKEN|N",
-            help="Show how --head computes this token: q.k / sqrt(d), softmax, weighted sum.",
+            help="Show how --head computes this token's output: q.k / sqrt(d), softmax, weighted sum.",
         ),
     ] = None,
     word: Annotated[

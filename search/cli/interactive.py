@@ -67,7 +67,7 @@ class Done(Message):
 
 
 class SearchScreen(Screen[None]):
-    """The input, the hits, the document of the selected hit, the verdict, and the status line."""
+    """Main screen: the input, the hits, the document of the selected hit, the verdict and the status line."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[Any]] = [

@@ -44,7 +44,7 @@ def tag(
 ) -> None:
     """Tag entities or parts of speech in all passages.
 
-    You can then filter by them: --where "person='Ada Lovelace'". Only passages without tags are read, so you can
+    You can then filter by the tags: --where "person='Ada Lovelace'". Only passages without tags are read, so you can
     continue an interrupted run, or tag new passages after an update. With --text, the tag of every word is printed
     and nothing is stored.
     """
@@ -158,7 +158,7 @@ def label_apply(
 ) -> None:
     """Label texts, or all passages that have no label yet.
 
-    You can then filter by them: --where "sentiment=positive". With --text, nothing is stored.
+    You can then filter by the labels: --where "sentiment=positive". With --text, nothing is stored.
     """
     if (model is None) == (head is None):
         raise typer.BadParameter("give either --model or --head")
@@ -213,7 +213,7 @@ def label_remove(
 
 
 def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | None:
-    """Return the index to read the examples from; None if they are texts for an encoder.
+    """Return the name or path of the index to use; None if no index is needed.
 
     Args:
         needed: True if examples are paths; without `index` and `encoder`, the default index is used.

@@ -42,7 +42,7 @@ class Output:
     quiet: Annotated[
         bool, output_option("--quiet", "-q", help="Print results only: no progress, notes or verdict.")
     ] = False
-    color: Annotated[Color, output_option(help="auto: if on a terminal and without NO_COLOR.")] = "auto"
+    color: Annotated[Color, output_option(help="auto: on a terminal, unless $NO_COLOR is set.")] = "auto"
 
     @property
     def style(self) -> dict[str, Any]:

@@ -294,7 +294,7 @@ def _about_cut(encoder: Encoder, texts: Sequence[str], noun: str, role: Role | N
 
 
 def too_long(encoder: Encoder, texts: Sequence[str], role: Role | None = None) -> int:
-    """Return the number of texts that exceed the model's token limit, with the prompt of their role."""
+    """Return the number of texts that exceed the model's token limit together with the prompt of `role`."""
     prompt = encoder.prompt(role)
     encoded = encode_ids(encoder.tokenizer, [prompt + text for text in texts], encoder.max_tokens)
     return sum(text.dropped > 0 for text in encoded)
