@@ -51,7 +51,7 @@ def test_a_vector_that_cannot_be_one_is_refused(index: Index, vector: list[float
 def test_a_vector_has_no_tokens(index: Index) -> None:
     _, vectors = index.embeddings()
     for options in ({"explain": True}, {"rerank": "late"}):
-        with pytest.raises(InputError, match="without explain or rerank"):
+        with pytest.raises(InputError, match="neither .explain. nor .rerank."):
             index.query("door", vector=vectors[0], **options)
 
 

@@ -1,16 +1,16 @@
 """Convert records to text for a terminal, JSON, CSV, pictures and pages. Nothing is printed here.
 
 format.py       formatting of places, headings, numbers, scores and CSV; escapes text from files
-terminal.py     the canvas and the tables that everything for a terminal is drawn on
+terminal.py     the canvas and the tables for all output to a terminal
 hits.py         ranked hits, also as paths; near-duplicates
-    reports.py      reports of indexing and checks; status; lists of indexes and models
-    why.py          explanation of a score; comparison of two hits; why a document is not a hit
-    heatmap.py      matrices of sentences, two texts and attention: their units and colours
-    inspection.py   views into BERT
-    predictions.py  answers, masked words, labels, entities
-    evaluation.py   evaluations and training reports
-    json.py         any record as JSON
-    notebook.py     records in a notebook: HTML, matplotlib plots, pandas tables
-picture.py      matrices and curves as PNG
-page/           pages of HTML
+reports.py      reports of indexing and checks; status; lists of indexes and models
+why.py          explanation of a score; comparison of two hits; why a document is not a hit
+heatmap.py      matrices of sentences, two texts and attention: their units and colours
+inspection.py   views into BERT
+predictions.py  answers, masked words, labels, entities
+evaluation.py   evaluations and training reports
+json.py         any record as JSON
+notebook.py     records in a notebook: HTML, matplotlib plots, pandas tables
+picture.py      matrices and maps as PNG
+page/           HTML pages
 """

@@ -45,7 +45,7 @@ _COUNTED = {
 
 
 def _judged(evaluated: Evaluation) -> str:
-    """Return a line with the size of the data and the model."""
+    """Return a line with the size of the data, the model, and its pooling."""
     counted = f"{len(evaluated.queries):,} {_COUNTED[evaluated.task].format(**vars(evaluated))}"
     if evaluated.index:
         counted += f", {evaluated.passages:,} passages"

@@ -117,7 +117,7 @@ _SINCE_INDEXED = {
 
 
 def since_indexed(hit: Hit) -> str:
-    """Return the status of a hit's file, such as "gone"; "" if it has not changed since it was indexed."""
+    """Return the status of a hit's file, such as "gone"; "" if the file has not changed."""
     return _SINCE_INDEXED.get(hit.changed, "")
 
 

@@ -120,7 +120,7 @@ def largest_addend(drawn: Units) -> float:
 
 
 def part(whole: Units, rows: int, columns: int) -> Units:
-    """Return the given number of rows and columns: those with the largest absolute contributions, in text order."""
+    """Return the `rows` and `columns` with the largest absolute contributions, in the order of the text."""
     chosen_rows = _largest(whole.contributions.sum(axis=1), rows)
     chosen_columns = _largest(whole.contributions.sum(axis=0), columns)
     cells = np.ix_(chosen_rows, chosen_columns)
@@ -270,8 +270,8 @@ def _cell(share: float, number: str) -> Text:
 
 
 CAVEATS = (
-    "A weight says how much one head of one layer attends to a token. It is one step of many.",
-    "Whether attention explains an answer is disputed (Jain & Wallace 2019, Wiegreffe & Pinter 2019).",
+    "A weight tells how much one head of one layer attends to a token. Other steps follow it.",
+    "It is disputed if attention explains a result (Jain & Wallace 2019, Wiegreffe & Pinter 2019).",
 )
 
 
@@ -295,9 +295,9 @@ def attention_json(attention: Attention, layer: int | None = None, head: int | N
 
 
 def rows_line(attention: Attention) -> str:
-    """Return the sentence that says how to read a matrix of attention."""
+    """Return the sentence that explains the rows and columns of a matrix of attention."""
     size = f"{len(attention.tokens)} tokens, {one_line(attention.model)}"
-    return f"Each row is a token that reads, each column a token that is read. Rows sum to 1; {size}."
+    return f"Each row is a token that attends to the tokens in the columns. Rows sum to 1; {size}."
 
 
 def labels(attention: Attention) -> list[str]:

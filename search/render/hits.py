@@ -113,7 +113,7 @@ def _draw(canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence
 
 
 def paths(ranked: Sequence[Hit]) -> str:
-    """Return the files of the hits, one per line, best first, without duplicates.
+    """Return the paths of the hits' files, one per line, best first, without duplicates.
 
     Paths are relative to the current folder if the files are inside it.
     """
@@ -200,7 +200,7 @@ class PassageRow:
 
 @dataclass(frozen=True)
 class Cut:
-    """The part of a passage to draw where rows have no fixed width.
+    """The part of a passage to draw on a page, where rows have no fixed width.
 
     Attributes:
         start, end: span of the part in the passage's text.

@@ -1,6 +1,7 @@
-"""Inspection of a model for a terminal and as JSON: tokens and layers, one head, words in contexts, equal rows.
+"""Inspection of a model for a terminal and as JSON.
 
-Also the tensors and the vocabulary of a model.
+It includes tokens and layers, the computation of one head, a word in several contexts, tokens of two
+texts with equal vectors, and the tensors and vocabulary of a model.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> Non
     canvas.table(_of_tokens(inspected, names, ([f"{length:.3f}" for length in row] for row in rows)))
     difference = inspected.embedding.difference
     canvas.dim(
-        f"  Lengths of the vectors. Their sum, computed here, differs from the model's by {difference:.1e}."
+        f"  Lengths of vectors. The vectors' sum differs from the model's output by {difference:.1e}."
     )
     layers, tokens, width = inspected.states.shape
     canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
@@ -87,7 +88,7 @@ def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
     for word in inspected.words:
         if word.split:
             pieces = " ".join(one_line(inspected.tokens[i].text) for i in word.tokens)
-            canvas.line(f"  {one_line(word.text)} is not an entry: {pieces}")
+            canvas.line(f"  {one_line(word.text)} is not in the vocabulary: {pieces}")
     unknown = dict.fromkeys(one_line(word.text) for word in inspected.words if word.unknown)
     canvas.line(f"  unknown words: {', '.join(unknown) or 'none'}")
 
@@ -102,10 +103,10 @@ def _of_tokens(record: Any, headers: Sequence[str], rows: Any) -> Table:
 
 
 def pooler_line(inspected: Inspection) -> str:
-    """Return a line about the pooler: its difference from the formula, or the reason why there is none."""
+    """Return a line about the pooler: its deviation from the formula, or the reason for its absence."""
     output = inspected.pooler
     if output is None:
-        return f"There is none: {one_line(inspected.no_pooler)}."
+        return f"This model has no pooler: {one_line(inspected.no_pooler)}."
     difference = inspected.pooler_difference
     return f"Length {_length(output):.3f}; the value computed here differs from the model's by {difference:.1e}."
 
@@ -224,7 +225,7 @@ def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
 
 
 def contexts_json(cosines: ContextualCosines) -> str:
-    """Return the record as JSON, with the cosines by name."""
+    """Return the record as JSON, with the names of the compared pairs as keys of the cosines."""
     names, columns = compared(cosines)
     return json.document(cosines, layers=dict(zip(names, columns, strict=True)))
 
@@ -247,7 +248,7 @@ def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
 def what_was_compared(cosines: ContextualCosines) -> str:
     """Return a sentence that names the compared words and the model."""
     words = " and ".join(f"'{one_line(word)}' in {letters(i)}" for i, word in enumerate(cosines.words))
-    return f"Cosines of {words}, by {one_line(cosines.model)}; a word of several tokens is their mean."
+    return f"Cosines of {words}, by {one_line(cosines.model)}; words of several tokens have their mean."
 
 
 def _marked(text: str, start: int, end: int) -> Text:

@@ -35,7 +35,7 @@ _DEEPEST = 0.75  # opacity of the deepest colour
 
 
 def as_dict(record: Any) -> dict[str, Any]:
-    """Return a record as `--json` writes it; a hit with its explanation, if it has one."""
+    """Return a record as the dictionary that `--json` prints; a hit includes its explanation, if any."""
     whole = json.hits([record])[0] if isinstance(record, Hit) else record
     return dict(json.plain(whole))
 
@@ -63,7 +63,7 @@ def _(why: Explanation) -> str:
         f"<p><b>{why.score:.6f}</b> {total}, {text(how_made(why))}<br>{text(sentence(why))}</p>",
         f"<p>{isolated(why.passage)}</p>",
         f"<h4>Cosines of token vectors at {layer_of(why)}: the similarity of tokens</h4>{cosines}",
-        f"<h4>Contributions, in thousandths: what made the score</h4>{added}",
+        f"<h4>Contributions to the score, in thousandths</h4>{added}",
         f"<p>{text(left_out(drawn, visible))}</p>",
     )
     return f"<div>{''.join(parts)}</div>"
@@ -93,7 +93,7 @@ def _(similarities: Similarities) -> str:
     n, m = similarities.cosines.shape
     note = f"<p>{n} × {m} cosines, {text(similarities.pooling)} pooling, {text(similarities.model)}</p>"
     if max(n, m) > MOST_SENTENCES:
-        return f"{note}<p>Too many to show. Use .plot(), .to_pandas() or .cosines.</p>"
+        return f"{note}<p>Too many to show here. Use .plot(), .to_pandas() or .cosines.</p>"
     rows = [f"{i + 1} {one_line(sentence)}" for i, sentence in enumerate(similarities.rows)]
     columns = [
         str(j + 1) if similarities.itself else one_line(similarities.columns[j]) for j in range(m)

@@ -66,7 +66,7 @@ _FONTS = (
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Context manager for drawing: fonts for many writing systems, and no text is interpreted as mathematics."""
+    """Context manager that sets fonts for many writing systems, and turns matplotlib's math syntax off."""
     import matplotlib
     from matplotlib.font_manager import fontManager
 
@@ -130,7 +130,7 @@ def document_map(map_: DocumentMap, name: str) -> bytes:
     """Return the map of an index as a PNG."""
     figure = _figure((8, 7))
     scatter(figure.subplots(), map_)
-    note = "Each mark is a document; the closer two are, the more alike they read."
+    note = "Each mark is a document; documents with similar content are close to each other."
     return _png(figure, f"Map of {name}", [f"Map of {name}"], [note])
 
 
@@ -175,7 +175,7 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes
     width, height = _size(rows, columns)
     figure = _figure((2 * width + 1, height))
     left, right = figure.subplots(1, 2)
-    title = "Contributions, in thousandths: what made the score"
+    title = "Contributions to the score, in thousandths"
     limit = 1000 * largest_addend(visible)
     heat_map(left, 1000 * visible.contributions, rows, columns, title, "contribution", limit)
     heat_map(right, visible.similarity, rows, columns, f"Cosines at {layer_of(why)}", "cosine")

@@ -1,4 +1,4 @@
-"""Predictions of models for a terminal: answers, masked words, next sentences, labels, entities."""
+"""Draw predictions of models for a terminal: answers, masked words, next sentences, labels, entities."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def filled(canvas: Canvas, guessed: MaskPredictions) -> None:
         at_random = math.log(guessed.vocabulary)
         canvas.dim(f"The mean loss is {guessed.loss:.4f}; random guesses have {at_random:.4f}.")
     if len(guessed.masks) > 1:
-        canvas.dim("Each mask is predicted independently: the words may not fit together.")
+        canvas.dim("Each mask is predicted independently, so the words may not fit together.")
 
 
 def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
@@ -137,8 +137,8 @@ def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> Non
         canvas.gap()
         residual = abs(why.residual).max()
         canvas.dim(
-            f"The label is '{one_line(why.label)}', by {one_line(why.model)} ({why.pooling}). Columns add up to their "
-            f"logits; residual at most {residual:.1e}."
+            f"The label is '{one_line(why.label)}', by {one_line(why.model)} ({why.pooling}). "
+            f"Each column sums to its logit; residual at most {residual:.1e}."
         )
         canvas.gap()
 
@@ -187,7 +187,7 @@ def _tagged_line(done: TagReport) -> str:
     if not done.tagged:
         return f"{done.name}: nothing new to tag; all {done.passages:,} passages have {kind}."
     new = "all" if done.tagged == done.passages else f"{done.tagged:,} new ones of"
-    return f"{done.name}: tagged {new} {done.passages:,} passages, {one_line(done.model)}."
+    return f"{done.name}: tagged {new} {done.passages:,} passages, with {one_line(done.model)}."
 
 
 @as_text
@@ -196,7 +196,7 @@ def removed(canvas: Canvas, was: Annotator) -> None:
     fields = ", ".join(map(one_line, was.fields))
     passages = counted(was.annotated, "passage")
     canvas.line(
-        f"Removed the annotations '{one_line(was.name)}' from {passages}, with the fields {fields}.",
+        f"Removed the annotations '{one_line(was.name)}' from {passages}. Their fields were: {fields}.",
         whole=True,
     )
 

@@ -77,7 +77,7 @@ def moved(canvas: Canvas, item: Status) -> None:
 
 @as_text
 def upserted(canvas: Canvas, done: Upserted) -> None:
-    """Summary of `Index.upsert`, in one line."""
+    """Draw a summary of `Index.upsert`, in one line."""
     canvas.line(
         f"{counted(done.added, 'document')} added, {done.changed:,} changed, {done.unchanged:,} unchanged; "
         f"{counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}",

@@ -1,8 +1,8 @@
 """Explanations for a terminal: why a hit has its score, ranks above another or is missing.
 
-An explanation begins with one sentence. Then follow the contribution of each query word, the score as a sum, the
-passage with its strongest words marked, and the similarities of words. All of these use the contribution matrix, except
-the last, which uses the similarity matrix.
+An explanation begins with one sentence. Then follow the contribution of each query word, the score as a
+sum, the passage with its strongest words marked, and the similarities of words. The similarities are
+taken from the similarity matrix, everything else from the contribution matrix.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REMEDIES = {
     "ignored": "An ignore file or a built-in rule excludes it. To index it, add '!NAME' to .seewhyignore.",
     "hidden": "Its name or its folder's name begins with a dot; such files are never read.",
     "secret": "Files with such names contain keys or passwords; they are never read.",
-    "excluded": "Excluded by --include or --exclude. Run seewhy index FOLDER with other values.",
+    "excluded": "The patterns of --include or --exclude leave it out. Run seewhy index FOLDER with others.",
     "binary": "It contains no text.",
     "empty": "It contains nothing to search.",
     "too large": "Split it into smaller files.",
@@ -107,11 +107,11 @@ def answer(standing: WhyNot) -> str:
     ranks = f"p{standing.hit.passage_id} ranks {standing.hit.rank:,} of {standing.passages:,} passages"
     return {
         "found": f"It is among the first {standing.k} hits: {ranks}.",
-        "lower": f"Others score higher: {ranks}; the limit is {counted(standing.k, 'hit')}.",
-        "limit": f"Its document has reached the limit of hits: {ranks}. To lift it, add: --per-document 0",
-        "copy": f"A passage like it is listed, {escape(standing.detail)}: {ranks}. To list it, add: --all-copies",
+        "lower": f"Other passages score higher: {ranks}; the limit is {counted(standing.k, 'hit')}.",
+        "limit": f"Its document has its maximum of hits: {ranks}. To lift it, add: --per-document 0",
+        "copy": f"A copy is listed, {escape(standing.detail)}: {ranks}. To list both, add: --all-copies",
         "changed": f"Its file has changed since indexing{detail}: {ranks}. Update with: seewhy index FOLDER",
-        "gone": f"Its file was deleted, but its text is still in the index: {ranks}.",
+        "gone": f"Its file was deleted: {ranks}. To remove it from the index, run: seewhy index FOLDER",
         "filtered": f"A filter, a quoted word or a word after a minus sign excludes it: {ranks}.",
     }[standing.cause]
 
@@ -252,7 +252,7 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     score = (f"{why.score:.6f}", "bold green")
     canvas.line("score ", score, f" = {' + '.join(parts)} {signed(why.residual)} (residual)")
     if why.recomputed is not None and why.drift is not None:
-        canvas.dim(f"      {why.recomputed:.6f} {signed(why.drift)} with the stored embedding")
+        canvas.dim(f"      {why.recomputed:.6f} {signed(why.drift)}, computed from the stored embedding")
     pairs = f"{len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens"
     canvas.dim(f"({pairs}, {how_made(why)})")
     canvas.gap()
@@ -280,12 +280,12 @@ def _draw_passage(canvas: Canvas, why: Explanation) -> None:
     canvas.line(text.append(escape(why.passage[at:])), indent=2)
     for name, added in _beside(why).items():
         canvas.dim(f"  {one_line(name)}: {added:+.4f}")
-    canvas.dim(f"  (marked: words that add at least a quarter of the strongest, {strongest:+.4f})")
+    canvas.dim(f"  (marked: words that add at least a quarter of the largest addend, {strongest:+.4f})")
     canvas.gap()
 
 
 def _beside(why: Explanation) -> dict[str, float]:
-    """Return name -> contribution of the parts of a passage outside its own text, such as its headings."""
+    """Return name -> contribution of each part of a passage outside its own text, such as headings."""
     words = why.words()
     sums: dict[str, float] = {}
     for word, added in zip(words.passage, why.passage_added(words).tolist(), strict=True):
@@ -350,6 +350,6 @@ def signed(value: float) -> str:
 
 
 def signed_bar(value: float, largest: float) -> Text:
-    """Return a bar as long as the absolute value; a negative one is lighter."""
+    """Return a bar for an absolute value, full if it is `largest`; a negative one is lighter and red."""
     length = round(_BAR * abs(value) / (largest or 1.0))
     return Text(BLOCK * length, style="green") if value >= 0 else Text("░" * length, style="red")

@@ -40,7 +40,7 @@ def test_one_text_and_a_pair(run: Run, tiny_model: Path) -> None:
     assert "Tokens: 10, 3 of them special" in lines
     assert f"3 key {looked.tokens[3].id} 9-12 2 0 1" in lines
     assert any(line.startswith("8 door ") and line.endswith(" 2-6 1 1 1") for line in lines)
-    assert "keys is not an entry: key ##s" in lines and "unknown words: ☃" in lines
+    assert "keys is not in the vocabulary: key ##s" in lines and "unknown words: ☃" in lines
     assert "Embedding layer: word, position, segment, sum, LayerNorm" in lines
     assert any(
         line.startswith(f"3 key {np.linalg.norm(looked.embedding.parts['word'][3]):.3f} ")

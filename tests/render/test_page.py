@@ -125,8 +125,8 @@ def test_the_numbers_are_in_the_page_without_any_script() -> None:
     )
     assert "1.250000 score = 1.000000 24 token pairs + 2.5e-01 residual" in found
     assert "Keys +0.5000" in found
-    assert "Query: what each part added Keys +0.5000 [CLS] and [SEP] +0.5000 sum +1.0000" in found
-    assert "Passage: what each part added Door in title and headings +0.1449 lock +0.1594" in found
+    assert "Query: contribution of each part Keys +0.5000 [CLS] and [SEP] +0.5000 sum +1.0000" in found
+    assert "Passage: contribution of each part Door in title and headings +0.1449 lock +0.1594" in found
     assert "/notes/keys.md:3-5 (rank 1, p12)" in found
     assert "lock, Key" in re.sub(r"<[^>]+>", "", source)
 
@@ -271,7 +271,7 @@ def test_sentences() -> None:
 
 
 def test_too_many_sentences_are_refused() -> None:
-    with pytest.raises(ValueError, match="201 x 201 cosines are more than the 40,000"):
+    with pytest.raises(ValueError, match="201 x 201 cosines are too many: a page can show 40,000"):
         page.sentences(sentences(201))
 
 
@@ -306,7 +306,7 @@ def test_a_gap_is_split_by_word_with_both_signs() -> None:
         (
             {"cause": "lower", "contrast": COMPARED, "last": HIT},
             "Why it is not among the hits",
-            "What it lacks against the last hit +0.2500 gap of the scores, last less it",
+            "Difference from the last hit +0.2500 gap of the scores, last less it",
         ),
         (
             {"cause": "not indexed", "reason": "empty", "hit": None},

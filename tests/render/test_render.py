@@ -409,7 +409,7 @@ def test_a_filter_that_is_printed_is_read_as_what_was_meant(name: str) -> None:
 def test_the_sum_and_the_stored_score() -> None:
     drawn = why.explanation(replace(by_hand(), recomputed=1.5))
     assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawn
-    assert "      1.500000 - 2.5e-01 with the stored embedding" in drawn
+    assert "      1.500000 - 2.5e-01, computed from the stored embedding" in drawn
     assert "mean pooling)" in drawn
     assert "stored" not in why.explanation(by_hand())
 

@@ -5,8 +5,8 @@
     document(page, site)  ->  the same for the server, which links to assets()
     fragment(page)        ->  HTML to insert into a page that is already open
 
-document.py     Page, its two frames, and escaping of texts
-    search.py  hit_list.py  search page and list of hits (server only)
+    document.py     Page, its two frames, and escaping of texts
+    search.py       search page (server only); hit_list.py  its list of hits
     reading.py      whole document, opened at a passage (server only)
     why.py          explanation of a score, word by word; on the server also comparisons and "why not"
     laboratory.py   similarities of sentences; attention; on the server also forms and tokens

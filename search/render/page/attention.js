@@ -78,7 +78,7 @@ page.define("attention-view", (root, data) => {
     line.append(side === "from" ? " reads most of:" : " is read most by:");
     const others = values.slice(shown).reduce((total, { value }) => total + value, 0);
     const rest = values.length > shown ? `${values.length - shown} others together ${others.toFixed(3)}. ` : "";
-    const end = side === "from" ? "A row sums to 1." : `All together: ${sum.toFixed(3)}; a column need not sum to 1.`;
+    const end = side === "from" ? "A row sums to 1." : `Sum: ${sum.toFixed(3)}; a column need not sum to 1.`;
     const foot = page.element("p", rest + end, "faint");
     const table = page.partners(values.slice(0, shown), 1, 3);
     for (const cell of table.querySelectorAll("td:nth-child(2)")) cell.textContent = cell.textContent.slice(1); // no +
@@ -191,7 +191,7 @@ page.define("attention-view", (root, data) => {
   });
   sides.from[0].tabIndex = sides.to[0].tabIndex = 0;
   part("drawn").textContent =
-    `Lines are drawn for weights from ${faintest} on, and for all of a token that is pointed at.`;
+    `Lines show weights of at least ${faintest}, and all weights of the token under the pointer.`;
   controls.hidden = false;
   fit();
   small();

@@ -173,7 +173,7 @@ def _inlined(styles: Iterable[str], scripts: Iterable[str]) -> tuple[str, str]:
 
 
 def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
-    """The head of a page of the server."""
+    """Return the head of a page of the server."""
     address = {name: f"/static/{name}?v={assets()[name].hash}" for name in (*styles, *scripts)}
     lines = [f'<link rel="stylesheet" href="{address[name]}">' for name in styles]
     # The first runs before anything is drawn, as it chooses the dark or the light theme.

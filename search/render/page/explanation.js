@@ -97,7 +97,7 @@ page.define("why-explanation", (root, data) => {
       const others = total(values) - total([...strongest, ...negative].map(({ value }) => value));
       foot.append(`${rest === 1 ? "1 other" : rest + " others together"} ${page.signed(others, places)}. `);
     }
-    if (matrix === "contribution") foot.append(`Deepest shade: ${limit.toFixed(places)}`);
+    if (matrix === "contribution") foot.append(`Darkest shade: ${limit.toFixed(places)}`);
     const longest = matrix === "cosine" ? 1 : Math.max(...values.map(Math.abs)) || 1;
     detail.replaceChildren(head, page.partners([...strongest, ...negative], longest, places), foot);
   };

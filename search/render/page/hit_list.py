@@ -65,11 +65,11 @@ _Options: Any = make_dataclass(
 
 @dataclass(frozen=True)
 class PageRequest(_Options):  # type: ignore[misc]
-    """Query and options by their names in an address, which leaves out defaults.
+    """Query and options of a page, named like the parameters in its address, which leaves out defaults.
 
     Attributes:
         pick: conditions of chosen facet values.
-        more, less: IDs of passages that hits should be similar to, or dissimilar.
+        more, less: IDs of passages that hits should resemble (`more`) and should not resemble (`less`).
         generation: generation of the index when the address was made; None for an address that is valid for every
             generation.
         weight: weight of the cosine; None for the default.
@@ -103,7 +103,7 @@ class Part:
     """Contribution of a query word to a score: `meaning + keyword`.
 
     Attributes:
-        word: the word in lower case; REST for all that is no word of the bar.
+        word: the word in lower case; REST for all contributions without a word of their own.
         name: the word as typed.
         alike: the most similar passage word.
         others: other passage words with the largest contributions.
@@ -188,7 +188,7 @@ class HitView:
         return passage(self.hit, self.marks, self.excerpt or Cut(0, len(self.hit.text), False, False))
 
     def segments(self, full: float) -> list[BarSegment]:
-        """Return the bar: parts above 0 from the left, then parts below 0 backwards from their end."""
+        """Return the bar: positive parts from the left, then negative parts back from their end."""
         segments, x = [], 0.0
         for part in sorted(self.parts, key=lambda part: part.value < 0):
             share = 100 * part.value / full
@@ -230,7 +230,7 @@ def full_width(views: Iterable[HitView]) -> float:
 
 
 def viewed(hits: Sequence[Hit], keywords: Sequence[Sequence[Highlight]] = ()) -> list[HitView]:
-    """Return hits for a page: with explanations by word, else with their keywords and the parts of the ranking."""
+    """Return hits for a page, with the parts of their scores: by word if explained, otherwise by kind."""
     lines = [word_lines(hit.explanation) if hit.explanation else [] for hit in hits]
     words = _chosen(lines)
     views = []

@@ -18,7 +18,7 @@ from search.render.page.document import Page, about, data, drawn, hidden, isolat
 LONGEST = 8_000  # characters of a text, as it is part of an address
 MOST_CELLS = 40_000  # browsers scroll larger tables badly
 PLACES = {"/similarity": "Compare sentences", "/inspect": "Look inside a text"}
-VIEWS = {"tokens": "tokens and layers", "attention": "who reads whom"}
+VIEWS = {"tokens": "tokens and layers", "attention": "attention between tokens"}
 _USES = ("live.js", "sentences.js", "explanation.js", "attention.js", "attention.css")
 
 
@@ -31,12 +31,12 @@ def of_sentences(texts: Sequence[str], index: str, answer: Page | None, problem:
         answer: the result; None if there is none.
         problem: reason why there is no result; "" if there is one.
     """
-    return _form("/similarity", "How alike are these sentences?", index, texts, answer, problem)
+    return _form("/similarity", "How similar are these sentences?", index, texts, answer, problem)
 
 
 def of_text(texts: Sequence[str], index: str, answer: Page | None, problem: str, show: str) -> Page:
     """Return the form that inspects a text or a pair, with its result."""
-    title = "What does the model make of a text?"
+    title = "How does the model represent a text?"
     return _form("/inspect", title, index, [*texts, "", ""], answer, problem, show)
 
 
@@ -78,7 +78,7 @@ def inspection(inspected: Inspection) -> Page:
         shade=shade,
     )
     note = text(model_line(inspected.model))
-    return Page("Inside a text", "What the model makes of it", about(note=note), body)
+    return Page("Inside a text", "Tokens and layers of the text", about(note=note), body)
 
 
 def attention(attention: Attention, layer: int | None = None, head: int | None = None) -> Page:
@@ -118,7 +118,7 @@ def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
 
 
 def _layer(attention: Attention, layer: int) -> list[list[int]]:
-    """Return the attention of each head of a layer, then their mean; each as a flat list of thousandths."""
+    """Return the attention of each head of a layer, and their mean last, as flat lists of thousandths."""
     heads = [attention.matrix(layer, head) for head in (*range(1, attention.heads + 1), None)]
     return [np.rint(1000 * head).astype(int).ravel().tolist() for head in heads]
 
@@ -131,7 +131,7 @@ def sentences(similarities: Similarities) -> Page:
     """
     n, m = similarities.cosines.shape
     if n * m > MOST_CELLS:
-        raise ValueError(f"{n} x {m} cosines are more than the {MOST_CELLS:,} that a page can hold")
+        raise ValueError(f"{n} x {m} cosines are too many: a page can show {MOST_CELLS:,}")
     names = [str(j + 1) if similarities.itself else letters(j) for j in range(m)]
     cosines = similarities.cosines.tolist()
     values = {
@@ -153,5 +153,5 @@ def sentences(similarities: Similarities) -> Page:
     )
     origin = f"{isolated(similarities.model)}, {text(similarities.pooling)} pooling"
     note = f"{n} \u00d7 {m} cosines of sentence embeddings: {origin}"
-    title = "How alike these sentences are"
+    title = "Similarity of these sentences"
     return Page(title, title, about(note=note), body, ("sentences.js",))

@@ -35,6 +35,6 @@ def drawing(map_: DocumentMap, href: Callable[[MapPoint], str] | None = None) ->
 
 def page(map_: DocumentMap, name: str) -> Page:
     """Return the page of a map."""
-    note = "Each mark is a document; the closer two are, the more alike they read."
+    note = "Each mark is a document; documents with similar content are close to each other."
     title = f"Map of {name}"
     return Page(title, title, about(note=note), f'<figure class="map">{drawing(map_)}</figure>')

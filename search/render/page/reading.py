@@ -62,7 +62,7 @@ class _Reading:
         return self.document.passages[self.first : self.last]
 
     def to(self, id_: int) -> Markup:
-        """Address of a passage for an attribute: within the page if it is visible there."""
+        """Return the address of a passage for an attribute; within the page if the passage is visible."""
         if any(stored.passage_id == id_ for stored in self.visible):
             return Markup(f"#p{id_}")
         address = self.request.link(f"/documents/{self.document.document_id}", passage=id_)
@@ -127,12 +127,16 @@ def _heat(read: _Reading) -> list[tuple[float, float, float]]:
 
 
 def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
-    """Half-open range of the passages to show."""
+    """Return the half-open range of the passages to show around `here`; `sizes` are in characters."""
     return _reach(sizes, here, BEFORE, -1), _reach(sizes, here, AFTER, 1) + 1
 
 
 def _reach(sizes: Sequence[int], i: int, limit: int, step: int) -> int:
-    """Return the position of the last passage, in one direction from `i`, within `limit` characters."""
+    """Return the farthest position from `i` with at most `limit` characters of passages up to it.
+
+    Args:
+        step: 1 to go forwards, -1 to go backwards.
+    """
     left = limit
     while 0 <= i + step < len(sizes) and sizes[i + step] <= left:
         i += step
@@ -176,7 +180,7 @@ def _place(document: DocumentText, item: HitView) -> str:
 
 
 def _rest(read: _Reading, *, before: bool) -> Markup:
-    """Links to the parts of the document on other pages; "" if there are none."""
+    """Return links to the parts of the document before or after this one; "" if there are none."""
     passages, sizes = read.document.passages, [len(stored.text) for stored in read.document.passages]
     if (read.first == 0) if before else (read.last == len(passages)):
         return Markup("")
@@ -211,7 +215,7 @@ def _passages(read: _Reading) -> Iterator[str]:
 
 
 def _passage(read: _Reading, passage: StoredPassage, indent: str) -> str:
-    """A passage, with its rank if it is a hit."""
+    """Return the HTML of a passage, with its rank if it is a hit."""
     item = read.hits.get(passage.passage_id)
     lines = "".join(_lines(read.document, passage, item, indent))
     kept = f"<pre>{lines}</pre>" if read.document.kind in IN_COLUMNS else lines
@@ -222,7 +226,7 @@ def _passage(read: _Reading, passage: StoredPassage, indent: str) -> str:
 
 
 def _step(read: _Reading, item: HitView) -> str:
-    """Rank and score of a hit, with a link to its explanation."""
+    """Return the HTML of the rank and score of a hit, with a link to its explanation."""
     hit = item.hit
     rank = f"Rank {hit.rank}, score" if hit.rank else "Score"
     why = read.request.link("/explain", passage=hit.passage_id, generation=read.document.generation)
@@ -245,7 +249,7 @@ def _lines(
 
 
 def _kind_of(line: str) -> str:
-    """Return how a line is set for reading: heading, item of a list, row, blank, or a part of a paragraph."""
+    """Return the kind of a line: "heading", "item" of a list, "row", "blank", or "flow" for other text."""
     if not line:
         return "blank"
     if _HEADING.match(line):
@@ -254,7 +258,7 @@ def _kind_of(line: str) -> str:
 
 
 def _runs(line: str, kinds: Sequence[str]) -> Iterator[str]:
-    """Yield the runs of a line as HTML: highlights marked, markup faint."""
+    """Yield the parts of a line as HTML, with highlights marked and markup in a faint colour."""
     for kind, run in groupby(range(len(line)), lambda i: kinds[i]):
         part = "".join(line[i] for i in run)
         yield (f'<span class="markup">{text(part)}</span>' if kind == HIDDEN else marked_run(part, kind))

@@ -36,7 +36,7 @@ KEYS = (
     ("e", "why this hit"),
     ("s", "more like this"),
     ("c", "compare two hits"),
-    ("Esc", "close what is open, then back to the query"),
+    ("Esc", "close the open panel, then back to the query"),
 )
 
 
@@ -48,10 +48,11 @@ class SearchResult:
         generation: generation of the index that was searched.
         hits: the hits with their highlights.
         words: keywords of the query; `without` are the ignored ones among them.
-        facets: counts of values to filter by; None if not requested.
+        facets: values to filter by, with their counts; None if they were not requested.
         notes: warnings about the index.
         problem: reason why there are no hits.
-        keywords_only: True for an answer while the user types, before the hits by meaning.
+        keywords_only: True for a first answer by keywords, sent while the user types; the full answer
+            follows.
         why: passage ID of the explained hit, and its explanation as HTML.
     """
 
@@ -110,7 +111,7 @@ def _none(request: PageRequest) -> str:
     passes = " that passes the filters" if restricted else ""
     if request.mode == "lexical" or request.weight == 0:
         return f"No passage{passes} has a word of the query."
-    return "No passage passes the filters." if passes else "The index holds no passages yet."
+    return "No passage passes the filters." if passes else "The index has no passages yet."
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def query_pieces(request: PageRequest, result: SearchResult) -> list[Piece]:
 
 
 def fields(request: PageRequest, facets: Sequence[Facet] | None) -> list[dict[str, Any]]:
-    """Return the most useful facets: fields with 2 or more values that most documents have, and few values each."""
+    """Return the facets for the page: fields with few values first, then by number of documents."""
     useful = [facet for facet in facets or () if len(facet.values) > 1 and facet.documents > 1]
     few = sorted(useful, key=lambda facet: (facet.others > 4 * MOST_VALUES, -facet.documents))
     return [
@@ -171,7 +172,7 @@ def fields(request: PageRequest, facets: Sequence[Facet] | None) -> list[dict[st
 
 
 def picked(pick: Sequence[str]) -> str:
-    """Return a filter: any of the chosen values of a field, and all fields."""
+    """Return the filter for chosen facet values: "or" joins values of one field, "and" joins fields."""
     by_field: dict[str, list[str]] = {}
     for condition in pick:
         by_field.setdefault(re.split(r"[=:<>]", condition)[0], []).append(condition)

@@ -1,5 +1,4 @@
-"""Pages that explain scores: the short explanation inside a hit, the interactive one, the comparison of two hits,
-"why not".
+"""Pages that explain scores: inside a hit, interactive, as a comparison of two hits, and "why not".
 
 Pointing at a word of one text shades the other text by the contributions of their pairs.
 """
@@ -52,7 +51,7 @@ _State = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One of the two texts.
+    """One of the two texts of an explanation, as the page shows it.
 
     Attributes:
         id: name of the text in scripts.
@@ -88,7 +87,7 @@ class _Side:
 
     @property
     def beside(self) -> Iterator[tuple[str, Markup, float]]:
-        """Yield name, content and contribution of each kind of unit that is not a word of the text."""
+        """Yield name, content and contribution of each kind of unit other than words of the text."""
         for kind, name in _BESIDE.items():
             numbers = [i for i, unit in enumerate(self.units) if unit.kind == kind]
             if not numbers or (kind == "punctuation" and not self.by_word):
@@ -163,7 +162,7 @@ def explanation(why: Explanation, by: Units, hit: Hit | None = None) -> Page:
 
 
 def _values(why: Explanation, by: Units) -> dict[str, Any]:
-    """Data for the script."""
+    """Return the data for the script: units, contributions and cosines."""
     return {
         "limit": largest_addend(by),
         "score": why.score,
@@ -256,7 +255,7 @@ def contrast(compared: Contrast, state: _State) -> Page:
 
 
 def _tools(state: _State) -> dict[str, Any]:
-    """Functions that the comparison calls."""
+    """Return the functions and values that the template of a comparison uses."""
     used = (format.headings, format.named, format.percentile_of, format.snippet, format.where)
     return {
         **{function.__name__: function for function in (*used, bar, link, in_order, share_name)},
