@@ -270,7 +270,7 @@ def _cell(share: float, number: str) -> Text:
 
 
 CAVEATS = (
-    "A weight tells how much one head of one layer attends to a token. Other steps follow it.",
+    "A weight tells how much one head of one layer attends to a token: one of the model's many steps.",
     "It is disputed if attention explains a result (Jain & Wallace 2019, Wiegreffe & Pinter 2019).",
 )
 

@@ -189,7 +189,7 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
     """Draw the computation of a head: a line for each token, the weighted sum, and the difference from the model."""
     reader, width = one_line(work.tokens[work.token].text), work.query.size
     canvas.line(
-        f"Layer {work.layer}, head {work.head}: what '{reader}' (token {work.token}) reads", style="bold"
+        f"Layer {work.layer}, head {work.head}: weights of '{reader}' (token {work.token})", style="bold"
     )
     canvas.gap()
     lengths = np.linalg.norm(work.values, axis=1)
@@ -204,7 +204,7 @@ def head_at_work(canvas: Canvas, work: HeadAtWork) -> None:
         f"The output of the head is the sum of softmax x v: {width} numbers, length {_length(work.output):.3f}."
     )
     canvas.dim(
-        f"The weights that {one_line(work.model)} itself computes differ by {work.difference:.1e}."
+        f"The weights that {one_line(work.model)} computes differ from these by {work.difference:.1e}."
     )
 
 

@@ -47,7 +47,7 @@ REMEDIES = {
     "ignored": "An ignore file or a built-in rule excludes it. To index it, add '!NAME' to .seewhyignore.",
     "hidden": "Its name or its folder's name begins with a dot; such files are never read.",
     "secret": "Files with such names contain keys or passwords; they are never read.",
-    "excluded": "The patterns of --include or --exclude leave it out. Run seewhy index FOLDER with others.",
+    "excluded": "To index it, run seewhy index FOLDER with other --include or --exclude patterns.",
     "binary": "It contains no text.",
     "empty": "It contains nothing to search.",
     "too large": "Split it into smaller files.",

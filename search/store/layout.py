@@ -127,7 +127,7 @@ def needs_local_index(address: str) -> InputError:
 
 
 def named_place(named: str) -> Path:
-    """Resolve `--index`: a path if it looks like one or is an index, otherwise a name under `home()`.
+    """Resolve the value of `--index`: a path if it looks like one or is an index, else a name in `home()`.
 
     Raises:
         InputError: `named` is not a valid name, or is the address of an index on a server.

@@ -110,7 +110,7 @@ class Rows:
 
     @cached_property
     def facts(self) -> Facts:
-        """Facts about the index."""
+        """Facts that the index stores about itself."""
         return Facts.of(all_meta(self.connection))
 
     def stored(self, passages: Iterable[int]) -> dict[int, StoredPassage]:

@@ -7,10 +7,10 @@ bytes of a block depend on its passages alone, not on the order of merges.
 Arrays are little-endian, each in the smallest unsigned type that holds its values, starting at multiples of 8:
 
     header           magic number; type and number of entries of each array; the first ID
-        ids              IDs of the passages, increasing, minus the first ID
-        lengths          lengths of the passages, in tokens
-    stem_starts      start of the stems of each group of 64, and end of the last
-    posting_starts   start of the postings of each group, and end of the last
+    ids              IDs of the passages, increasing, minus the first ID
+    lengths          lengths of the passages, in tokens
+    stem_starts      position in `stems` at which each group of 64 begins, and the end of the last group
+    posting_starts   position in `rows` at which each group begins, and the end of the last group
     firsts           the first stem of each group, each with a line feed
     stems            all stems in the order of their UTF-8 bytes, each with a line feed
     counts           number of passages with each stem
@@ -80,12 +80,12 @@ class Header(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """All postings of some passages.
+    """The postings of a block.
 
     Attributes:
         stems: all stems, in the order of their UTF-8 bytes.
         counts: number of passages with each stem.
-        rows: positions of the passages with the first stem, then with the second, and so on.
+        rows: positions in `PostingsBlock.ids` of the passages with the first stem, with the second, and so on.
         frequencies: frequency of the stem in each of these passages.
     """
 

@@ -67,7 +67,7 @@ def folded(text: str) -> str:
 
 
 def indexable(context: str, text: str) -> str:
-    """Return the text of a passage for FTS5: all encoded text, followed by the parts of CamelCase names."""
+    """Return a passage's text for FTS5: context and text normalised, then the parts of CamelCase names."""
     plain_text = plain(f"{context}\n{text}" if context else text)
     parts = [part for name in _HUMPED.findall(plain_text) for part in _HUMP.split(name) if len(part) > 1]
     return (f"{plain_text}\n{' '.join(parts)}" if parts else plain_text).casefold()

@@ -119,7 +119,7 @@ def test_one_head_worked_through(run: Run, tiny_model: Path) -> None:
     known = work_through("turn the key", layer=2, head=3, token="key", model=str(tiny_model))
     code, out, err = run(*where, "key")
     assert (code, err) == (0, "")
-    assert out.startswith("Layer 2, head 3: what 'key' (token 3) reads")
+    assert out.startswith("Layer 2, head 3: weights of 'key' (token 3)")
     for i, token in enumerate(known.tokens):
         scores = f"{known.products[i]:.3f}", f"{known.scaled[i]:.3f}", f"{known.weights[i]:.4f}"
         assert any(line.split()[:5] == [str(i), token.text, *scores] for line in out.splitlines())

@@ -124,7 +124,7 @@ def document(page: Page, site: Site | None = None) -> str:
 
 
 def fragment(page: Page) -> str:
-    """Return a page without its frame, for a page that has the scripts and styles that it `uses`."""
+    """Return a page without a frame, to insert into an open page that already has its scripts and styles."""
     heading = f"<h2>{page.heading}</h2>\n{page.about}\n" if page.heading else ""
     return f'<div class="fragment">{heading}{page.body}</div>'
 

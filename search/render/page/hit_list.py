@@ -1,6 +1,6 @@
 """Hits on a page: location, excerpt with highlights, and the score as a bar of its words.
 
-All hits of a list have the same words in the same order, so that their bars can be compared.
+The bars of all hits have the same words in the same order, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -123,7 +123,11 @@ class Part:
 
 @dataclass(frozen=True)
 class BarSegment:
-    """A part of a bar, in percent of its full width; `fits` says where its name has room: "", "wide" or "all"."""
+    """A part of a bar, in percent of its full width.
+
+    Attributes:
+        fits: screens on which the name has room: "" for none, "wide" or "all".
+    """
 
     part: Part
     x: float
@@ -294,7 +298,7 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) ->
 
 
 def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
-    """Return the strongest words of a passage, and all of its keywords."""
+    """Return highlights for the words of a passage that contribute most, and for all of its keywords."""
     matrices = why.words()
     added = why.passage_added(matrices).tolist()
     rows = {

@@ -132,7 +132,7 @@ def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
 
 
 def _reach(sizes: Sequence[int], i: int, limit: int, step: int) -> int:
-    """Return the farthest position from `i` with at most `limit` characters of passages up to it.
+    """Return the position of the farthest passage from `i` that is within `limit` characters.
 
     Args:
         step: 1 to go forwards, -1 to go backwards.

@@ -86,7 +86,7 @@ def search(request: PageRequest, result: SearchResult) -> Page:
 
 
 def _head(request: PageRequest, result: SearchResult) -> dict[str, str]:
-    """Return the verdict, the counts, and the reason for an empty list."""
+    """Return the texts above the hits: verdict, counts, and the reason for an empty list."""
     documents = len({view.hit.document_id for view in result.hits})
     counts = f"{counted(len(result.hits), 'passage')} in {counted(documents, 'document')}"
     best = result.hits[0].hit if result.hits else None

@@ -147,7 +147,7 @@ def drop_others(client: Client, keep: str) -> None:
 
 
 OF_PASSAGE = ("passage", "document", "embedding", "stems", "row")
-"""Columns that `MilvusRow.of` needs."""
+"""Columns of a row that `MilvusRow.of` reads."""
 
 _COPIED = ("heading", "context", "text", "start", "end", "line_start", "line_end", "page", "hidden")
 _LONGEST_KEPT = 100  # characters of a stem; a longer one is replaced by its hash
