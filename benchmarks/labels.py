@@ -26,6 +26,7 @@ import search
 from search.bert import train_labels
 from search.evaluating.formats import read_examples
 from search.records.evaluations import Estimate
+from search.records.options import Pooling
 from search.records.predictions import Example
 
 
@@ -95,7 +96,7 @@ def interval(one: Estimate) -> str:
     return f"{one.mean:.4f} ({one.low:.3f} to {one.high:.3f})"
 
 
-def in_order(examples: list[Example], pooling: str, args: argparse.Namespace) -> float:
+def in_order(examples: list[Example], pooling: Pooling, args: argparse.Namespace) -> float:
     """Accuracy by scikit-learn alone."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_score

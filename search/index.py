@@ -36,11 +36,13 @@ from search.records.options import (
     BuildOptions,
     CandidateOptions,
     EncoderOptions,
+    EngineName,
     ExplainOptions,
     FilterOptions,
     LayerOptions,
     LimitOptions,
     MatrixOptions,
+    Pooling,
     QueryOptions,
     Ranking,
     RankingOptions,
@@ -110,7 +112,7 @@ class Index:
         store: Store,
         encoder: Encoder | None,
         offline: bool,
-        engine: str,
+        engine: EngineName,
         report: Report | None = None,
     ) -> None:
         self.report = report
@@ -158,7 +160,7 @@ class Index:
         index: str | None = None,
         rebuild: bool = False,
         offline: bool = False,
-        engine: str = "auto",
+        engine: EngineName = "auto",
         workers: int | str | None = None,
         progress: Callable[[Progress], None] | None = None,
         store: str | None = None,
@@ -244,7 +246,7 @@ class Index:
         encoder: AnyEncoder | None = None,
         encoder_name: str | None = None,
         offline: bool = False,
-        engine: str = "auto",
+        engine: EngineName = "auto",
         **options: Unpack[EncoderOptions],
     ) -> Index:
         """Create an empty index for documents from memory; `upsert` fills it.
@@ -292,11 +294,11 @@ class Index:
         source: str | Path | None = None,
         *,
         model: str | None = None,
-        pooling: str | None = None,
+        pooling: Pooling | None = None,
         encoder: AnyEncoder | None = None,
         encoder_name: str | None = None,
         offline: bool = False,
-        engine: str = "auto",
+        engine: EngineName = "auto",
     ) -> Index:
         """Open an index for reading.
 

@@ -25,7 +25,7 @@ from search.index import Index
 from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits, Surroundings
-from search.records.options import SelectionOptions, part_of
+from search.records.options import EngineName, SelectionOptions, part_of
 from search.store.layout import all_indexes, is_own
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Indexes:
         sources: Sequence[str | Path] | None = None,
         *,
         offline: bool = False,
-        engine: str = "auto",
+        engine: EngineName = "auto",
     ) -> Indexes:
         """Open indexes for reading.
 

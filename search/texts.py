@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from search.records.options import Pooling
     from search.records.tokens import Layer
 
 
@@ -25,7 +26,7 @@ def similarity(
     others: Sequence[str] | None = None,
     *,
     model: str | Encoder = DEFAULT_MODEL,
-    pooling: str | None = None,
+    pooling: Pooling | None = None,
     truncate: bool = False,
 ) -> NDArray[np.float32]:
     """Return the cosine similarities of sentences.
@@ -52,7 +53,7 @@ def compare(
     others: Sequence[str] | None = None,
     *,
     model: str | Encoder = DEFAULT_MODEL,
-    pooling: str | None = None,
+    pooling: Pooling | None = None,
     truncate: bool = False,
 ) -> Similarities:
     """Return the cosine similarities of sentences as a record, which notebooks show as a heat map.
@@ -78,7 +79,7 @@ def explain(
     *,
     layer: Layer | None = None,
     model: str | Encoder = DEFAULT_MODEL,
-    pooling: str | None = None,
+    pooling: Pooling | None = None,
 ) -> Explanation:
     """Explain the cosine similarity of two texts, as `Index.explain` does for a hit.
 
@@ -98,7 +99,7 @@ def explain(
     return explain_pair(query_tokens, passage_tokens, encoder=encoder, layer=number)
 
 
-def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
+def _encoder_of(model: str | Encoder, pooling: Pooling | None) -> Encoder:
     if not isinstance(model, Encoder):
         return _loaded_encoder(str(model), pooling)
     if pooling and pooling != model.pooling:
@@ -109,6 +110,6 @@ def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
 
 
 @lru_cache(maxsize=1)
-def _loaded_encoder(model: str, pooling: str | None) -> Encoder:
+def _loaded_encoder(model: str, pooling: Pooling | None) -> Encoder:
     """Return an encoder; the encoder of the last call is cached, so repeated calls do not reload the model."""
     return Encoder(model, pooling=pooling)

@@ -23,6 +23,7 @@ from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import with_context
 from search.errors import InputError
 from search.records.evaluations import ClassFigures, ClassReport
+from search.records.options import EngineName, Pooling
 from search.records.predictions import Example, LabelReport, LabelTraining
 from search.records.reports import Progress
 from search.statistics import accuracy, class_counts, estimated, macro_f1
@@ -62,13 +63,13 @@ def train_labels(
     *,
     index: str | Path | None = None,
     model: str | None = None,
-    pooling: str | None = None,
+    pooling: Pooling | None = None,
     name: str = "label",
     folds: int = 5,
     seed: int = 0,
     source: str = "",
     offline: bool = False,
-    engine: str = "auto",
+    engine: EngineName = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> TrainedHead:
     """Train a linear head on the frozen embeddings of labelled examples.

@@ -43,6 +43,7 @@ from search.errors import (
     first_line,
 )
 from search.files import write_whole
+from search.records.options import EngineName
 from search.records.predictions import LabelExplanation, LabelledText, Labelling
 from search.records.reports import Progress
 from search.records.tokens import TokenVectors, merged
@@ -162,7 +163,7 @@ def load_linear_head(folder: str | Path) -> LinearHead:
         raise InputError(f"'{file}' is damaged: {first_line(error)}. {train}") from None
 
 
-def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto") -> Encoder:
+def encoder_of(head: LinearHead, *, offline: bool = False, engine: EngineName = "auto") -> Encoder:
     """Return the encoder that a head was trained for.
 
     Raises:
@@ -187,7 +188,7 @@ def explain_label(
     *,
     encoder: Encoder | None = None,
     offline: bool = False,
-    engine: str = "auto",
+    engine: EngineName = "auto",
 ) -> LabelExplanation:
     """Return the contribution of each token of a text to a head's logits.
 
@@ -241,7 +242,7 @@ def label(
     model: str | None = None,
     head: LinearHead | str | Path | None = None,
     offline: bool = False,
-    engine: str = "auto",
+    engine: EngineName = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> Labelling:
     """Predict the labels of texts.
@@ -275,7 +276,7 @@ def label(
 
 
 def _by_linear_head(
-    texts: list[str], head: LinearHead | str | Path, offline: bool, engine: str
+    texts: list[str], head: LinearHead | str | Path, offline: bool, engine: EngineName
 ) -> Labelling:
     head = head if isinstance(head, LinearHead) else load_linear_head(head)
     fingerprint = head.fingerprint

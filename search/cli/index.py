@@ -170,7 +170,7 @@ def upsert(
     exists = is_index(named_place(index))
     if not (exists or model["model"]):
         model["model"] = model_for_new_indexes()
-    opened = (Index.open if exists else Index.create)(index, **model, **vars(engine))
+    opened = (Index.open if exists else Index.create)(index, **model, **vars(engine))  # type: ignore[arg-type]
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.upsert(documents, progress=progress)
     if output.as_json or not output.quiet:

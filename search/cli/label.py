@@ -17,6 +17,7 @@ from search.cli.options import (
     model_option,
 )
 from search.cli.output import Output, progress_bar, stopped_gently
+from search.records.options import Pooling
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,9 @@ class FitOptions:
     """Arguments of `train_labels`, to train and cross-validate a head."""
 
     name: Annotated[str, typer.Option(help="Name of the labels in filters (NAME=VALUE).")] = "label"
-    pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
+    pooling: Annotated[Pooling | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = (
+        None
+    )
     folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-validation.")] = 5
 
 

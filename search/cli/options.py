@@ -19,6 +19,7 @@ import typer
 from search.cli.output import note, progress_bar, stopped_gently
 from search.errors import SearchError
 from search.records import options
+from search.records.options import EngineName
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
@@ -140,7 +141,7 @@ IndexArgument = Annotated[
     typer.Argument(metavar="INDEX", help="Name (see seewhy list) or path."),
 ]
 ModelOption = Annotated[str | None, declared_option(options.ModelOptions, "model")]
-PoolingOption = Annotated[str | None, declared_option(options.ModelOptions, "pooling")]
+PoolingOption = Annotated[options.Pooling | None, declared_option(options.ModelOptions, "pooling")]
 OfflineOption = Annotated[bool, model_option("--offline", help="Never access the Hugging Face Hub.")]
 WhereOption = Annotated[str | None, declared_option(options.FilterOptions, "where")]
 
@@ -153,7 +154,7 @@ class EngineOptions:
     """Engine of an encoder, and access to the Hugging Face Hub."""
 
     offline: OfflineOption = False
-    engine: Annotated[str, model_option(help="Inference engine: auto, openvino or torch.")] = "auto"
+    engine: Annotated[EngineName, model_option(help="Inference engine.")] = "auto"
 
 
 @dataclass(frozen=True)

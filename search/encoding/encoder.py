@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from search.encoding.engine import Hidden
     from search.encoding.engines import Engine
     from search.encoding.torch_engine import TorchEngine
+    from search.records.options import EngineName, Pooling, Precision
 
 __all__ = ["Encoder", "Role", "with_context"]
 
@@ -73,13 +74,13 @@ class Encoder:
         self,
         model: str | ModelFiles | KnownModel = DEFAULT_MODEL,
         *,
-        pooling: str | None = None,
+        pooling: Pooling | None = None,
         layer: int | str = -1,
         dim: int | None = None,
         max_tokens: int | None = None,
         offline: bool = False,
-        engine: str = "auto",
-        precision: str = "fp32",
+        engine: EngineName = "auto",
+        precision: Precision = "fp32",
         device: str | None = None,
         batch_tokens: int | None = None,
     ) -> None:
@@ -104,10 +105,10 @@ class Encoder:
         fingerprint: Fingerprint,
         *,
         model: str | None = None,
-        pooling: str | None = None,
-        precision: str | None = None,
+        pooling: Pooling | None = None,
+        precision: Precision | None = None,
         offline: bool = False,
-        engine: str = "auto",
+        engine: EngineName = "auto",
         trusted: bool = True,
         many: bool = False,
     ) -> Self:
@@ -154,13 +155,13 @@ class Encoder:
         same = source.files.weights_sha256 == fingerprint.weights
         encoder = cls(
             source,
-            pooling=pooling or fingerprint.pooling,
+            pooling=pooling or cast("Pooling", fingerprint.pooling),
             layer=fingerprint.layer if same else -1,
             dim=int(fingerprint.dimension) if same else None,
             max_tokens=int(fingerprint.max_tokens) if same else None,
             offline=offline,
             engine=engine,
-            precision=precision or fingerprint.precision,
+            precision=precision or cast("Precision", fingerprint.precision),
         )
         encoder._many = many
         fingerprint.require_equal(replace(encoder.fingerprint, passages=fingerprint.passages))
@@ -369,7 +370,7 @@ class Encoder:
             return None
         return poolings.addends(states, self.pooling, self.dense, self.dimension)
 
-    def _pooling(self, pooling: str | None) -> str:
+    def _pooling(self, pooling: Pooling | None) -> str:
         own, only = self.description.pooling, self.description.only_torch
         if only and pooling not in (None, own):
             raise InputError(

@@ -14,18 +14,19 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from search.encoding.tokenizer import Encoded
 from search.errors import InputError, ModelError
+from search.records.options import EngineName, Precision
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ENGINES = ("auto", "openvino", "torch")
-PRECISIONS = ("fp32", "bf16", "fp16")
+ENGINES = get_args(EngineName)
+PRECISIONS = get_args(Precision)
 OF_OPENVINO = {"fp32": "f32", "bf16": "bf16"}
 """Precisions that OpenVINO supports -> its names for them."""
 
@@ -86,7 +87,7 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         yield batch
 
 
-def check_engine(engine: str, precision: str) -> None:
+def check_engine(engine: EngineName, precision: Precision) -> None:
     """Raise InputError for an unknown engine or precision, or a precision that the engine does not support."""
     for option, name, names in (("engine", engine, ENGINES), ("precision", precision, PRECISIONS)):
         if name not in names:

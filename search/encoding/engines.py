@@ -15,16 +15,17 @@ from search.encoding.openvino_engine import OpenVINOEngine, computes_in, convert
 from search.encoding.torch_engine import TorchEngine, best_device
 from search.errors import ModelError, first_line, is_of_memory, quoted
 from search.files import cache_home
+from search.records.options import EngineName, Precision
 
 Engine: TypeAlias = OpenVINOEngine | TorchEngine
 
 
 def open_engine(
     model: KnownModel,
-    engine: str = "auto",
+    engine: EngineName = "auto",
     device: str | None = None,
     many: bool = True,
-    precision: str = "fp32",
+    precision: Precision = "fp32",
 ) -> Engine:
     """Load a model.
 
@@ -73,7 +74,7 @@ def open_engine(
     return fallback
 
 
-def _openvino(model: KnownModel, precision: str) -> Engine:
+def _openvino(model: KnownModel, precision: Precision) -> Engine:
     """Load a converted model, after converting it if needed. On failure, verify the cache entry and try once more.
 
     Raises:

@@ -30,6 +30,7 @@ from search.encoding.tokenizer import Encoded
 from search.encoding.torch_engine import TorchEngine
 from search.errors import ModelError, first_line, is_of_memory
 from search.files import PRIVATE_FILE, write_whole
+from search.records.options import Precision
 
 
 class OpenVINOEngine:
@@ -51,7 +52,7 @@ class OpenVINOEngine:
     instead = ""
 
     def __init__(
-        self, folder: Path, model: KnownModel, precision: str = "fp32", *, cached: bool = True
+        self, folder: Path, model: KnownModel, precision: Precision = "fp32", *, cached: bool = True
     ) -> None:
         self.n_layers, self.has_pooler = model.description.layers, model.description.has_pooler
         self._lock = threading.Lock()  # the requests below are shared by all threads

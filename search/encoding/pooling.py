@@ -20,16 +20,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from search.errors import InputError, ModelError
+from search.records.options import Pooling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-POOLINGS = ("mean", "cls", "pooler", "max", "mean_sqrt_len")
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 ST_NAMES = {"mean": "mean", "cls": "cls", "max": "max", "mean_sqrt_len": "mean_sqrt_len_tokens"}
 """sentence-transformers' names for the same poolings."""
 ACTIVATIONS = {"Identity": None, "Tanh": np.tanh}

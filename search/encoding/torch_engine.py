@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from search.records.options import Precision
+
 _TORCH_NAMES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -35,7 +37,9 @@ class TorchEngine:
     name = "torch"
     instead = ""
 
-    def __init__(self, model: KnownModel, device: str | None = None, precision: str = "fp32") -> None:
+    def __init__(
+        self, model: KnownModel, device: str | None = None, precision: Precision = "fp32"
+    ) -> None:
         import torch
 
         self._torch = torch

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.records.fingerprint import Fingerprint
+    from search.records.options import EngineName
 
     Embeddings: TypeAlias = NDArray[np.float32]
 
@@ -80,7 +81,7 @@ class RemoteEncoder:
     """
 
     fingerprint: Fingerprint
-    engine: str
+    engine: EngineName
     probe: Embeddings
     _encoder: Encoder | None = None
 
@@ -179,7 +180,7 @@ class RayWorker:
 
 
 @contextmanager
-def _ray_workers(address: str, encoder: Encoder, engine: str) -> Iterator[Workers]:
+def _ray_workers(address: str, encoder: Encoder, engine: EngineName) -> Iterator[Workers]:
     """Start workers on a Ray cluster, each with up to four cores of a node.
 
     Args:
@@ -335,7 +336,9 @@ def parse_workers(workers: int | str | None) -> int | str | None:
 
 
 @contextmanager
-def start_workers(workers: int | str | None, encoder: Encoder, engine: str) -> Iterator[Workers | None]:
+def start_workers(
+    workers: int | str | None, encoder: Encoder, engine: EngineName
+) -> Iterator[Workers | None]:
     """Open a pool of workers for an encoder and close it at the end; None for no workers.
 
     Args:

@@ -41,6 +41,7 @@ from search.index import Index
 from search.ranking.question import Question
 from search.records.evaluations import Evaluation, JudgedQuery, Setting, SettingResult
 from search.records.hits import Hit
+from search.records.options import EngineName, Pooling
 from search.records.reports import Progress
 from search.statistics import estimated, pearson, spearman
 from search.store.layout import home
@@ -306,14 +307,14 @@ def evaluate(
     settings: Sequence[str | Setting] = (),
     index: str | Path | None = None,
     model: str | None = None,
-    pooling: str | None = None,
+    pooling: Pooling | None = None,
     split: str = "test",
     k: int = 10,
     whole_documents: bool = False,
     token_vectors: bool | None = None,
     seed: int = 0,
     offline: bool = False,
-    engine: str = "auto",
+    engine: EngineName = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Evaluate search on judged data: run every query and compute metrics.

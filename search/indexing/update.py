@@ -35,7 +35,14 @@ from search.files import PRIVATE_FOLDER, make_private, sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.fingerprint import WHOLE_TEXT
-from search.records.options import BuildOptions, EncoderOptions, SourceOptions, StoreOptions, parts_of
+from search.records.options import (
+    BuildOptions,
+    EncoderOptions,
+    EngineName,
+    SourceOptions,
+    StoreOptions,
+    parts_of,
+)
 from search.records.reports import Progress, Report
 from search.store.database import carried_over, read_meta, reading, settle
 from search.store.files import (
@@ -181,7 +188,7 @@ def build_inputs(
     *,
     rebuild: bool,
     offline: bool,
-    engine: str,
+    engine: EngineName,
     encoder: Encoder | None = None,
 ) -> tuple[Encoder, Source, PassageSettings]:
     """Return the encoder, the source and the passage settings of an index; see `Index.build`.

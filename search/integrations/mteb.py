@@ -21,6 +21,7 @@ from search.evaluating.evaluation import id_of_record, index_of_collection, rank
 from search.evaluating.formats import CorpusEntry, Retrieval
 from search.index import Index
 from search.integrations import extra
+from search.records.options import EngineName, Pooling
 from search.store.layout import home
 
 with extra("mteb", "MTEB"):
@@ -48,9 +49,9 @@ class SeewhySearch:
         self,
         model: str = DEFAULT_MODEL,
         *,
-        pooling: str | None = None,
+        pooling: Pooling | None = None,
         offline: bool = False,
-        engine: str = "auto",
+        engine: EngineName = "auto",
         **options: Any,
     ) -> None:
         self._settings: dict[str, Any] = {

@@ -59,6 +59,9 @@ class Option:
 
 TagTask: TypeAlias = Literal["ner", "pos"]
 Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
+Pooling: TypeAlias = Literal["mean", "cls", "pooler", "max", "mean_sqrt_len"]
+EngineName: TypeAlias = Literal["auto", "openvino", "torch"]
+Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 # Default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README.

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from search.index import Index
+    from search.records.options import EngineName
 
 
 def create_app(
-    *indexes: Index | str | Path, offline: bool = False, engine: str = "auto", **settings: Any
+    *indexes: Index | str | Path, offline: bool = False, engine: EngineName = "auto", **settings: Any
 ) -> ASGIApp:
     """Return an ASGI application with the web pages, the HTTP API and `/mcp`.
 

@@ -15,6 +15,7 @@ from search.encoding import Encoder, Fingerprint
 from search.errors import NO_INDEX, IndexNotFound, SearchError, first_line
 from search.index import Index
 from search.indexes import Indexes, name_of
+from search.records.options import EngineName
 from search.store.layout import all_indexes, is_own
 
 Answered = TypeVar("Answered")
@@ -62,7 +63,7 @@ class AppState:
         ready: set when `warm` is done: what the first queries need is loaded, or loading failed.
     """
 
-    def __init__(self, *, offline: bool = False, engine: str = "auto") -> None:
+    def __init__(self, *, offline: bool = False, engine: EngineName = "auto") -> None:
         self.indexes: dict[str, Index] = {}
         self.notes: tuple[str, ...] = ()
         self.ready, self.ends = threading.Event(), threading.Event()

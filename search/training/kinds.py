@@ -42,6 +42,7 @@ from search.evaluating.formats import (
 from search.evaluating.metrics import MetricPlan, answer_values, ranking_values
 from search.evaluating.readers import ENTITY_FIGURES, best_answer, entity_counts, predicted_labels
 from search.records.evaluations import ClassReport, Estimate, Objective
+from search.records.options import Precision
 from search.statistics import Figure, accuracy, class_counts, estimated, macro_f1, pearson, spearman
 
 _DEPTH = 100
@@ -237,7 +238,7 @@ class TrainingSettings:
     lr: float
     batch_size: int = 16
     freeze: int | str | None = None
-    precision: str = "fp32"
+    precision: Precision = "fp32"
     seed: int = 0
     device: str = "cpu"
 
