@@ -197,7 +197,9 @@ def main() -> None:
     try:
         code = commands()(prog_name="seewhy", standalone_mode=False) or 0
     except typer.TyperException as error:  # wrong usage
-        if wrong := " ".join(error.format_message().split()):  # "" if help was shown
+        if wrong := " ".join(
+            error.format_message().replace("Value error, ", "").split()
+        ):  # "" if help was shown
             context: Any = getattr(error, "ctx", None)
             help_ = f" Help: {context.command_path} --help" if context else ""
             _complain(f"{wrong}{'' if wrong.endswith(('.', '?')) else '.'}{help_}")

@@ -413,7 +413,7 @@ def joined(
 
 
 def _fit(a: Chunk, b: Chunk, most: int, whole: bool = True) -> bool:
-    """Return True if `a` and `b` fit into one passage that names all headings of `b`; with `whole`, also of `a`."""
+    """Return True if one passage can hold chunk `a`, chunk `b` and all headings of `b` (with `whole`, of both)."""
     shared = _n_shared(a, b)
     lost = b.above > shared or (whole and a.above > shared)
     return a.end == b.start and a.apart == b.apart and a.tokens + b.tokens <= most and not lost

@@ -99,7 +99,7 @@ class Writing:
         return self.paragraph(words)
 
     def section(self, words: str, level: int) -> None:
-        """Put the next pieces under a heading that need not be in the text; "" for none."""
+        """Begin a section: its heading may be missing in the text, and is "" if there is none."""
         self._next_headings.append((level, one_line(clean(words))))
 
     def page(self) -> None:

@@ -63,7 +63,7 @@ class Batch:
         return [self.passages[key][1].encoded for key in self.new]
 
     def name(self, position: int) -> str:
-        """Return the location of the new text at a position in `new`, for an error message."""
+        """Return the path and lines of the text with this index in `new`, for an error message."""
         document, passage = self.passages[self.new[position]]
         first, last = document.lines.span(passage.start, passage.end)
         return f"the passage in lines {first} to {last} of '{document.name}'"

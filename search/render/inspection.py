@@ -276,7 +276,7 @@ def equal_rows(canvas: Canvas, pair: EqualRows) -> None:
         table.add_row(str(position), one_line(first.text), one_line(second.text), *cells)
     canvas.table(table)
     canvas.gap()
-    canvas.dim(f"= marks equal vectors, other numbers are cosines, by {one_line(pair.model)}.")
+    canvas.dim(f"Equal vectors are marked =, others have their cosine, by {one_line(pair.model)}.")
 
 
 @as_text

@@ -79,7 +79,7 @@ class AppState:
 
         Args:
             indexes: the indexes to open; () opens the one that `Index.open()` finds, and all others of the user.
-            own: with (), open only the indexes in the user's data folder; others may have come with somebody's files.
+            own: without `indexes`, open only those in the user's data folder, not an index found in some other folder.
             options: options of `Index.open`: offline, engine.
 
         Raises:

@@ -273,8 +273,8 @@ def _within(index: library.Index, document: str) -> str | Path:
 
 
 def status(served: AppState, index: IndexName = None) -> answers.IndexesAnswer:
-    """List the indexes, with folder, size and time of the last update. For a named index also the fields that `where`
-    of search can filter by, with their most frequent values."""
+    """List the indexes, with folder, size and time of the last update. For a named index, list
+    also its filter fields, for `where` of search, with their most frequent values."""
     indexes = [_status(name, each, bool(index)) for name, each in served.named(index).items()]
     return answers.IndexesAnswer(indexes=indexes, notes=list(served.notes) or None)
 
