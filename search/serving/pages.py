@@ -37,7 +37,7 @@ from search.render.page import map as drawn_map
 from search.render.page import reading as drawn_reading
 from search.render.page import search as drawn
 from search.render.page import why as drawn_why
-from search.render.page.document import Page, assets
+from search.render.page.document import Page, assets, document
 from search.render.page.laboratory import LONGEST
 from search.serving.app_state import GenerationGone, in_one_generation
 from search.serving.parameters import LARGEST, MOST_TEXTS, Id, IndexName, SearchRequest
@@ -82,11 +82,17 @@ def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[Vie
                 generation = question.generation if pinned else None
                 return in_one_generation(index, generation, lambda: view(request, index, question))[1]
 
-            return as_page(request, await state.limiter.run(drawn), name)
+            page = await state.limiter.run(drawn)
+            if getattr(question, "file", False):
+                return HTMLResponse(document(page), headers=_SAVED)
+            return as_page(request, page, name)
 
         router.get(path, include_in_schema=False)(get)
 
     return register
+
+
+_SAVED = {"Content-Disposition": 'attachment; filename="explanation.html"'}
 
 
 class OnPage(SearchRequest):
@@ -246,7 +252,7 @@ class OfHit(SearchRequest):
     passage: Id
     like: Annotated[Id | None, Field(description="Explain similarity to this passage.")] = None
     by: Literal["word", "token"] | None = None
-    file: Annotated[bool, Field(description="Return a self-contained file.")] = False
+    file: Annotated[bool, Field(description="Return a file that needs no server.")] = False
 
 
 def _address(params: SearchRequest, *kinds: type) -> dict[str, Any]:
@@ -265,6 +271,8 @@ def explain(request: Request, index: Index, params: OfHit) -> Page:
         return drawn_why.why(why, place, address, params.by or "word")
     hit = index.hit(params.question, params.passage, **params.of(RerankOptions))
     explained, address = index.explain(params.question, hit), _address(params, RerankOptions)
+    if params.file:
+        return drawn_why.explanation(explained, units(explained, params.by or "word"), hit)
     if FRAGMENT in request.headers and params.by is None:
         return drawn_why.panel(explained, hit, address)
     return drawn_why.why(explained, hit, address, params.by or "word")

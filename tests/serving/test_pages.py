@@ -122,6 +122,11 @@ def test_a_score_is_explained_as_the_library_does(client: TestClient, index: Ind
     assert "Word by word</a>" in client.get(way).text
     page = client.get("/explain", params={**address, "without": "key"}).text
     assert "<bdi>the word key</bdi>" not in page
+    saved = client.get("/explain", params={**address, "file": 1})
+    assert saved.headers["Content-Disposition"].startswith("attachment")
+    assert f"<b>{hit.score:.6f}</b> score" in saved.text and not links(
+        saved.text, r'(?:href|src)="(/[^"]*)"'
+    )
 
 
 def test_two_hits_are_compared(client: TestClient, index: Index) -> None:
