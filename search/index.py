@@ -876,7 +876,7 @@ class Index:
 
         return near_copies(self._store, threshold, self._filter(where=where))
 
-    def facets(self, where: str | None = None) -> tuple[Facet, ...]:
+    def facets(self, where: str | None = None, among: Sequence[Hit] | None = None) -> tuple[Facet, ...]:
         """Return the fields that can narrow a search, with their most frequent values and a filter for each value.
 
         Fields are kind, folder, language, years of dates, annotations, and other metadata with values that many
@@ -885,12 +885,14 @@ class Index:
 
         Args:
             where: a filter, as for `query`; only documents with a passage that passes it are counted.
+            among: hits; only their documents are counted.
 
         Raises:
             InputError: an invalid filter.
         """
+        ids = None if among is None else np.array([hit.passage_id for hit in among], dtype=np.int64)
         with self._store.reading() as snapshot:
-            return snapshot.facets(self._filter(where=where))
+            return snapshot.facets(self._filter(where=where), ids)
 
     def map(self) -> DocumentMap:
         """Return the documents as points in two dimensions, by their mean embeddings.

@@ -7,60 +7,82 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query
 from markupsafe import Markup
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from search.encoding import Encoder
 from search.errors import IdMissing, InputError, OptionalDependency
 from search.index import Index
 from search.records.contents import DocumentText
 from search.records.hits import Hit
 from search.records.options import (
     CandidateOptions,
-    FilterOptions,
-    ListOptions,
     QueryOptions,
     RankingOptions,
     RankOptions,
     RerankOptions,
-    changed,
     part_of,
 )
-from search.render import json
-from search.render import page as drawn_alone
+from search.render import json, page
 from search.render.heatmap import units
-from search.render.page import hit_list as draw
-from search.render.page import laboratory
-from search.render.page import map as drawn_map
-from search.render.page import reading as drawn_reading
-from search.render.page import search as drawn
-from search.render.page import why as drawn_why
+from search.render.page import laboratory, reading, search, why
 from search.render.page.document import Page, assets, document
-from search.render.page.laboratory import LONGEST
+from search.render.page.hit_list import viewed
 from search.serving.app_state import GenerationGone, in_one_generation
-from search.serving.parameters import LARGEST, MOST_TEXTS, Id, IndexName, SearchRequest
+from search.serving.parameters import LARGEST, MOST_TEXTS, Id, SearchRequest
 from search.serving.problems import FRAGMENT, as_page
 from search.texts import compare
 from search.texts import explain as explain_two
 
 MOST_NAMES = 50
 _REPLY = re.compile(r"^((re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)  # of a mail
-_BEST, _EXPLAINED = 30, 10
+_BEST, _EXPLAINED, _COUNTED = 30, 10, 100
 _OLD_LINK = "the index has changed since this link was made. Search again."
 _EXACT = ("mean", "mean_sqrt_len", "max")  # poolings that are explained without a gradient
 
 router = APIRouter()
 
-Question = TypeVar("Question", bound=BaseModel)
-View = Callable[[Request, Index, Question], Page]
+Typed = Annotated[str, Field(max_length=laboratory.LONGEST)]
 
 
-def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[View[Question]], None]:
+class OnPage(SearchRequest):
+    """Parameters of a page."""
+
+    words: Annotated[bool, Field(description="Rank by keywords only, as while typing.")] = False
+    facets: Annotated[bool, Field(description="Include facets.")] = False
+    why: Annotated[Id | None, Field(description="Explain this hit.")] = None
+    passage: Annotated[Id | None, Field(description="Open the document at this passage.")] = None
+    source: Annotated[bool, Field(description="Show the source of the document.")] = False
+    document: Annotated[Id | None, Field(description="Document that is missing.")] = None
+    name: Annotated[str, Field(max_length=200, description="Part of its name.")] = ""
+    text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
+    show: Literal["tokens", "attention"] = "tokens"
+
+
+class OfHit(OnPage):
+    """Parameters of the page of an explanation."""
+
+    passage: Id
+    by: Literal["word", "token"] | None = None
+    file: Annotated[bool, Field(description="Return a file that needs no server.")] = False
+
+
+class OfTwo(OnPage):
+    """Parameters of the page that compares two hits."""
+
+    a: Id
+    b: Id
+
+
+Params = TypeVar("Params", bound=OnPage)
+View = Callable[[Index, Params, Request], Page]
+
+
+def view(path: str, model: type[Params], pinned: bool = True) -> Callable[[View[Params]], None]:
     """Return a decorator that registers a function as the handler of a page.
 
-    The function gets the request, the index and the parameters, whose `index` is set to the index's name.
+    The function gets the index, the parameters, whose `index` is set to the index's name, and the request.
 
     Args:
         path: path of the page.
@@ -68,7 +90,7 @@ def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[Vie
         pinned: answer from a single generation of the index: the requested one, if the address names one.
     """
 
-    def register(view: View[Question]) -> None:
+    def register(function: View[Params]) -> None:
         async def get(
             request: Request,
             params: Annotated[model, Query()],  # type: ignore[valid-type]
@@ -80,45 +102,39 @@ def page(path: str, model: type[Question], pinned: bool = True) -> Callable[[Vie
             def drawn() -> Page:
                 index = state.served.index(name)
                 generation = question.generation if pinned else None
-                return in_one_generation(index, generation, lambda: view(request, index, question))[1]
+                return in_one_generation(index, generation, lambda: function(index, question, request))[
+                    1
+                ]
 
-            page = await state.limiter.run(drawn)
+            answer = await state.limiter.run(drawn)
             if getattr(question, "file", False):
-                return HTMLResponse(document(page), headers=_SAVED)
-            return as_page(request, page, name)
+                saved = {"Content-Disposition": 'attachment; filename="explanation.html"'}
+                return HTMLResponse(document(answer), headers=saved)
+            return as_page(request, answer, name)
 
         router.get(path, include_in_schema=False)(get)
 
     return register
 
 
-_SAVED = {"Content-Disposition": 'attachment; filename="explanation.html"'}
-
-
-class OnPage(SearchRequest):
-    """Parameters of the search page."""
-
-    words: Annotated[bool, Field(description="Rank by keywords only, as while typing.")] = False
-    facets: Annotated[bool, Field(description="Include facets.")] = False
-    why: Annotated[Id | None, Field(description="Explain this hit.")] = None
-
-
-@page("/", OnPage, pinned=False)
-def search(request: Request, index: Index, params: OnPage) -> Page:
+@view("/", OnPage, pinned=False)
+def hits(index: Index, params: OnPage, request: Request) -> Page:
     """The start page, or the hits of a query."""
-    served = request.app.state.served
-    if not params.q.strip():
-        start = params.named()
-        drawing = drawn_map.drawing(
-            index.map(), lambda point: start.link(f"/documents/{point.document_id}")
-        )
-        names = tuple(served.indexes)
-        return drawn.start(start, index.status(), _examples(index), names, drawing)
+    if not (params.q.strip() or params.more):
+        names = tuple(request.app.state.served.indexes)
+        return search.start(params.named(), index.status(), _examples(index), names, index.map())
     try:
         result = _result(index, params)
     except InputError as error:
-        result = drawn.SearchResult(index.generation, problem=str(error))
-    return drawn.search(params.named(), result)
+        result = search.SearchResult(index.generation, problem=str(error))
+    return search.search(params.named(), result)
+
+
+@view("/map", OnPage)
+def on_map(index: Index, params: OnPage, request: Request) -> Page:
+    """The map of the documents; those of the hits are emphasised."""
+    hits = _query(index, params, params.k) if params.q.strip() else []
+    return search.document_map(index.map(), params.index or "", params.named(), hits)
 
 
 def _examples(index: Index) -> list[str]:
@@ -128,27 +144,33 @@ def _examples(index: Index) -> list[str]:
     return fit[:: max(1, len(fit) // 3)][:3]
 
 
-def _result(index: Index, params: OnPage) -> drawn.SearchResult:
-    """Return the hits of a query with their explanations, its keywords, facets and notes."""
+def _query(index: Index, params: OnPage, k: int, **more: Any) -> list[Hit]:
+    """Return the hits of a request; `more` overrides its options."""
     options: QueryOptions = part_of(params.ranking_options(RankOptions), QueryOptions)
-    if params.words:
-        options["mode"], options["weight"] = "lexical", None
+    return index.query(params.question, k, **{**options, **more})
+
+
+def _result(index: Index, params: OnPage) -> search.SearchResult:
+    """Return the hits of a query with their explanations, its keywords, facets and notes."""
     can_explain = index.fingerprint.pooling in _EXACT and not params.words
-    options["explain"] = can_explain
-    hits = index.query(params.question, params.k, **options)
+    by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
+    hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
-    keywords = [] if can_explain else index.highlights(params.q, hits)
+    views = viewed(hits, [] if can_explain else index.highlights(params.q, hits))
     if params.words:
-        return drawn.SearchResult(index.generation, draw.viewed(hits, keywords), keywords_only=True)
+        return search.SearchResult(index.generation, views, keywords_only=True)
     words, without = (
         ((), ())
         if params.mode == "dense"
         else index.counted_words(params.q, **params.of(RankingOptions))
     )
-    facets = index.facets() if params.facets or params.pick else None
-    views = draw.viewed(hits, keywords)
-    why = _why(index, params, [view.hit for view in views])
-    return drawn.SearchResult(index.generation, views, words, without, facets, notes, why=why)
+    facets = None
+    if (
+        params.facets or params.pick
+    ):  # any of the values of a field can be chosen, so choices are not applied
+        facets = index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
+    explained = _why(index, params, [view.hit for view in views])
+    return search.SearchResult(index.generation, views, words, without, facets, notes, why=explained)
 
 
 def _why(index: Index, params: OnPage, hits: Sequence[Hit]) -> tuple[int, Markup] | None:
@@ -157,7 +179,7 @@ def _why(index: Index, params: OnPage, hits: Sequence[Hit]) -> tuple[int, Markup
     if hit is None:
         return None
     explained = hit.explanation or index.explain(params.question, hit)
-    return hit.passage_id, Markup(drawn_why.panel(explained, hit, _address(params, RerankOptions)).body)
+    return hit.passage_id, why.panel(explained, hit, params.named()).body
 
 
 @router.get("/what-if", include_in_schema=False)
@@ -173,204 +195,123 @@ async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Respo
     return Response(await state.limiter.run(answer), media_type="application/json")
 
 
-class SimilarRequest(SearchRequest):
-    """Parameters of the page of similar passages."""
-
-    passage: Id
-
-
-@page("/similar", SimilarRequest)
-def similar(request: Request, index: Index, params: SimilarRequest) -> Page:
-    """The passages most similar to a passage."""
-    hits = index.similar(params.passage)
-    listed = drawn.SearchResult(index.generation, draw.viewed(hits), notes=index.notes)
-    return drawn.similar(draw.PageRequest(params.index or ""), index.passage(params.passage), listed)
-
-
-class OfReading(SearchRequest):
-    """Parameters of the page of a document: the passage to open it at, and the query whose hits are marked."""
-
-    passage: Id | None = None
-
-
-@page("/documents/{document:int}", OfReading, pinned=False)
-def read(request: Request, index: Index, params: OfReading) -> Page:
+@view("/documents/{document:int}", OnPage, pinned=False)
+def read(index: Index, params: OnPage, request: Request) -> Page:
     """A whole document as stored in the index, opened at a passage."""
-    document = request.path_params["document"]
-    if params.passage:  # the IDs of documents change with the index, those of passages stay
-        document = _document_now(index, params.passage, params.generation)
-    elif params.generation not in (None, index.generation):
-        raise GenerationGone(_OLD_LINK)
-    if document > LARGEST:
+    id_, is_old = request.path_params["document"], params.generation not in (None, index.generation)
+    try:
+        if params.passage:  # the IDs of documents change with the index, those of passages stay
+            id_ = index.passage(params.passage).document_id
+        elif is_old:
+            raise GenerationGone(_OLD_LINK)
+    except IdMissing as error:
+        raise GenerationGone(_OLD_LINK) if is_old else error from None
+    if id_ > LARGEST:
         raise HTTPException(404)
-    whole = index.document(document)
+    whole = index.document(id_)
     best = max(params.k, _BEST)
     hits = _hits_in(index, params, whole, best)
-    views = draw.viewed(hits, index.highlights(params.q, hits) if hits else ())
-    return drawn_reading.reading(params.named(), whole, params.passage, views, best)
+    return reading.reading(
+        params.named(),
+        whole,
+        params.passage,
+        viewed(hits, index.highlights(params.q, hits) if hits else ()),
+        best=best,
+        source=params.source,
+        file_text=index.file_text(id_),
+    )
 
 
-def _document_now(index: Index, passage: int, generation: int | None) -> int:
-    """Return the ID of the document with the requested passage.
-
-    Raises:
-        IdMissing: there is no such passage.
-        GenerationGone: the passage of an old link is no longer in the index.
-    """
-    try:
-        return index.passage(passage).document_id
-    except IdMissing:
-        if generation in (None, index.generation):
-            raise
-        raise GenerationGone(_OLD_LINK) from None
-
-
-def _hits_in(index: Index, params: OfReading, document: DocumentText, best: int) -> list[Hit]:
+def _hits_in(index: Index, params: OnPage, document: DocumentText, best: int) -> list[Hit]:
     """Return the requested passage of a document, and its passages among the `best` first hits of the query."""
     if not params.q.strip():
         return []
-    chosen: QueryOptions = part_of(params.ranking_options(RankOptions), QueryOptions)
-    chosen["per_document"] = 0
-    ranked = index.query(params.question, best, **chosen)
+    ranked = _query(index, params, best, per_document=0)
     hits = [hit for hit in ranked if hit.document_id == document.document_id]
     ids = {passage.passage_id for passage in document.passages}
     if params.passage in ids - {hit.passage_id for hit in hits}:
         hits.append(index.hit(params.question, params.passage, **params.of(RankingOptions)))
     if index.fingerprint.pooling in _EXACT and hits:
-        best_hits = hits[:_EXPLAINED]
-        whys = index.explain_all(params.question, best_hits)
-        hits = [
-            *(replace(hit, explanation=why) for hit, why in zip(best_hits, whys, strict=True)),
-            *hits[_EXPLAINED:],
-        ]
+        whys = index.explain_all(params.question, hits[:_EXPLAINED])
+        hits[:_EXPLAINED] = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=False)]
     return hits
 
 
-class OfHit(SearchRequest):
-    """Parameters of the page of an explanation."""
-
-    passage: Id
-    like: Annotated[Id | None, Field(description="Explain similarity to this passage.")] = None
-    by: Literal["word", "token"] | None = None
-    file: Annotated[bool, Field(description="Return a file that needs no server.")] = False
-
-
-def _address(params: SearchRequest, *kinds: type) -> dict[str, Any]:
-    """Return the query parameters of a page's address: index, query, generation and the changed options of `kinds`."""
-    chosen = {name: value for kind in kinds for name, value in changed(params.of(kind), kind).items()}
-    chosen |= {"more": params.more, "less": params.less, "generation": params.generation}
-    return {"index": params.index, "q": params.q, **chosen}
-
-
-@page("/explain", OfHit)
-def explain(request: Request, index: Index, params: OfHit) -> Page:
-    """The explanation of a passage's score, or of its similarity to another passage."""
-    if params.like is not None:
-        why, place = index.explain_similar(params.like, params.passage), index.passage(params.passage)
-        address = {"index": params.index, "like": params.like, "generation": params.generation}
-        return drawn_why.why(why, place, address, params.by or "word")
+@view("/explain", OfHit)
+def explain(index: Index, params: OfHit, request: Request) -> Page:
+    """The explanation of a passage's score."""
     hit = index.hit(params.question, params.passage, **params.of(RerankOptions))
-    explained, address = index.explain(params.question, hit), _address(params, RerankOptions)
-    if params.file:
-        return drawn_why.explanation(explained, units(explained, params.by or "word"), hit)
+    explained = index.explain(params.question, hit)
     if FRAGMENT in request.headers and params.by is None:
-        return drawn_why.panel(explained, hit, address)
-    return drawn_why.why(explained, hit, address, params.by or "word")
+        return why.panel(explained, hit, params.named())
+    state = None if params.file else params.named()
+    return why.explanation(explained, units(explained, params.by or "word"), hit, state)
 
 
-class OfTwo(SearchRequest):
-    """Parameters of the page that compares two hits."""
-
-    a: Id
-    b: Id
-
-
-@page("/contrast", OfTwo)
-def contrast(request: Request, index: Index, params: OfTwo) -> Page:
+@view("/contrast", OfTwo)
+def contrast(index: Index, params: OfTwo, request: Request) -> Page:
     """The comparison of two hits: why one ranks above the other."""
     compared = index.contrast(params.question, params.a, params.b, **params.of(RankingOptions))
-    return drawn_why.contrast(compared, _address(params, RerankOptions))
+    return why.contrast(compared, params.named())
 
 
-class OfDocument(SearchRequest):
-    """Parameters of the page "why not": a document, or a part of its name to search for."""
-
-    document: Id | None = None
-    name: Annotated[str, Field(max_length=200)] = ""
-
-
-@page("/why-not", OfDocument)
-def why_not(request: Request, index: Index, params: OfDocument) -> Page:
+@view("/why-not", OnPage)
+def why_not(index: Index, params: OnPage, request: Request) -> Page:
     """The rank of a document for a query, or a list of documents to choose from."""
-    address = _address(params, RerankOptions, FilterOptions, ListOptions)
     if params.document is None:
         named = index.documents_named(params.name, MOST_NAMES)
-        return drawn_why.choice(params.name, named, MOST_NAMES, address)
-    place = index.location(params.document)
-    return drawn_why.why_not(
-        index.why_not(params.question, place, params.k, **params.of(RankOptions)), address
-    )
+        return why.choice(params.name, named, MOST_NAMES, params.named())
+    place, options = index.location(params.document), params.of(RankOptions)
+    return why.why_not(index.why_not(params.question, place, params.k, **options), params.named())
 
 
-Typed = Annotated[str, Field(max_length=LONGEST)]
-
-
-class OfTexts(BaseModel):
-    """Parameters of the pages that compare or inspect texts."""
-
-    index: IndexName = None
-    text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
-    show: Literal["tokens", "attention"] = "tokens"
-
-
-@page("/similarity", OfTexts, pinned=False)
-def similarity(request: Request, index: Index, params: OfTexts) -> Page:
+@view("/similarity", OnPage, pinned=False)
+def similarity(index: Index, params: OnPage, request: Request) -> Page:
     """Similarities of several sentences; of two sentences, of their tokens."""
-    content, problem = _answer(params, lambda: _compared(params, index.encoder))
-    return laboratory.of_sentences(params.text, params.index or "", content, problem)
+    return _laboratory("/similarity", index, params, _compared)
 
 
-@page("/inspect", OfTexts, pinned=False)
-def inspect(request: Request, index: Index, params: OfTexts) -> Page:
+@view("/inspect", OnPage, pinned=False)
+def inspect(index: Index, params: OnPage, request: Request) -> Page:
     """Tokens or attention of a model for a text."""
-    content, problem = _answer(params, lambda: _looked(params, index.encoder.model))
-    return laboratory.of_text(params.text, params.index or "", content, problem, params.show)
+    return _laboratory("/inspect", index, params, _inspected)
 
 
-def _answer(params: OfTexts, work: Callable[[], Page]) -> tuple[Page | None, str]:
-    """Return (page, "") for the texts in a form, (None, error message), or (None, "") if there are no texts."""
-    if not any(text.strip() for text in params.text):
-        return None, ""
-    try:
-        return work(), ""
-    except (InputError, OptionalDependency) as error:
-        return None, str(error)
+def _laboratory(
+    action: str, index: Index, params: OnPage, work: Callable[[Index, OnPage], Page]
+) -> Page:
+    """Return a form with the answer to the texts typed into it."""
+    answer: Page | str | None = None
+    if any(text.strip() for text in params.text):
+        try:
+            answer = work(index, params)
+        except (InputError, OptionalDependency) as error:
+            answer = str(error)
+    return laboratory.form(action, params.text, params.index or "", answer, params.show)
 
 
-def _compared(params: OfTexts, encoder: Encoder) -> Page:
+def _compared(index: Index, params: OnPage) -> Page:
     """Return the comparison of the sentences in a form; raise InputError if there are too few or too many."""
     lines = [line for text in params.text for line in text.splitlines() if line.strip()]
     if not 2 <= len(lines) <= MOST_TEXTS:
         raise InputError(
             f"give 2 to {MOST_TEXTS} sentences, each on its own line; there are {len(lines)}."
         )
-    if len(lines) == 2:
-        why = explain_two(*lines, model=encoder)
-        return drawn_alone.explanation(why, units(why, "token"))
-    return drawn_alone.sentences(compare(lines, model=encoder))
+    if len(lines) > 2:
+        return page.sentences(compare(lines, model=index.encoder))
+    explained = explain_two(*lines, model=index.encoder)
+    return page.explanation(explained, units(explained, "token"))
 
 
-def _looked(params: OfTexts, model: str) -> Page:
+def _inspected(index: Index, params: OnPage) -> Page:
     """Return the inspection of the texts in a form; raise InputError if the model cannot read them."""
     from search import bert
 
     texts = [text for text in params.text if text.strip()]
-    looked = bert.inspect(*texts[:2], model=model, offline=True)
-    return (
-        laboratory.inspection(looked)
-        if params.show == "tokens"
-        else drawn_alone.attention(looked.attention)
-    )
+    inspected = bert.inspect(*texts[:2], model=index.encoder.model, offline=True)
+    if params.show == "tokens":
+        return laboratory.inspection(inspected)
+    return page.attention(inspected.attention)
 
 
 @router.get("/static/{name}", include_in_schema=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -109,9 +110,8 @@ def as_response(request: Request, problem: Problem) -> Response:
         page = drawn.search(query, drawn.SearchResult(problem=problem.detail))
         return as_page(request, page, query.index, status=problem.status, headers=headers)
     if not is_for_programs(request):
-        page = Page(
-            title, title, "", f'<p role="alert">{text(problem.detail)}</p>{_link(request, problem)}'
-        )
+        body = Markup('<p role="alert">{}</p>{}').format(text(problem.detail), _link(request, problem))
+        page = Page(title, title, body)
         return as_page(request, page, status=problem.status, headers=headers)
     content = {
         "type": f"urn:seewhy:problem:{problem.code}",
@@ -141,12 +141,13 @@ def as_page(
     return HTMLResponse(content, status, {**(headers or {}), "Vary": FRAGMENT})
 
 
-def _link(request: Request, problem: Problem) -> str:
+def _link(request: Request, problem: Problem) -> Markup:
     """Return a link that repeats the query, if the requested generation of the index is gone; else ""."""
     if problem.code != "generation-gone":
-        return ""
+        return Markup("")
     query = request.url.remove_query_params(["generation", "document"]).query
-    return f'<p><a href="{text(request.scope["path"])}?{text(query)}">Repeat the query on the current index</a></p>'
+    address = f"{request.scope['path']}?{query}"
+    return Markup('<p><a href="{}">Repeat the query on the current index</a></p>').format(text(address))
 
 
 def install(app: FastAPI) -> None:

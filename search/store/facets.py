@@ -8,13 +8,15 @@ a filter passes exactly as many documents as its facet shows.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from posixpath import commonpath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -123,8 +125,26 @@ class _Values:
         clause = _name_in_filter(self.name)
         texts = ((self.spellings[key], n) for key, n in self.by_text.items())
         values = ((text, n, f"{clause}={field_in_filter(text)}") for text, n in texts)
-        facet = _facet(_qualified(self.name), self.documents, values)
+        facet = _facet(_qualified(self.name), self.documents, self._ranges(clause) or values)
         return facet if facet and facet.values[0].documents > 1 else None
+
+    def _ranges(self, clause: str) -> list[tuple[str, int, str]]:
+        """Return four ranges with about as many documents each; [] unless the values are many, and all numbers."""
+        try:
+            numbers = sorted(float(text) for text in Counter(self.by_text).elements())
+        except ValueError:
+            return []
+        if len(self.by_text) <= _MOST_LISTED or not all(map(math.isfinite, numbers)):
+            return []
+        quarters = (numbers[len(numbers) * i // 4] for i in (1, 2, 3))
+        edges = [float("-inf"), *sorted({float(f"{edge:.2g}") for edge in quarters}), float("inf")]
+        ranges = []
+        for low, high in pairwise(edges):
+            count = bisect_left(numbers, high) - bisect_left(numbers, low)
+            parts = [f"{clause}>={low:g}" * (low > edges[0]), f"{clause}<{high:g}" * (high < edges[-1])]
+            names = [f"from {low:g}" * (low > edges[0]), f"below {high:g}" * (high < edges[-1])]
+            ranges.append((" ".join(filter(None, names)), count, " and ".join(filter(None, parts))))
+        return [each for each in ranges if each[1]]
 
 
 def _of_folders(documents: Counter[str]) -> Facet | None:

@@ -477,13 +477,18 @@ class Snapshot(Rows):
         assert self._state.words is not None
         return self._state.words.living(hits)
 
-    def facets(self, where: Where | None) -> tuple[Facet, ...]:
+    def facets(self, where: Where | None, among: Ids | None = None) -> tuple[Facet, ...]:
         """Return the most frequent values of each field, counted over documents with a passage that passes a filter.
 
-        Cached until the index changes.
+        Cached until the index changes, unless it is restricted to the passages `among`.
         """
         from search.store.facets import facets_of
 
+        if among is not None:
+            passing = self.passing(where)
+            return facets_of(
+                self.connection, among if passing is None else np.intersect1d(among, passing)
+            )
         kept = self._state.facets
         if where not in kept:
             if len(kept) >= _KEPT:

@@ -268,8 +268,9 @@ def test_a_document_is_read_beside_the_hits(opened: Callable[..., webdriver.Chro
     third = passages(browser)[2]
     until(lambda: browser.find_elements(By.CSS_SELECTOR, f".doc #p{third}.is-here"))
     assert browser.find_element(By.CSS_SELECTOR, ".is-shown").get_attribute("data-passage") == str(third)
-    browser.find_element(By.XPATH, "//label[contains(., 'Source')]").click()
-    assert browser.find_element(By.CSS_SELECTOR, ".doc .markup").is_displayed()
+    browser.find_element(By.XPATH, "//a[text()='Source']").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".doc .is-source .line"))
+    assert state(browser)["q"] == [QUERY]
 
 
 def test_a_server_that_is_gone_is_said_and_the_hits_stay(

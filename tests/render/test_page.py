@@ -33,12 +33,11 @@ from search.render import page
 from search.render.heatmap import units
 from search.render.page import laboratory
 from search.render.page import why as draw
-from search.render.page.document import embedded, text
+from search.render.page.document import data, text
 from search.render.page.hit_list import HitView, Mark, PageRequest, full_width, viewed
 from search.render.page.laboratory import inspection
 from search.render.page.reading import reading
 from search.render.page.search import SearchResult, picked, search
-from search.render.page.why import why
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
 
@@ -46,7 +45,7 @@ EVIL = (
     "<script>alert(1)</script> \"'> <img src=x onerror=alert(2)> </script><!-- שלום مرحبا 🎉 "
     "\x1b[31m\x00\x07 \u202eevil\u2066 &amp; \udcff"
 )
-ASKED = {"index": "notes", "q": "the <key>", "weight": 0.5, "without": ["a", "b"]}
+ASKED = PageRequest("notes", "the <key>", weight=0.5, without=("a", "b"))
 OTHER = replace(HIT, score=HIT.score - 0.25, rank=4, passage_id=77)
 COMPARED = Contrast(
     "the key",
@@ -164,6 +163,9 @@ EVIL_WHY = replace(
 )
 
 
+KINDS = ("markdown", "rst", "mail", "code")
+
+
 def evil_pages() -> list[page.Page]:
     """Pages of all kinds in which every text is hostile."""
     others = Similarities((EVIL, "b"), (EVIL, EVIL), np.eye(2, dtype=np.float32), False, EVIL, EVIL)
@@ -186,20 +188,22 @@ def evil_pages() -> list[page.Page]:
     words = tuple(replace(word, text=EVIL) for word in WORDS)
     tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
     looked = replace(LOOKED, texts=(EVIL, EVIL), tokens=tokens, words=words, no_pooler=EVIL)
-    asked, state = {"index": EVIL, "q": EVIL, "where": EVIL}, PageRequest(EVIL, EVIL)
+    state = PageRequest(EVIL, EVIL, where=EVIL)
     document = replace(
         made(of_document(1, EVIL, 0, heading=EVIL)), document=EVIL, title=EVIL, changed="changed"
     )
     return [
         page.explanation(EVIL_WHY, units(EVIL_WHY), EVIL_HIT),
         page.sentences(others),
-        why(EVIL_WHY, EVIL_HIT, asked, "token"),
-        draw.contrast(compared, asked),
-        draw.why_not(standing, asked),
-        draw.choice(EVIL, [NamedDocument(1, EVIL, EVIL)], 50, asked),
-        laboratory.of_sentences([EVIL, EVIL], EVIL, None, EVIL),
-        laboratory.of_text([EVIL, EVIL], EVIL, inspection(looked), "", EVIL),
-        reading(state, document, 1, viewed([EVIL_HIT], [[Highlight(2, 9, 1.0)]])),
+        page.explanation(EVIL_WHY, units(EVIL_WHY, "token"), EVIL_HIT, state),
+        draw.panel(EVIL_WHY, EVIL_HIT, state),
+        draw.contrast(compared, state),
+        draw.why_not(standing, state),
+        draw.choice(EVIL, [NamedDocument(1, EVIL, EVIL)], 50, state),
+        laboratory.form("/similarity", [EVIL, EVIL], EVIL, EVIL, ""),
+        laboratory.form("/inspect", [EVIL, EVIL], EVIL, inspection(looked), EVIL),
+        *(reading(state, replace(document, kind=kind), 1, (), source=kind == "code") for kind in KINDS),
+        reading(state, document, 1, viewed([replace(EVIL_HIT, passage_id=1)], [[Highlight(2, 9, 1.0)]])),
         search(state, SearchResult(1, viewed([replace(EVIL_HIT, explanation=EVIL_WHY)]), words=(EVIL,))),
     ]
 
@@ -239,9 +243,9 @@ def test_the_policy_allows_this_page_and_nothing_else() -> None:
 def test_the_server_links_to_what_a_file_holds() -> None:
     found, assets = page.sentences(sentences()), page.assets()
     source = page.document(found, page.Site("/similarity", "my <notes>"))
-    assert page.fragment(found).split("<p")[1] in source and data_of(source) == data_of(
-        page.document(found)
-    )
+    assert page.fragment(found).split("<dl")[1].removesuffix("</div>") in source and data_of(
+        source
+    ) == data_of(page.document(found))
     linked = re.findall(r'(?:src|href)="/static/([\w.]+)\?v=(\w+)"', source)
     assert [name for name, _ in linked] == ["seewhy.css", "page.css", "page.js", "sentences.js"]
     for name, digest in linked:
@@ -277,7 +281,7 @@ def test_too_many_sentences_are_refused() -> None:
 
 @given(st.text(st.sampled_from("<>&'/!-s\\ \u2028\udcff")))
 def test_embedded_json_cannot_leave_its_element(value: str) -> None:
-    found = embedded({"a": value})
+    found = data({"a": value})[len('<script type="application/json">') : -len("</script>")]
     assert not {"<", ">", "&", "\u2028"} & set(found)
     assert json.loads(found) == {"a": value}
     assert not {"<", ">", '"', "'"} & set(text(value))
@@ -412,19 +416,56 @@ def test_the_form_holds_the_state() -> None:
     assert "No passage that passes the filters has a word of the query." in page
 
 
-def test_lines_and_markup() -> None:
+def test_source_has_line_numbers_and_faint_markup() -> None:
     text = "# Keys\nturn **the** key\n## Find"
-    shown = reading(STATE, made(of_document(4, text, 0, hidden=((0, 2), (12, 14), (17, 19), (24, 27)))))
-    assert re.findall(r'<span class="line \w+" data-n="(\d+)"', shown.body) == ["4", "5", "6"]
-    assert 'turn <span class="markup">**</span>the<span class="markup">**</span> key' in shown.body
-    assert re.findall(r'<span class="line (\w+)"', shown.body) == ["heading", "flow", "heading"]
+    document = made(of_document(4, text, 0, hidden=((0, 2), (12, 14), (17, 19), (24, 27))))
+    shown = reading(STATE, document, source=True).body
+    assert re.findall(r'<span class="line" data-n="(\d+)"', shown) == ["4", "5", "6"]
+    assert 'turn <span class="markup">**</span>the<span class="markup">**</span> key' in shown
+
+
+RST = """Keys
+====
+
+Use ``turn`` (see :pep:`8` and `docs <https://example.org/a>`_)::
+
+   turn(key)
+
+.. note:: It is *old*.
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "shown"),
+    [
+        ("markdown", "# Keys\n\n1. **turn**\n2. [a](b.md)", '<h2 class="h1">Keys</h2>\n<ol>\n<li><strong>turn'),
+        ("markdown", "[a](javascript:b)", "[a](javascript:b)"),
+        ("markdown", "[a](b.md) ![c](d)", "<a>a</a> c"),
+        ("markdown", "|a|b|\n|-|-|\n|1|2|", "<td>1</td>"),
+        ("rst", RST, '<h2 class="h2">Keys</h2>\n<p>Use <code>turn</code> (see PEP 8 and <a href="https://'),
+        ("rst", RST, "<pre><code>turn(key)\n</code></pre>\n<p>It is <em>old</em>."),
+        ("mail", "Dear *B*,\n> no\n\n- one\n- two", "<p>Dear *B*,</p>\n<blockquote>\n<p>no</p>\n</blockquote>\n<ul>"),
+        ("csv", "a\nb", '<span class="line" data-n="4">a</span>'),
+    ],
+)  # fmt: skip
+def test_a_document_is_rendered(kind: str, text: str, shown: str) -> None:
+    assert shown in reading(STATE, made(of_document(4, text, 0), kind=kind)).body
+
+
+def test_a_code_block_and_a_table_go_on_in_the_next_passage() -> None:
+    file = "```\nturn *a*\n\nkey *b*\n```\n\n|c|\n|-|\n|d|\n\n|e|"
+    parts = ("turn *a*", "key *b*", "|c|\n|-|\n|d|", "|e|")
+    passages = [of_document(number, text, file.index(text)) for number, text in enumerate(parts)]
+    shown = reading(STATE, made(*passages), file_text=file).body
+    assert [f"<pre><code>{text}</code>" in shown for text in parts[:2]] == [True, True]
+    assert shown.count("<th>c</th>") == 2 and "<td>e</td>" in shown and "<code></code>" not in shown
 
 
 def test_hits_are_marked_and_linked_to() -> None:
     passages = [of_document(number, "turn the key", 20 * number) for number in range(1, 5)]
     mark = Mark(5, 8, Markup('class="s2"'))
     found = [marked(passages[2], 1, mark), marked(passages[0], 9), marked(passages[3], 0)]
-    shown = reading(STATE, made(*passages), 3, found, 30)
+    shown = reading(STATE, made(*passages), 3, found, best=30)
     assert re.findall(r'<div class="([^"]+)" id="(p\d)"', shown.body) == [
         ("read is-hit", "p1"), ("read", "p2"), ("read is-hit is-here", "p3"), ("read is-hit", "p4"),
     ]  # fmt: skip

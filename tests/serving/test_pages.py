@@ -117,11 +117,11 @@ def test_a_score_is_explained_as_the_library_does(client: TestClient, index: Ind
     hit = index.query(QUERY)[0]
     address = {"q": QUERY, "passage": hit.passage_id}
     page = client.get("/explain", params=address).text
-    assert f"<b>{hit.score:.6f}</b> score" in page and "<bdi>the word key</bdi>" in page
+    assert f"<b>{hit.score:.6f}</b> score" in page and "<bdi>keyword &quot;key&quot;</bdi>" in page
     (way,) = links(page, r'href="([^"]+)">Token by token</a>')
     assert "Word by word</a>" in client.get(way).text
     page = client.get("/explain", params={**address, "without": "key"}).text
-    assert "<bdi>the word key</bdi>" not in page
+    assert "<bdi>keyword &quot;key&quot;</bdi>" not in page
     saved = client.get("/explain", params={**address, "file": 1})
     assert saved.headers["Content-Disposition"].startswith("attachment")
     assert f"<b>{hit.score:.6f}</b> score" in saved.text and not links(
@@ -150,17 +150,7 @@ def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, i
     )
 
 
-def test_why_a_passage_is_like_another(client: TestClient, index: Index) -> None:
-    ways = links(client.get("/similar", params={"passage": 1}).text, r'data-why="([^"]+)"')
-    assert len(ways) == len(index.similar(1))
-    why = client.get(ways[0]).text
-    assert f"<b>{index.explain_similar(1, index.similar(1)[0]).score:.6f}</b>" in why
-    assert "like=1" in why and "Token by token" in why
-
-
-@pytest.mark.parametrize(
-    "address", ["/explain?q=turn+the+key&passage=1", "/similar?passage=1", "/why-not?q=turn+the+key"]
-)
+@pytest.mark.parametrize("address", ["/explain?q=turn+the+key&passage=1", "/why-not?q=turn+the+key"])
 def test_an_old_link_says_that_the_index_has_changed_and_leads_on(
     client: TestClient, index: Index, address: str
 ) -> None:
@@ -226,7 +216,7 @@ def test_a_look_inside(client: TestClient) -> None:
     [
         ("/explain", {"q": QUERY}, 422, "passage"),
         ("/explain", {"q": "", "passage": 1}, 400, "empty"),
-        ("/explain", {"like": 999, "passage": 1}, 404, "no passage 999"),
+        ("/explain", {"q": QUERY, "passage": 999}, 404, "no passage 999"),
         ("/contrast", {"q": QUERY, "a": 1, "b": 999}, 404, "no passage 999"),
         ("/why-not", {"q": QUERY, "document": "../keys.md"}, 422, "document"),
         ("/documents/99", {}, 404, "no document 99"),

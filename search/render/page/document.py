@@ -22,12 +22,12 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from search.render import format
 from search.render.format import escape, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-LEVELS = 9
 ALWAYS = ("seewhy.css", "page.css", "page.js")
 _MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
@@ -37,17 +37,15 @@ class Page:
     """Content of a page.
 
     Attributes:
-        title: title in the browser's tab, as plain text; all other attributes are HTML.
-        heading: heading of the page.
-        about: facts below the heading, from the function `about`.
-        body: everything else, including the data of custom elements from the function `data`.
+        title: title in the browser's tab.
+        heading: heading of the page; "" if the body has one.
+        body: everything else.
         uses: names of the scripts and styles that the page needs, in addition to those of every page.
     """
 
     title: str
-    heading: str
-    about: str
-    body: str
+    heading: str | Markup
+    body: Markup
     uses: tuple[str, ...] = ()
 
 
@@ -99,7 +97,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"isolated": isolated, "kept": kept, "signed": signed}
+    environment.filters |= {"isolated": isolated, "kept": kept, "signed": signed, "data": data}
+    environment.globals |= {"link": link, "format": format, "parameters": parameters}
     return environment
 
 
@@ -125,7 +124,7 @@ def document(page: Page, site: Site | None = None) -> str:
 
 def fragment(page: Page) -> str:
     """Return a page without a frame, to insert into an open page that already has its scripts and styles."""
-    heading = f"<h2>{page.heading}</h2>\n{page.about}\n" if page.heading else ""
+    heading = Markup("<h2>{}</h2>\n").format(page.heading) if page.heading else ""
     return f'<div class="fragment">{heading}{page.body}</div>'
 
 
@@ -134,30 +133,19 @@ def link(path: str, **query: str | float | Sequence[str] | None) -> Markup:
 
     A parameter with a list is repeated for each item; parameters that are None, "" or () are left out.
     """
-    pairs = _parameters(query)
-    address = f"{path}?{urlencode(pairs, doseq=True, errors='replace')}" if pairs else path
+    pairs = parameters(query)
+    address = f"{path}?{urlencode(pairs, errors='replace')}" if pairs else path
     return Markup(html.escape(address))
 
 
-def _parameters(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: int(value) if isinstance(value, bool) else value
+def parameters(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the parameters of an address: names with texts; see `link`."""
+    return [
+        (name, str(int(item) if isinstance(item, bool) else item))
         for name, value in fields.items()
-        if value not in (None, "", (), [])
-    }
-
-
-def hidden(**fields: str | float | Sequence[str] | None) -> Markup:
-    """Return hidden fields for a form, with the values that `link` would send."""
-    lists = {
-        name: value if isinstance(value, (list, tuple)) else [value]
-        for name, value in _parameters(fields).items()
-    }
-    return Markup("").join(
-        Markup(f'<input type="hidden" name="{name}" value="{kept(str(value))}">')
-        for name, values in lists.items()
-        for value in values
-    )
+        for item in (value if isinstance(value, list | tuple) else [value])
+        if item not in (None, "")
+    ]
 
 
 def _inlined(styles: Iterable[str], scripts: Iterable[str]) -> tuple[str, str]:
@@ -184,15 +172,12 @@ def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def about(facts: Iterable[tuple[str, str]] = (), note: str = "") -> str:
-    """Return a list of names and values, followed by a note, as HTML; the arguments are HTML, too."""
-    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
-    return (f"<dl>{listed}</dl>" if listed else "") + (f'<p class="faint">{note}</p>' if note else "")
-
-
-def data(values: dict[str, Any]) -> str:
+def data(values: dict[str, Any]) -> Markup:
     """Return the data for the script of a custom element, to be put inside the element."""
-    return f'<script type="application/json">{embedded(values)}</script>'
+    source = json.dumps(values, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":  # none of these ends the element
+        source = source.replace(character, f"\\u{ord(character):04x}")
+    return Markup(f'<script type="application/json">{source}</script>')
 
 
 def text(value: str) -> Markup:
@@ -208,28 +193,6 @@ def kept(value: str) -> Markup:
 def isolated(value: str) -> Markup:
     """Escape one line of text, isolated so that it does not change the writing direction around it."""
     return Markup(f"<bdi>{text(one_line(value))}</bdi>")
-
-
-def embedded(data: dict[str, Any]) -> str:
-    """Return JSON that is safe in a script element: without `<`, `>` and `&`."""
-    source = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return source.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def shade(value: float, end: float) -> str:
-    """Return the CSS classes that colour a value on a scale that ends at `end`."""
-    level = round(LEVELS * min(abs(value) / end, 1.0)) if end else 0
-    return f"l{level}{' minus' if value < 0 and level else ''}"
-
-
-def bar(value: float, end: float) -> Markup:
-    """Return a bar for a value, which is printed beside it."""
-    share = 100 * min(abs(value) / end, 1.0) if end else 0.0
-    sign = "minus" if value < 0 else "plus"
-    return Markup(
-        f'<svg class="level" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="{sign}" width="{share:.1f}" height="10"/></svg>'
-    )
 
 
 def signed(value: float) -> str:

@@ -83,19 +83,24 @@ class PageRequest(_Options):  # type: ignore[misc]
     generation: int | None = None
 
     def link(self, path: str, **more: Any) -> Markup:
-        """Return the address of this request for an attribute."""
-        default = PageRequest()
-        values = {
-            name: None if value == getattr(default, name) else value
-            for name, value in vars(self).items()
-        }
-        return link(path, **({"index": None, "q": None} | values | more))
+        """Return the address of this request for an attribute; `more` overrides its parameters."""
+        return link(path, **({"index": None, "q": None} | self.values | more))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Parameters that differ from their defaults."""
+        default = vars(PageRequest())
+        return {name: value for name, value in vars(self).items() if value != default[name]}
 
     def document(self, hit: Hit) -> Markup:
         """Return the address of a hit's document, opened at the passage."""
         whole = dict.fromkeys((*defaults(FilterOptions), *defaults(ListOptions), "pick"))
         address = self.link(f"/documents/{hit.document_id}", **whole | {"passage": hit.passage_id})
         return Markup(f"{address}#p{hit.passage_id}")
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.where or self.pick or self.since or self.until)
 
 
 @dataclass(frozen=True)
@@ -347,18 +352,16 @@ def _attributes(classes: str, word: str) -> Markup:
 
 
 def passage(hit: Hit, marks: Sequence[Mark], excerpt: Cut) -> Markup:
-    """Return the excerpt of a passage with its highlights."""
+    """Return the excerpt of a passage with its highlights, without its markup."""
     kinds = attributes_of(hit.text, hit.hidden, marks)
     is_code = hit.kind in IN_COLUMNS
     source = hit.text if is_code or "```" in hit.text else _GOES_ON.sub(r"\1 ", hit.text)
-    runs = groupby(range(excerpt.start, excerpt.end), lambda i: kinds[i])
-    body = "".join(
-        marked_run("".join(source[i] for i in run), kind) for kind, run in runs if kind != HIDDEN
-    )
+    visible = [i for i in range(excerpt.start, excerpt.end) if kinds[i] != HIDDEN]
+    body = marked([source[i] for i in visible], [kinds[i] for i in visible])
     if not is_code:
-        body = _BLANK.sub("\n", body)
+        body = Markup(_BLANK.sub("\n", body))
     before, after = "… " if excerpt.before else "", " …" if excerpt.after else ""
-    return Markup(f"{before}{body.strip()}{after}")
+    return before + Markup(body.strip()) + after
 
 
 def attributes_of(source: str, hidden: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[str]:
@@ -372,6 +375,14 @@ def attributes_of(source: str, hidden: Sequence[tuple[int, int]], marks: Sequenc
     return kinds
 
 
-def marked_run(part: str, attributes: str) -> str:
-    """Return characters with the same attributes as HTML."""
-    return f"<mark {attributes}>{text(part)}</mark>" if attributes and part.strip() else text(part)
+def marked(source: Sequence[str], kinds: Sequence[str]) -> Markup:
+    """Return characters as HTML: highlights as marks, markup in a faint colour; `kinds` as from `attributes_of`."""
+    parts = Markup("")
+    for kind, run in groupby(zip(source, kinds, strict=True), key=lambda pair: pair[1]):
+        part = text("".join(character for character, _ in run))
+        if kind == HIDDEN:
+            part = Markup('<span class="markup">{}</span>').format(part)
+        elif kind and part.strip():
+            part = Markup("<mark {}>{}</mark>").format(Markup(kind), part)
+        parts += part
+    return parts

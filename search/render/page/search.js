@@ -367,11 +367,13 @@ page.define("search-page", (root) => {
 
   const pane = async (hit = hitOf(doc.dataset.passage) ?? hits()[0]) => {
     if (!wide.matches || !hit) return void (hit || doc.replaceChildren());
-    const address = $(".open", hit).getAttribute("href");
-    if (doc.dataset.address === address) return dress();
-    doc.dataset.address = address;
     doc.dataset.passage = hit.dataset.passage;
     dress();
+    return read($(".open", hit).getAttribute("href"));
+  };
+  const read = async (address) => {
+    if (doc.dataset.address === address) return;
+    doc.dataset.address = address;
     const answer = await page.fragment(address).catch(() => null);
     if (!answer || doc.dataset.address !== address) return;
     doc.replaceChildren($("document-reading", answer.content) ?? answer.content);
@@ -401,7 +403,7 @@ page.define("search-page", (root) => {
       light();
       if (!known) load().then(() => (known ? rank() : all({})));
       else rank();
-    } else if (target.matches(".is-chosen, p.more a:not([href^='/why-not']), [data-tool=more], [data-tool=less]")) {
+    } else if (target.matches(".is-chosen, p.more a[href^='/?'], [data-tool=more], [data-tool=less]")) {
       if (!form) return;
       handled();
       navigate(new URL(target.href).searchParams);
@@ -412,6 +414,9 @@ page.define("search-page", (root) => {
     else if (target.matches("a.open") && wide.matches) {
       handled();
       pane(hit);
+    } else if (target.matches(".doc .switch a")) {
+      handled();
+      read(target.getAttribute("href"));
     } else if (target.matches("a.details")) {
       handled();
       page.fragment(target.href).then(({ content }) => $(".all", hit).replaceChildren($("why-explanation", content) ?? content));

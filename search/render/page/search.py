@@ -1,6 +1,6 @@
-"""The start page and the page of hits. An address contains the whole state of its page.
+"""The start page, the page of hits, and the map. An address contains the whole state of its page.
 
-Both work without scripts, as a form with links; search.js searches while the user types, and replaces the parts that
+They work without scripts, as forms with links; the scripts search while the user types, and replace the parts that
 have changed.
 """
 
@@ -8,36 +8,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
 
 from markupsafe import Markup
 
-from search.records.contents import Facet, StoredPassage
+from search.records.contents import Facet
+from search.records.document_map import DocumentMap
 from search.records.explanations import STOP_WORDS
+from search.records.hits import Hit
 from search.records.options import WEIGHT
 from search.records.reports import Status
-from search.records.visible_text import visible
-from search.render.format import counted, one_line, percentile_of, shortened, verdict_of
+from search.render.format import counted
 from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import HitView, PageRequest, full_width
 
 SCRIPTS = ("reading.css", "whatif.js", "explanation.js", "reading.js", "search.js")
 MODES = {"hybrid": "Meaning and keywords", "dense": "Meaning only", "lexical": "Keywords only"}
-_LIKE_LENGTH = 320  # characters of the passage on the page of similar ones
-_ADDRESS = re.compile(r"\s*<[^<>]*>$")  # of a person: "Ruth <ruth@example.org>"
 MOST_FIELDS, MOST_VALUES = 5, 8
-_NAMES = {"lang": "Language", "from": "From", "people": "People"}
-KEYS = (
-    ("/", "to the query"),
-    ("j, k", "next hit, previous hit"),
-    ("Enter", "open the document at the passage"),
-    ("e", "why this hit"),
-    ("s", "more like this"),
-    ("c", "compare two hits"),
-    ("Esc", "close the open panel, then back to the query"),
-)
+KEYS = {
+    "/": "to the query",
+    "j, k": "next hit, previous hit",
+    "Enter": "open the document at the passage",
+    "e": "why this hit",
+    "s": "more like this",
+    "c": "compare two hits",
+    "Esc": "close the open panel, then back to the query",
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class SearchResult:
         generation: generation of the index that was searched.
         hits: the hits with their highlights.
         words: keywords of the query; `without` are the ignored ones among them.
-        facets: values to filter by, with their counts; None if they were not requested.
+        facets: values to filter by, with their counts among the best passages; None if they were not requested.
         notes: warnings about the index.
         problem: reason why there are no hits.
         keywords_only: True for a first answer by keywords, sent while the user types; the full answer
@@ -69,167 +66,104 @@ class SearchResult:
 
 def search(request: PageRequest, result: SearchResult) -> Page:
     """Return the page of hits."""
-    values: dict[str, Any] = {"request": request, "result": result, "full": full_width(result.hits)}
-    values |= _head(request, result)
     body = drawn(
         "hits.html",
         site=Site("/", request.index),
-        **values,
+        request=request,
+        result=result,
+        full=full_width(result.hits),
+        best=result.hits[0].hit if result.hits else None,
+        documents=len({view.hit.document_id for view in result.hits}),
+        is_filtered=request.is_filtered or set(request.q) & set('"-:=<>'),
         pieces=query_pieces(request, result),
-        fields=fields(request, result.facets),
+        fields=fields(result.facets or ()),
+        most=MOST_VALUES,
         weight=WEIGHT if request.weight is None else request.weight,
         default=WEIGHT,
         modes=MODES,
         keys=KEYS,
     )
-    return Page(f"{request.q} \u2013 seewhy", "", "", body, SCRIPTS)
+    return Page(f"{request.q} \u2013 seewhy", "", body, SCRIPTS)
 
 
-def _head(request: PageRequest, result: SearchResult) -> dict[str, str]:
-    """Return the texts above the hits: verdict, counts, and the reason for an empty list."""
-    documents = len({view.hit.document_id for view in result.hits})
-    counts = f"{counted(len(result.hits), 'passage')} in {counted(documents, 'document')}"
-    best = result.hits[0].hit if result.hits else None
-    verdict = verdict_of(best) if best else ""
-    says = best.verdict.says.split()[0] if best and best.verdict else ""
-    if result.keywords_only:
-        verdict, counts = "Keyword matches", "meaning follows"
-    return {
-        "verdict": verdict,
-        "says": says,
-        "percentile": percentile_of(best) if best and says != "nothing" else "",
-        "counts": counts,
-        "empty": "" if result.hits or result.problem else _none(request),
-    }
-
-
-def _none(request: PageRequest) -> str:
-    """Return the reason for no hits."""
-    restricted = (
-        request.where or request.pick or request.since or request.until or set(request.q) & set('"-:=<>')
-    )
-    passes = " that passes the filters" if restricted else ""
-    if request.mode == "lexical" or request.weight == 0:
-        return f"No passage{passes} has a word of the query."
-    return "No passage passes the filters." if passes else "The index has no passages yet."
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A piece of the query: text, or a keyword that can be left out.
-
-    Attributes:
-        word: the keyword; "" for other text.
-        off: True if the keyword is left out.
-        href: address of the query with or without the keyword.
-    """
-
-    text: str
-    word: str = ""
-    off: bool = False
-    href: str = ""
-
-
-def query_pieces(request: PageRequest, result: SearchResult) -> list[Piece]:
-    """Return the query in pieces: its keywords, and the text between them."""
-    pieces, at = [], 0
+def query_pieces(request: PageRequest, result: SearchResult) -> list[tuple[str, str]]:
+    """Return the query in pieces, each with the keyword that it is, or "" for text between keywords."""
     content = [word for word in result.words if word.casefold() not in STOP_WORDS] or result.words
-    words = sorted(content, key=len, reverse=True)
-    names = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in words)
-    by_name = {word.casefold(): word for word in words}
-    for match in re.finditer(names, request.q, re.IGNORECASE) if names else ():
-        word = by_name.get(match[0].casefold(), match[0])
-        off = word in result.without
-        others = tuple(each for each in request.without or () if each != word)
-        without = others if off else (*others, word)
-        if before := request.q[at : match.start()].strip():
-            pieces.append(Piece(before))
-        pieces.append(Piece(match[0], word, off, request.link("/", without=without)))
-        at = match.end()
-    rest = request.q[at:].strip()
-    return [*pieces, *([Piece(rest)] if rest else [])]
-
-
-def fields(request: PageRequest, facets: Sequence[Facet] | None) -> list[dict[str, Any]]:
-    """Return the facets for the page: fields with few values first, then by number of documents."""
-    useful = [facet for facet in facets or () if len(facet.values) > 1 and facet.documents > 1]
-    few = sorted(useful, key=lambda facet: (facet.others > 4 * MOST_VALUES, -facet.documents))
+    by_name = {word.casefold(): word for word in content}
+    names = "|".join(map(re.escape, sorted(content, key=len, reverse=True)))
+    parts = (
+        re.split(rf"(?<!\w)({names})(?!\w)", request.q, flags=re.IGNORECASE) if names else [request.q]
+    )
     return [
-        {
-            "name": _NAMES.get(facet.field, facet.field.replace("_", " ").capitalize()),
-            "values": [
-                {
-                    "name": _ADDRESS.sub("", value.value) or value.value,
-                    "count": value.documents,
-                    "where": value.where,
-                    "chosen": value.where in request.pick,
-                }
-                for value in facet.values[:MOST_VALUES]
-            ],
-        }
-        for facet in few[:MOST_FIELDS]
+        (part.strip(), by_name.get(part.casefold(), part) if i % 2 else "")
+        for i, part in enumerate(parts)
+        if part.strip()
     ]
+
+
+def fields(facets: Sequence[Facet]) -> list[Facet]:
+    """Return the most useful facets: fields with few values first, then by number of documents."""
+    useful = [facet for facet in facets if len(facet.values) > 1 and facet.documents > 1]
+    useful.sort(key=lambda facet: (facet.others > 4 * MOST_VALUES, -facet.documents))
+    return useful[:MOST_FIELDS]
 
 
 def picked(pick: Sequence[str]) -> str:
     """Return the filter for chosen facet values: "or" joins values of one field, "and" joins fields."""
     by_field: dict[str, list[str]] = {}
     for condition in pick:
-        by_field.setdefault(re.split(r"[=:<>]", condition)[0], []).append(condition)
+        whole = f"({condition})" if " and " in condition else condition
+        by_field.setdefault(re.split(r"[=:<>]", condition)[0], []).append(whole)
     return " and ".join(f"({' or '.join(conditions)})" for conditions in by_field.values())
 
 
 def start(
     request: PageRequest,
-    status: Status | None,
+    status: Status,
     examples: Sequence[str],
     indexes: Sequence[str],
-    map_: Markup | None = None,
+    map_: DocumentMap,
 ) -> Page:
     """Return the start page.
 
     Args:
-        status: status of the index; None if it cannot be read.
         examples: queries to try.
         indexes: names of all indexes of the server.
-        map_: the map of the documents.
     """
     body = drawn(
         "start.html",
         site=Site("/", request.index),
         request=request,
-        documents=counted(status.documents, "document") if status else "",
-        updated=ago(status.updated) if status else "",
+        documents=counted(status.documents, "document"),
+        updated=ago(status.updated),
         examples=examples,
         others=[name for name in indexes if name != request.index],
         map=map_,
     )
-    return Page(f"seewhy \u2013 search {request.index}", "", "", body, ("search.js",))
+    return Page(f"seewhy \u2013 search {request.index}", "", body, ("search.js",))
+
+
+def document_map(
+    map_: DocumentMap, name: str, request: PageRequest | None = None, hits: Sequence[Hit] = ()
+) -> Page:
+    """Return the page of a map.
+
+    Args:
+        request: index and query, for the links of a page of the server; None for a file.
+        hits: hits whose documents are emphasised.
+    """
+    best = {hit.document_id: hit for hit in reversed(hits)}
+    title = f"{request.q} on the map of {name}" if best and request else f"Map of {name}"
+    return Page(title, title, drawn("map.html", map=map_, request=request, hits=best))
 
 
 def ago(moment: str) -> str:
     """Return how long ago a time in RFC 3339 was: "5 minutes ago"; "" if there is none."""
     if not moment:
         return ""
-    seconds = (
-        datetime.now(timezone.utc) - datetime.fromisoformat(moment.replace("Z", "+00:00"))
-    ).total_seconds()
+    then = datetime.fromisoformat(moment.replace("Z", "+00:00"))
+    seconds = (datetime.now(timezone.utc) - then).total_seconds()
     for length, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= length:
             return f"{counted(int(seconds // length), name)} ago"
     return "just now"
-
-
-def similar(request: PageRequest, like: StoredPassage, result: SearchResult) -> Page:
-    """Return the page of the passages most similar in meaning to `like`."""
-    request = replace(request, generation=result.generation)
-    body = drawn(
-        "similar.html",
-        site=Site("/", request.index),
-        request=request,
-        like=like,
-        passage=shortened(one_line(visible(like.text, like.hidden)), _LIKE_LENGTH),
-        result=result,
-        full=full_width(result.hits),
-    )
-    return Page("More like this", "", "", body, SCRIPTS)
