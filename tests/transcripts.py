@@ -210,7 +210,7 @@ def _alike(one: str, other: str) -> float:
 def pattern(line: str) -> str:
     """A line without what differs from machine to machine, and what a small change of another page changes."""
     line = _BAR.sub("█", _ROUNDING.sub("0e-0", _SHARE.sub("0 %", _TIME.sub("0.0 s", line))))
-    return _NUMBER.sub(lambda number: "0" + re.sub(r"\d", "0", number[1] or ""), line)
+    return _NUMBER.sub(lambda number: "0" + re.sub(r"\d", "0", number[1] or "")[:9], line)
 
 
 def differences(transcript: Transcript, lines: list[str]) -> list[str]:
