@@ -188,7 +188,7 @@ class Index:
                 With `rebuild`, data that another index streamed there are replaced.
             store_index: type of the server's vector index: "FLAT" (exact), "HNSW", "IVF_FLAT" or "DISKANN". None keeps
                 the existing type; "FLAT" for a new one.
-            encoder, encoder_name: an encoder to use instead of a model, as for `create`.
+            encoder, encoder_name: an encoder to use instead of a model, as for `create`; `model` may be one, too.
 
         An option that is None or left out keeps the setting of an existing index. A new index uses the model's own
         configuration and "fp32", and stores no token vectors. Patterns have the syntax of .gitignore.
@@ -221,7 +221,7 @@ class Index:
             rebuild=rebuild,
             offline=offline,
             engine=engine,
-            encoder=_encoder_from(encoder, encoder_name),
+            encoder=_encoder_from(encoder or _model_object(options), encoder_name),
         )
         with start_workers(workers, chosen, engine) as pool:
             report = update(
@@ -280,7 +280,7 @@ class Index:
             rebuild=True,
             offline=offline,
             engine=engine,
-            encoder=_encoder_from(encoder, encoder_name),
+            encoder=_encoder_from(encoder or _model_object(options), encoder_name),
         )
         create(place, chosen)
         index = cls(Store(place), chosen, offline, engine)
@@ -1164,6 +1164,12 @@ class Index:
         from search.explaining.explainer import Explainer
 
         return Explainer(self._store, self.encoder, query, ranking, self._offline, layer)
+
+
+def _model_object(options: Any) -> AnyEncoder | None:
+    """Take an encoder that was passed as `model` out of the options; None if it is the name of a model."""
+    model = options.get("model")
+    return None if model is None or isinstance(model, str | Path) else options.pop("model")
 
 
 @overload

@@ -75,7 +75,7 @@ def test_an_encoder_and_a_sentence_transformer(tiny: Encoder, tmp_path: Path) ->
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "a.md").write_text("# Door\n\nThe key opens the door.\n", encoding="utf-8")
-    built = Index.build(folder, encoder=tiny)
+    built = Index.build(folder, model=tiny)
     assert built.query("key")[0].cosine == pytest.approx(
         Index.build(folder, model=tiny.model, index="named").query("key")[0].cosine, abs=1e-6
     )
