@@ -42,6 +42,11 @@ __all__ = ["Encoder", "Role", "with_context"]
 class Encoder:
     """A BERT-like encoder with its pooling: computes embeddings and token vectors of texts.
 
+    Models such as e5 and bge need a prompt before each text. It is read from the model's
+    `config_sentence_transformers.json`: `encode(texts, role="query")` puts the prompt "query" before each text,
+    `role="document"` the prompt "document" or "passage". An index passes the roles by itself; the prompts are part of
+    its fingerprint, and in explanations their tokens have a line of their own.
+
     Args:
         model: a name on the Hugging Face hub, NAME@REVISION to pin one, or a folder. Nothing is loaded until it is
             needed.
