@@ -2,6 +2,7 @@
 # make demo   set up, index corpora/household, ask two questions, explain a hit
 # make test   set up with the test extras; linters, types, tests
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
+# make scripts   types and rules of the page's JavaScript; brings Node with npm
 # make size   how many modules and lines of code there are
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := --index indexes/household
 
-.PHONY: install demo test conformance wheel lint size clean
+.PHONY: install demo test conformance scripts wheel lint size clean
 
 install: $(VENV)/installed
 	@echo
@@ -46,6 +47,11 @@ test: $(VENV)/installed-dev
 
 conformance: $(VENV)/installed-dev
 	bash .ci/conformance
+
+scripts:
+	npm install --prefix .ci/scripts --silent --no-fund --no-audit --no-package-lock
+	.ci/scripts/node_modules/.bin/tsc --project .ci/scripts
+	.ci/scripts/node_modules/.bin/eslint --config .ci/scripts/eslint.config.mjs search/render/page/*.js
 
 # Build a wheel, and test it in clean environments; PYTHONS names the interpreters.
 wheel:

@@ -314,12 +314,12 @@ def _inspected(index: Index, params: OnPage) -> Page:
     return page.attention(inspected.attention)
 
 
-@router.get("/static/{name}", include_in_schema=False)
-async def static(name: str) -> Response:
-    """A script or style sheet; browsers may cache it without limit, because its address contains its hash."""
-    if name not in assets():
+@router.get("/static/{version}/{name}", include_in_schema=False)
+async def static(version: str, name: str) -> Response:
+    """A script or style sheet; browsers may cache it without limit, because its address contains a hash."""
+    if name not in assets() or not version.isalnum():
         raise HTTPException(404)
-    content, media_type, _ = assets()[name]
+    content, media_type = assets()[name]
     return Response(
         content, headers={"Cache-Control": "public, max-age=31536000, immutable"}, media_type=media_type
     )

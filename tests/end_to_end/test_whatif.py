@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from search.ranking.words import Candidates
 
-SCRIPT = (REPOSITORY / "search/render/page/whatif.js").read_text(encoding="utf-8")
+SCRIPT = (REPOSITORY / "search/render/page/whatif.js").read_text(encoding="utf-8").replace("export ", "")
 LICENCE = (
     "many people may use their own key to open the door and turn the lock as they like if they call the "
     "other people first and then write down the day and the time of it in the long file of all numbers"

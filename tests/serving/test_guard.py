@@ -130,17 +130,17 @@ def test_a_browser_asks_for_the_token_by_itself(made: Made) -> None:
     client = made(token=TOKEN)
     assert client.get("/", headers=PAGE).headers["www-authenticate"].startswith("Basic ")
     assert client.get(SEARCH, headers=PAGE).headers["www-authenticate"] == "Bearer"
-    assert client.get("/healthz").status_code == client.get("/static/page.css").status_code == 200
+    assert client.get("/healthz").status_code == client.get("/static/0/page.css").status_code == 200
 
 
 def test_every_answer_says_what_a_browser_may_do_with_it(client: TestClient) -> None:
-    for path in ("/", "/static/page.css", SEARCH, "/none", "/healthz"):
+    for path in ("/", "/static/0/page.css", SEARCH, "/none", "/healthz"):
         headers = client.get(path, headers=PAGE).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert (headers["x-content-type-options"], headers["x-frame-options"]) == ("nosniff", "DENY")
         assert "server" not in headers
     assert client.get("/").headers["cache-control"] == "no-store"
-    assert "immutable" in client.get("/static/page.css").headers["cache-control"]
+    assert "immutable" in client.get("/static/0/page.css").headers["cache-control"]
     assert client.head(SEARCH).status_code == 200
 
 

@@ -32,7 +32,7 @@ PAGES = (
     "/similar?passage={n}", "/similar?passage={q}", "/what-if?q={q}", "/similarity?text={q}&text={q}",
     "/similarity?text={q}",
     "/similarity?text=key {q}&text={q}&text=key", "/inspect?text={q}", "/inspect?text=key&text={q}",
-    "/{q}", "/static/{q}", "/session?{q}", "/api/{q}",
+    "/{q}", "/static/0/{q}", "/session?{q}", "/api/{q}",
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def test_what_is_foreign_is_found() -> None:
         assert foreign(source), source
     assert (
         foreign(
-            "<a href='/documents/1?q=x'>a</a><a href='#b'>b</a><script src='/static/page.js'></script>"
+            "<a href='/documents/1?q=x'>a</a><a href='#b'>b</a><script src='/static/0/page.js'></script>"
         )
         == []
     )

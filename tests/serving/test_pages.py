@@ -90,7 +90,7 @@ def test_all_that_a_page_links_to_is_light_and_may_be_kept(client: TestClient) -
     assert len(answers) > 5 and sum(len(answer.content) for answer in answers) < 90_000
     assert all("immutable" in answer.headers["cache-control"] for answer in answers)
     for name in ("document.py", "..%2fdocument.py", "page.css%00", ""):
-        assert client.get(f"/static/{name}").status_code == 404
+        assert client.get(f"/static/0/{name}").status_code == 404
 
 
 def test_a_page_does_not_wait_for_facets(client: TestClient, index: Index) -> None:

@@ -1,5 +1,7 @@
+// @ts-check
 // Choose a layer and a head; point at a token: what it reads, or who reads it.
-"use strict";
+
+import { page } from "./page.js";
 
 page.define("attention-view", (root, data) => {
   const n = data.tokens.length;

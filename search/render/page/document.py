@@ -13,6 +13,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +29,8 @@ from search.render.format import escape, one_line
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-ALWAYS = ("seewhy.css", "page.css", "page.js")
+ALWAYS = ("seewhy.css", "page.css", "theme.js", "page.js")
+_IMPORT = re.compile(r"(?m)^import .*\n|^export ")
 _MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
 
@@ -67,22 +69,27 @@ class Site:
 
 
 class Asset(NamedTuple):
-    """A script or style sheet. Its address contains its hash, so browsers can cache it without limit."""
+    """A script or style sheet."""
 
     content: bytes
     media_type: str
-    hash: str
 
 
 @cache
 def assets() -> dict[str, Asset]:
     """All scripts and styles by name."""
-    by_name = {}
-    for file in sorted(files(__package__).iterdir(), key=lambda file: file.name):
-        if media_type := _MEDIA.get("." + file.name.rpartition(".")[2]):
-            content = file.read_bytes()
-            by_name[file.name] = Asset(content, media_type, hashlib.sha256(content).hexdigest()[:16])
-    return by_name
+    return {
+        file.name: Asset(file.read_bytes(), media_type)
+        for file in sorted(files(__package__).iterdir(), key=lambda file: file.name)
+        if (media_type := _MEDIA.get("." + file.name.rpartition(".")[2]))
+    }
+
+
+@cache
+def version() -> str:
+    """Return a hash of all assets. It is part of their addresses, so browsers can cache them without limit."""
+    contents = b"".join(asset.content for asset in assets().values())
+    return hashlib.sha256(contents).hexdigest()[:16]
 
 
 @cache
@@ -149,24 +156,24 @@ def parameters(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _inlined(styles: Iterable[str], scripts: Iterable[str]) -> tuple[str, str]:
-    """Return the head of a file, and the scripts at its end."""
-    style = "".join(map(_source, styles))
-    code = [_source(name) for name in scripts]
+    """Return the head of a file, and the scripts at its end: the modules are joined, as a file cannot import."""
+    style, theme, *modules = "".join(map(_source, styles)), *map(_source, scripts)
+    module = _IMPORT.sub("", "".join(modules))
     policy = (
-        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {' '.join(map(_hash, code))}; "
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(theme)} {_hash(module)}; "
         "base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
-    return head, "\n".join(f"<script>{source}</script>" for source in code)
+    return f"{head}<script>{theme}</script>", f'<script type="module">{module}</script>'
 
 
 def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
     """Return the head of a page of the server."""
-    address = {name: f"/static/{name}?v={assets()[name].hash}" for name in (*styles, *scripts)}
-    lines = [f'<link rel="stylesheet" href="{address[name]}">' for name in styles]
-    # The first runs before anything is drawn, as it chooses the dark or the light theme.
+    place = f"/static/{version()}/"
+    lines = [f'<link rel="stylesheet" href="{place}{name}">' for name in styles]
+    # The first script is no module: it chooses the theme before anything is drawn.
     lines += [
-        f'<script src="{address[name]}"{" defer" if i else ""}></script>'
+        f'<script{" type=module" if i else ""} src="{place}{name}"></script>'
         for i, name in enumerate(scripts)
     ]
     return "\n".join(lines)

@@ -1,5 +1,7 @@
+// @ts-check
 // Point at a word of one text: the other is shaded by the row or column of the chosen matrix.
-"use strict";
+
+import { page } from "./page.js";
 
 let explanations = 0;
 page.define("why-explanation", (root, data) => {

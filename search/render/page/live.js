@@ -1,5 +1,7 @@
+// @ts-check
 // A part of a page whose forms and links show their answers in it, below its forms, without a new page.
-"use strict";
+
+import { page } from "./page.js";
 
 page.define("live-part", (root) => {
   let asking = null; // the last question; what comes later of earlier ones is dropped
@@ -28,7 +30,7 @@ page.define("live-part", (root) => {
 
   const address = (form) => {
     const found = new URL(form.getAttribute("action"), location.href);
-    found.search = new URLSearchParams(new FormData(form));
+    found.search = String(new URLSearchParams(/** @type {any} */ (new FormData(form))));
     return found;
   };
   root.addEventListener("submit", (event) => {

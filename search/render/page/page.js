@@ -1,7 +1,7 @@
+// @ts-check
 // What every page has: light and dark, what it keeps, custom elements with their data, and lists of partners with bars.
-"use strict";
 
-const page = (() => {
+export const page = (() => {
   const element = (name, text, className) => {
     const made = document.createElement(name);
     if (text !== undefined) made.textContent = text;
@@ -87,7 +87,17 @@ const page = (() => {
     },
   };
 
-  return { element, signed, bar, partners, shade, kept, define };
+  // HTML that the server made, as a fragment.
+  const fragment = async (address) => {
+    const headers = { "X-Seewhy-Fragment": "1", Accept: "text/html" };
+    const reply = await fetch(address, { headers, credentials: "same-origin" });
+    const made = document.createElement("template");
+    made.innerHTML = await reply.text();
+    return { status: reply.status, later: Number(reply.headers.get("Retry-After")), content: made.content };
+  };
+  const away = "The server does not answer. Start it again with: seewhy serve";
+
+  return { element, signed, bar, partners, shade, kept, define, fragment, away };
 })();
 
 page.define("theme-switch", (root) => {

@@ -1,5 +1,7 @@
+// @ts-check
 // Go from hit to hit of a document, with links or the keys n and p. Where a hit is on another page, the link leads there.
-"use strict";
+
+import { page } from "./page.js";
 
 page.define("document-reading", (root) => {
   const target = (link) => (link && link.hash && link.pathname === location.pathname && root.querySelector(link.hash)) || null;
@@ -29,10 +31,10 @@ page.define("document-reading", (root) => {
     show(one);
   });
   root.addEventListener("focusin", (event) => (at = event.target.closest(".is-hit") || at));
-  document.addEventListener("keydown", (event) => {
+  document.addEventListener("keydown", (/** @type {any} */ event) => {
     const typing = event.target.closest("input, textarea, select, dialog[open]") || event.target.isContentEditable;
     if (!alone || !root.isConnected || typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Escape") return document.querySelector("a.back")?.click();
+    if (event.key === "Escape") return /** @type {HTMLElement?} */ (document.querySelector("a.back"))?.click();
     if (event.key === "n") go(1);
     else if (event.key === "p") go(-1);
   });

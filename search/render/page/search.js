@@ -1,20 +1,15 @@
+// @ts-check
 // The page of hits: searches while the user types, ranks again for another balance, opens explanations and documents.
 // All HTML is the server's; the address is the whole state. Without this script, every link and form works, too.
-"use strict";
 
+import { card } from "./card.js";
+import { page } from "./page.js";
+import { whatIf } from "./whatif.js";
+
+/** @type {(css: string, at?: any) => any[]} */
 const $$ = (css, at = document) => [...at.querySelectorAll(css)];
+/** @type {(css: string, at?: any) => any} */
 const $ = (css, at = document) => at.querySelector(css);
-
-page.away = "The server does not answer. Start it again with: seewhy serve";
-
-// HTML that the server made, as a fragment.
-page.fragment = async (address, signal) => {
-  const headers = { "X-Seewhy-Fragment": "1", Accept: "text/html" };
-  const reply = await fetch(address, { headers, signal, credentials: "same-origin" });
-  const made = document.createElement("template");
-  made.innerHTML = await reply.text();
-  return { status: reply.status, later: Number(reply.headers.get("Retry-After")), content: made.content };
-};
 
 // Light one word everywhere: in the query, passage, bar, table and document.
 const light = (word, at) => {
@@ -29,7 +24,7 @@ const light = (word, at) => {
   for (const each of $$(".word")) each.classList.toggle("is-lit", each.dataset.w === word);
 };
 for (const kind of ["pointerover", "focusin", "click"])
-  document.addEventListener(kind, (event) => {
+  document.addEventListener(kind, (/** @type {any} */ event) => {
     const on = event.target.closest?.("[data-w]");
     light(on?.dataset.w, on);
   });
@@ -73,6 +68,7 @@ page.define("search-page", (root) => {
   const doc = $(".doc", root);
   const banner = $(".banner", root);
   const hits = () => $$(".hit", list);
+  const within = (css) => /** @type {HTMLElement?} */ (document.activeElement?.closest(css));
   const hitOf = (id) => hits().find((hit) => hit.dataset.passage === String(id));
   const defaults = { weight: root.dataset.weight, mode: "hybrid", k: "10", per_document: "3" };
   let asked = 0; // questions asked; shown: the last that was answered
@@ -85,7 +81,7 @@ page.define("search-page", (root) => {
   const state = () => new URLSearchParams(location.search);
   const fromForm = () => {
     const query = new URLSearchParams();
-    for (const [name, value] of new FormData(form))
+    for (const [name, value] of /** @type {any} */ (new FormData(form)))
       if (value.trim() && value !== defaults[name]) query.append(name, value);
     if (query.has("mode")) query.delete("weight");
     return query;
@@ -111,12 +107,12 @@ page.define("search-page", (root) => {
   const forget = () => {
     for (const field of $$("input[type=hidden]:is([name=without], [name=more], [name=less])", root)) field.remove();
   };
-  const navigate = (query, { push = true, why } = {}) => {
+  const navigate = (query, push = true) => {
     query.delete("facets");
     const address = "/?" + query;
     if (address !== location.pathname + location.search) history[push ? "pushState" : "replaceState"](null, "", address);
     fill();
-    return all({ why });
+    return all();
   };
 
   // ---- answers
@@ -132,7 +128,7 @@ page.define("search-page", (root) => {
     const made = $("[data-part=hits]", content);
     if (!made) return;
     const before = new Map(hits().map((hit) => [hit.dataset.passage, hit]));
-    const focused = document.activeElement.closest?.(".hit")?.dataset.passage;
+    const focused = within(".hit")?.dataset.passage;
     const next = $$(".hit", made).map((hit) => {
       const old = before.get(hit.dataset.passage);
       if (!old) return hit;
@@ -149,7 +145,7 @@ page.define("search-page", (root) => {
     });
   };
   const dress = () => {
-    for (const each of $$("[data-tool=compare], .share", list)) each.hidden = false;
+    for (const each of $$("[data-tool=compare], .share, .picture", list)) each.hidden = false;
     const open = doc.dataset.passage;
     for (const hit of hits()) hit.classList.toggle("is-shown", wide.matches && hit.dataset.passage === open);
   };
@@ -161,14 +157,14 @@ page.define("search-page", (root) => {
       const answer = await page.fragment("/?" + query);
       if (mine < shown) return null; // a later one has been answered
       banner.hidden = true;
-      if (answer.status === 503 && answer.later) setTimeout(() => mine === asked && all({}), 1000 * answer.later);
+      if (answer.status === 503 && answer.later) setTimeout(() => mine === asked && all(), 1000 * answer.later);
       const content = $("search-page", answer.content);
       if (content) shown = mine;
       else tell($("[role=alert]", answer.content)?.textContent || "The server cannot answer that.");
       return content;
     } catch {
       tell(page.away);
-      setTimeout(() => mine === asked && all({}), 2000); // until the server is there again
+      setTimeout(() => mine === asked && all(), 2000); // until the server is there again
       return null;
     } finally {
       if (mine === asked) root.classList.remove("busy");
@@ -189,10 +185,9 @@ page.define("search-page", (root) => {
       putHits(content);
     }
   };
-  const all = async ({ why = state().get("why") }) => {
+  const all = async () => {
     const query = state();
-    if (!query.has("q")) return;
-    if (why) query.set("why", why);
+    if (!query.has("q") && !query.has("more")) return;
     const content = await ask(query);
     if (!content) return;
     put(content, ["head", "words", "chosen", "more"]);
@@ -210,7 +205,7 @@ page.define("search-page", (root) => {
   let typing = 0;
   const soon = (wait) => {
     clearTimeout(typing);
-    typing = setTimeout(() => navigate(fromForm(), { push: false }), wait);
+    typing = setTimeout(() => navigate(fromForm(), false), wait);
   };
 
   // Facets travel only when the query or a filter changes, and after the hits.
@@ -401,7 +396,7 @@ page.define("search-page", (root) => {
       history.pushState(null, "", "/?" + query);
       fill();
       light();
-      if (!known) load().then(() => (known ? rank() : all({})));
+      if (!known) load().then(() => (known ? rank() : all()));
       else rank();
     } else if (target.matches(".is-chosen, p.more a[href^='/?'], [data-tool=more], [data-tool=less]")) {
       if (!form) return;
@@ -422,8 +417,14 @@ page.define("search-page", (root) => {
       page.fragment(target.href).then(({ content }) => $(".all", hit).replaceChildren($("why-explanation", content) ?? content));
     } else if (target.matches(".share")) {
       const query = state();
-      query.set("generation", root.dataset.generation);
+      if (target.matches(".permanent")) query.set("generation", root.dataset.generation);
       navigator.clipboard.writeText(location.origin + "/?" + query).then(() => (target.textContent = "Copied"));
+    } else if (target.matches(".picture")) {
+      card(hit, state().get("q") ?? "").then((blob) => {
+        const link = Object.assign(page.element("a"), { href: URL.createObjectURL(blob), download: `seewhy-${hit.id}.png` });
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      });
     } else if (target.closest(".changed")) {
       const query = fromForm();
       query.delete("weight");
@@ -434,9 +435,9 @@ page.define("search-page", (root) => {
   document.addEventListener("pointerdown", (event) => {
     for (const facet of $$(".facet[open]", root)) if (!facet.contains(event.target)) facet.open = false;
   });
-  const current = () => document.activeElement.closest?.(".hit") ?? $(".is-explained", list) ?? hits()[0];
+  const current = () => within(".hit") ?? $(".is-explained", list) ?? hits()[0];
   const go = (step) => {
-    const at = hits().indexOf(document.activeElement.closest?.(".hit"));
+    const at = hits().indexOf(within(".hit"));
     const hit = hits()[Math.min(Math.max(at + step, 0), hits().length - 1)];
     $(".open", hit ?? root)?.focus({ preventScroll: true });
     hit?.scrollIntoView({ block: "nearest" });
@@ -450,7 +451,7 @@ page.define("search-page", (root) => {
     s: () => $("[data-tool=more]", current() ?? root)?.click(),
     c: () => current() && compare(current()),
   };
-  document.addEventListener("keydown", (event) => {
+  document.addEventListener("keydown", (/** @type {any} */ event) => {
     const segment = event.target.closest?.(".seg");
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (segment && step) {
@@ -479,13 +480,13 @@ page.define("search-page", (root) => {
     clearTimeout(typing);
     settled = true;
     const [query, open] = [state(), state().get("why")];
-    if (!query.has("q")) return location.reload();
+    if (!query.has("q") && !query.has("more")) return location.reload();
     const same = new URLSearchParams(query);
     same.delete("why");
     if (same.toString() === answered) return explain(open ? hitOf(open) : null);
     document.title = `${query.get("q")} – seewhy`;
     fill();
-    all({});
+    all();
   });
   let answered = "";
   const note = () => {
@@ -501,7 +502,7 @@ page.define("search-page", (root) => {
     const events = new EventSource("/api/v1/events");
     events.addEventListener("changed", (event) => {
       if (JSON.parse(event.data).index !== form.elements.index.value) return;
-      all({}).then(() => $(".counted", root)?.append(" · Updated"));
+      all().then(() => $(".counted", root)?.append(" · Updated"));
     });
     addEventListener("pagehide", () => events.close());
   }

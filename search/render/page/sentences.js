@@ -1,5 +1,7 @@
+// @ts-check
 // Point at a cell: its two sentences; at a sentence: which are most like it.
-"use strict";
+
+import { page } from "./page.js";
 
 page.define("sentence-matrix", (root, data) => {
   const table = root.querySelector("table.matrix");

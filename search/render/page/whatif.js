@@ -1,8 +1,8 @@
+// @ts-check
 // whatIf(candidates, wanted): ranks what `Index.candidates` gave by another weight, without some words, or for another
 // selection. Sums are made in the order in which the server makes them, so scores are the same to the last bit.
-"use strict";
 
-const whatIf = (() => {
+export const whatIf = (() => {
   // Of the bound: scores are worked out in another way.
   const OF_SCORE = 1e-12;
   const ROUNDING = 1e-9;
