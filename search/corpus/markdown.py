@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from search.corpus.markup import MARKDOWN, Marks
-from search.corpus.sources import Reason, Skipped
+from search.corpus.sources import MAX_BYTES, Reason, Skipped
 from search.corpus.text import (
     Heading,
     file_document,
@@ -23,11 +24,10 @@ from search.corpus.text import (
     unix_lines,
     whole_characters,
 )
-from search.corpus.writing import Writing
+from search.corpus.writing import clean, metadata_values, real_title
 from search.errors import ReadError
 from search.files import toml
 from search.records.documents import Document
-from search.records.visible_text import VisibleText
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -195,11 +195,12 @@ def _from_yaml(block: str) -> Any:
 
 
 _LONGEST_OUTPUT = 2_000  # characters
+_FENCE = "~~~~~"  # around code
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
-    """Read a Jupyter notebook of format 4, without images and raw cells; long outputs are truncated.
+    """Read a Jupyter notebook of format 4, without images and raw cells, as Markdown; long outputs are truncated.
 
     Raises:
         ReadError: "damaged" or "too large".
@@ -207,30 +208,25 @@ def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
     content = json.loads(raw)
     if "cells" not in content:
         raise ReadError(path, Reason.DAMAGED, "not a Jupyter notebook of format 4")
-    writing = Writing(path, "notebook")
+    text, pages = "", []
     for cell in content["cells"]:
-        writing.page()
-        source = "".join(cell["source"])
+        pages.append(len(text))
+        source = clean("".join(cell["source"])).strip("\n")
         if cell["cell_type"] == "markdown":
-            _write_markdown(writing, source)
+            text += f"{source}\n\n" if source.strip() else ""
         elif cell["cell_type"] == "code":
-            writing.paragraph(source)
-            for output in cell["outputs"]:
-                writing.paragraph(_COLOUR.sub("", _written(output))[:_LONGEST_OUTPUT])
+            outputs = (_COLOUR.sub("", _written(output)) for output in cell["outputs"])
+            for block in (source, *(clean(output[:_LONGEST_OUTPUT]) for output in outputs)):
+                text += f"{_FENCE}\n{block.strip(chr(10))}\n{_FENCE}\n\n" if block.strip() else ""
+    if len(text) > MAX_BYTES:
+        raise ReadError(path, Reason.TOO_LARGE, f"more than {MAX_BYTES:,} characters of text")
     metadata = content.get("metadata", {})
     language = metadata.get("language_info", {}).get("name", "")
-    return [writing.done(metadata.get("title", ""), {"language": language})]
-
-
-def _write_markdown(writing: Writing, source: str) -> None:
-    """Add a Markdown cell without its markup, under its headings."""
-    markdown = Markdown(source)
-    read = VisibleText(source, list(zip(markdown.marks[::2], markdown.marks[1::2], strict=True)))
-    starts = [heading.start for heading in markdown.headings]
-    for number, (start, end) in enumerate(zip([0, *starts], [*starts, len(source)], strict=True)):
-        if number:
-            writing.section(markdown.headings[number - 1].words, markdown.headings[number - 1].level)
-        writing.paragraph(read.between(start, end))
+    read = document(path, text.rstrip("\n"))
+    title = real_title(str(metadata.get("title", ""))) or read.title
+    more = {**read.metadata, **metadata_values({"language": language})}
+    starts = tuple(min(page, len(read.text)) for page in pages)
+    return [replace(read, kind="notebook", title=title, metadata=more, pages=starts)]
 
 
 def _written(output: dict[str, Any]) -> str:

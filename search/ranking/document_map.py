@@ -13,8 +13,8 @@ from search.records.document_map import OTHER, DocumentMap, MapPoint
 if TYPE_CHECKING:
     from search.store.sqlite import Snapshot
 
-MOST_POINTS = 20_000
-_PASSAGES = 60_000  # embeddings that are read; of longer documents the first passages count
+MOST_POINTS = 5_000
+_PASSAGES = 15_000  # embeddings that are read; of longer documents the first passages count
 _GROUPS = 4
 
 

@@ -40,7 +40,7 @@ class DocumentMap(NotebookMixin):
     percentile and limited to [-1, 1]. So distances are approximate.
 
     Attributes:
-        points: at most 20,000 documents; of more, evenly spaced ones.
+        points: at most 5,000 documents; of more, evenly spaced ones.
         groups: group -> number of its points, largest first.
         documents: number of documents in the index.
         explained: share of the variance of the embeddings that the two components explain, in [0, 1].

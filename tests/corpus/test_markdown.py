@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from search.errors import ReadError
+from search.records.visible_text import visible
 
 from .conftest import Document, outline, parsed
 
@@ -176,21 +177,20 @@ def test_cells_are_pages_and_their_headings_sections(document: Callable[[str, by
         "A first look",
         {"language": "python"},
     )
-    assert outline(found) == [
-        (("A first look",), "A first look\n\nAt data, p.\n\n"),
-        (
-            ("A first look", "Sub"),
-            "Sub\n\none\n\nx = *y*\nprint(x)\n\nred\nline\n\n" + "a" * 2_000 + "\n\nValueError: no\n\n",
-        ),
-        (("A first look", "Last"), "Last"),
+    assert [section.trail for section in found.sections] == [
+        ("A first look",),
+        ("A first look", "Sub"),
+        ("A first look", "Last"),
     ]
-    assert [found.text[start : start + 4] for start in found.pages] == [
-        "A fi",
-        "x = ",
-        "x = ",
-        "Last",
-        "",
+    read = visible(found.text, list(zip(found.marks[::2], found.marks[1::2], strict=True)))
+    assert read.split() == [
+        *"A first look At data, p. Sub one x = *y* print(x) red line".split(),
+        "a" * 2_000,
+        *"ValueError: no Last".split(),
     ]
+    assert [found.text[start : start + 9] for start in found.pages] == [
+        "# A *firs", "~~~~~\nx =", "~~~~~\nx =", "## Last", "",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("raw", [b"no JSON", b"[" * 100_000, b"[]", notebook(), notebook(cells=[1])])

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markupsafe import Markup
 
 from search.ranking.where import parse
 from search.records.comparisons import Contrast, Difference, Similarities, WhyNot
@@ -30,11 +29,12 @@ from search.records.inspections import (
 )
 from search.records.options import Ranking
 from search.render import page
+from search.render.bars import Mark
 from search.render.heatmap import units
 from search.render.page import laboratory
 from search.render.page import why as draw
 from search.render.page.document import data, text
-from search.render.page.hit_list import HitView, Mark, PageRequest, full_width, viewed
+from search.render.page.hit_list import HitView, PageRequest, full_width, viewed
 from search.render.page.laboratory import inspection
 from search.render.page.reading import reading
 from search.render.page.search import SearchResult, picked, search
@@ -378,7 +378,8 @@ def test_the_parts_of_a_bar_sum_to_the_score_and_its_words_are_shaded() -> None:
     assert full >= why.score
     segments = view.segments(full)
     assert segments[-1].x + segments[-1].width == pytest.approx(100 * why.score / full)
-    assert "Keys 0.750" in view.sum and f"Score {why.score:.3f}" in view.sum
+    page = search(PageRequest("notes", "keys"), SearchResult(1, views)).body
+    assert f'aria-label="Score {why.score:.3f} = Keys 0.750, rest' in page
     assert re.search(r'<mark class="s3" data-w="keys">', view.passage)
     down = replace(why, terms=(Term("Keys", -2.0, 0, 4, ()),), score=why.score - 2.25)
     less = viewed([replace(HIT, score=down.score, text=why.passage, explanation=down)])[0].segments(1.0)
@@ -462,14 +463,14 @@ def test_a_code_block_and_a_table_go_on_in_the_next_passage() -> None:
 
 def test_hits_are_marked_and_linked_to() -> None:
     passages = [of_document(number, "turn the key", 20 * number) for number in range(1, 5)]
-    mark = Mark(5, 8, Markup('class="s2"'))
+    mark = Mark(5, 8, 2)
     found = [marked(passages[2], 1, mark), marked(passages[0], 9), marked(passages[3], 0)]
     shown = reading(STATE, made(*passages), 3, found, best=30)
     assert re.findall(r'<div class="([^"]+)" id="(p\d)"', shown.body) == [
         ("read is-hit", "p1"), ("read", "p2"), ("read is-hit is-here", "p3"), ("read is-hit", "p4"),
     ]  # fmt: skip
     assert re.findall(r'<a href="(#p\d)">', shown.body) == ["#p1", "#p3", "#p4"]
-    assert shown.body.count("<mark") == 1 and 'turn <mark class="s2">the</mark> key' in shown.body
+    assert shown.body.count("<mark") == 1 and 'turn <mark class="s2" data-w="">the</mark> key' in shown.body
     assert "3 of the 30 best passages are here" in shown.body and "line 3, rank 1" in shown.body
     assert "/explain?index=notes&amp;q=the+key&amp;generation=7&amp;passage=3" in shown.body
     assert 'data-passage="3"' in shown.body and shown.body.count("opacity") == 3

@@ -51,10 +51,10 @@ def reading(
         file_text: the text of the unchanged file, with the markup between passages.
     """
     passages = document.passages
-    ids = [stored.passage_id for stored in passages]
+    ids, sizes = [stored.passage_id for stored in passages], [len(stored.text) for stored in passages]
     here = ids.index(passage) if passage in ids else 0
     opened = ids[here] if passage in ids else None
-    first, last = _part([len(stored.text) for stored in passages], here)
+    first, last = _part(sizes, here)
     by_id = {item.hit.passage_id: item for item in sorted(hits, key=lambda item: item.hit.start)}
 
     def to(i: int) -> Markup:
@@ -66,6 +66,7 @@ def reading(
         return request.link(f"/documents/{document.document_id}", **{"passage": opened, **more})
 
     visible = passages[first:last]
+    pages = [_page_of(document, stored.page).capitalize() for stored in visible]
     as_source = source or document.kind in IN_COLUMNS
     texts = (
         _sources(document, visible, by_id)
@@ -80,40 +81,20 @@ def reading(
         title=document.title or document.document,
         opened=opened,
         place=_place(document, passages[here], bool(opened)),
-        metadata=_fields(document),
         to=to,
         address=address,
-        rows=list(zip(visible, texts, _new_pages(document, visible), strict=True)),
+        rows=list(zip(visible, texts, pages, [None, *pages], strict=False)),
         range=(first, last),
-        earlier=_reach(list(map(_size, passages)), first, AFTER, -1),
-        later=_reach(list(map(_size, passages)), last - 1, BEFORE, 1),
+        earlier=_reach(sizes, first, AFTER, -1),
+        later=_reach(sizes, last - 1, BEFORE, 1),
         not_kept=file_text is None and not all(gap.blank for gap in document.gaps),
         hits=by_id,
         named=[(to(ids.index(id_)), _named(document, item)) for id_, item in by_id.items()],
         best=best,
-        heat=_heat(document, by_id),
         source=source,
         as_source=as_source,
     )
     return Page(document.title or document.document, "", body, ("reading.css", "reading.js"))
-
-
-def _heat(document: DocumentText, hits: Mapping[int, HitView]) -> list[tuple[float, float, float]]:
-    """Return a mark for each hit: start and length in percent of the document, and opacity."""
-    percent = 100 / max(len(document.text), 1)
-    best = max((item.hit.score for item in hits.values()), default=0.0) or 1.0
-    return [
-        (
-            percent * item.hit.start,
-            max(percent * (item.hit.end - item.hit.start), 0.5),
-            max(item.hit.score / best, 0.1),
-        )
-        for item in hits.values()
-    ]
-
-
-def _size(passage: StoredPassage) -> int:
-    return len(passage.text)
 
 
 def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
@@ -152,22 +133,6 @@ def _named(document: DocumentText, item: HitView) -> str:
     line = f"line {hit.line_start:,}" if document.kind in _LINES else "passage"
     place = _page_of(document, hit.page) or line
     return f"{place}, rank {hit.rank}" if hit.rank else place
-
-
-def _fields(document: DocumentText) -> list[tuple[str, str]]:
-    """Return the fields of a document, with their values as text."""
-    return [
-        (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
-        for name, value in document.metadata.items()
-    ]
-
-
-def _new_pages(document: DocumentText, passages: Sequence[StoredPassage]) -> Iterator[str]:
-    """Yield the name of the page that begins with each passage; "" if none does."""
-    before = None
-    for passage in passages:
-        yield _page_of(document, passage.page).capitalize() if passage.page != before else ""
-        before = passage.page
 
 
 def _kinds(passage: StoredPassage, hits: Mapping[int, HitView]) -> list[str]:
