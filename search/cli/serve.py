@@ -86,7 +86,10 @@ def serve(
     if token != network.token:
         note(f"token for this run: {token}", False)
     note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C stops it)", quiet)
-    background: list[Background] = [partial(served.warm, say=partial(note, quiet=quiet))]
+    background: list[Background] = [
+        partial(served.warm, say=partial(note, quiet=quiet)),
+        served.laboratory.end,
+    ]
     if open_:
         background.append(lambda ends: _open_when_ready(address, served, ends))
     live(configured(application(served, settings)), listening, background, served.ends)

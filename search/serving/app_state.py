@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -53,6 +56,38 @@ def in_one_generation(
     raise IndexBusy("the index is being updated. Try again in a moment.")
 
 
+class IdleProcess:
+    """A process for work that needs much memory; it ends, and starts anew, if it had no work for some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._lock = seconds, threading.Lock()
+        self._pool: ProcessPoolExecutor | None = None
+        self._timer = threading.Timer(0, self.end)
+
+    def run(self, work: Callable[..., Answered], *values: Any) -> Answered:
+        """Return the result of a function, computed in the process."""
+        with self._lock:
+            self._timer.cancel()
+            self._pool = self._pool or ProcessPoolExecutor(
+                1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+            )
+            try:
+                return self._pool.submit(work, *values).result()
+            finally:
+                self._timer = threading.Timer(self._seconds, self.end)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def end(self, after: threading.Event | None = None) -> None:
+        """End the process, if there is one, as soon as an event is set."""
+        if after:
+            after.wait()
+        with self._lock:
+            if self._pool:
+                self._pool.shutdown()
+            self._pool = None
+
+
 class AppState:
     """The open indexes of a server. Indexes with the same embeddings share an encoder. Thread-safe.
 
@@ -60,6 +95,7 @@ class AppState:
         indexes: name -> index; the HTTP API uses the first one if a request names none.
         notes: sentences about indexes that could not be opened.
         ends: set when the server stops, so that streams of events end.
+        laboratory: the process of looks into a model.
         ready: set when `warm` is done: what the first queries need is loaded, or loading failed.
     """
 
@@ -67,6 +103,7 @@ class AppState:
         self.indexes: dict[str, Index] = {}
         self.notes: tuple[str, ...] = ()
         self.ready, self.ends = threading.Event(), threading.Event()
+        self.laboratory = IdleProcess(300)  # PyTorch takes 380 MB
         self._lock, self._every = threading.RLock(), False
         self._encoders: WeakValueDictionary[Fingerprint, Encoder] = WeakValueDictionary()
         self._open = partial(Index.open, offline=offline, engine=engine)

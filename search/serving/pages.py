@@ -1,7 +1,7 @@
 """Handlers of the web pages (search, document, explanations, comparison of texts), and their scripts and styles."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,6 +16,7 @@ from search.errors import IdMissing, InputError, OptionalDependency
 from search.index import Index
 from search.records.contents import DocumentText
 from search.records.hits import Hit
+from search.records.inspections import Inspection
 from search.records.options import (
     CandidateOptions,
     QueryOptions,
@@ -169,17 +170,16 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
         params.facets or params.pick
     ):  # any of the values of a field can be chosen, so choices are not applied
         facets = index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
-    explained = _why(index, params, [view.hit for view in views])
+    opened = [
+        (hit.passage_id, _panel(index, params, hit)) for hit in hits if hit.passage_id == params.why
+    ]
+    explained = opened[0] if opened else None
     return search.SearchResult(index.generation, views, words, without, facets, notes, why=explained)
 
 
-def _why(index: Index, params: OnPage, hits: Sequence[Hit]) -> tuple[int, Markup] | None:
-    """Return the explanation of the requested hit, if it is in the list."""
-    hit = next((hit for hit in hits if hit.passage_id == params.why), None)
-    if hit is None:
-        return None
+def _panel(index: Index, params: OnPage, hit: Hit) -> Markup:
     explained = hit.explanation or index.explain(params.question, hit)
-    return hit.passage_id, why.panel(explained, hit, params.named()).body
+    return why.panel(explained, hit, params.named()).body
 
 
 @router.get("/what-if", include_in_schema=False)
@@ -268,29 +268,27 @@ def why_not(index: Index, params: OnPage, request: Request) -> Page:
 @view("/similarity", OnPage, pinned=False)
 def similarity(index: Index, params: OnPage, request: Request) -> Page:
     """Similarities of several sentences; of two sentences, of their tokens."""
-    return _laboratory("/similarity", index, params, _compared)
+    return _laboratory("/similarity", index, params, request, _compared)
 
 
 @view("/inspect", OnPage, pinned=False)
 def inspect(index: Index, params: OnPage, request: Request) -> Page:
     """Tokens or attention of a model for a text."""
-    return _laboratory("/inspect", index, params, _inspected)
+    return _laboratory("/inspect", index, params, request, _inspected)
 
 
-def _laboratory(
-    action: str, index: Index, params: OnPage, work: Callable[[Index, OnPage], Page]
-) -> Page:
+def _laboratory(action: str, index: Index, params: OnPage, request: Request, work: View[OnPage]) -> Page:
     """Return a form with the answer to the texts typed into it."""
     answer: Page | str | None = None
     if any(text.strip() for text in params.text):
         try:
-            answer = work(index, params)
+            answer = work(index, params, request)
         except (InputError, OptionalDependency) as error:
             answer = str(error)
     return laboratory.form(action, params.text, params.index or "", answer, params.show)
 
 
-def _compared(index: Index, params: OnPage) -> Page:
+def _compared(index: Index, params: OnPage, request: Request) -> Page:
     """Return the comparison of the sentences in a form; raise InputError if there are too few or too many."""
     lines = [line for text in params.text for line in text.splitlines() if line.strip()]
     if not 2 <= len(lines) <= MOST_TEXTS:
@@ -303,12 +301,16 @@ def _compared(index: Index, params: OnPage) -> Page:
     return page.explanation(explained, units(explained, "token"))
 
 
-def _inspected(index: Index, params: OnPage) -> Page:
-    """Return the inspection of the texts in a form; raise InputError if the model cannot read them."""
+def _inspect(texts: list[str], model: str) -> Inspection:
     from search import bert
 
+    return bert.inspect(*texts, model=model, offline=True)
+
+
+def _inspected(index: Index, params: OnPage, request: Request) -> Page:
+    """Return the inspection of the texts in a form; raise InputError if the model cannot read them."""
     texts = [text for text in params.text if text.strip()]
-    inspected = bert.inspect(*texts[:2], model=index.encoder.model, offline=True)
+    inspected = request.app.state.served.laboratory.run(_inspect, texts[:2], index.encoder.model)
     if params.show == "tokens":
         return laboratory.inspection(inspected)
     return page.attention(inspected.attention)

@@ -249,7 +249,9 @@ def test_the_server_links_to_what_a_file_holds() -> None:
     linked = re.findall(r'(?:src|href)="/static/\w{16}/([\w.]+)"', source)
     assert linked == ["seewhy.css", "page.css", "theme.js", "page.js", "sentences.js"]
     assert set(linked) <= assets.keys()
-    kinds = {name.rpartition(".")[2]: asset.media_type.split(";")[0] for name, asset in assets.items()}
+    kinds = {
+        name.rpartition(".")[2]: media_type.split(";")[0] for name, (_, media_type) in assets.items()
+    }
     assert kinds == {"css": "text/css", "js": "text/javascript"}
     parsed = Parsed(source)
     scripts = [attributes for name, attributes in parsed.elements if name == "script"]
@@ -470,7 +472,9 @@ def test_hits_are_marked_and_linked_to() -> None:
         ("read is-hit", "p1"), ("read", "p2"), ("read is-hit is-here", "p3"), ("read is-hit", "p4"),
     ]  # fmt: skip
     assert re.findall(r'<a href="(#p\d)">', shown.body) == ["#p1", "#p3", "#p4"]
-    assert shown.body.count("<mark") == 1 and 'turn <mark class="s2" data-w="">the</mark> key' in shown.body
+    assert (
+        shown.body.count("<mark") == 1 and 'turn <mark class="s2" data-w="">the</mark> key' in shown.body
+    )
     assert "3 of the 30 best passages are here" in shown.body and "line 3, rank 1" in shown.body
     assert "/explain?index=notes&amp;q=the+key&amp;generation=7&amp;passage=3" in shown.body
     assert 'data-passage="3"' in shown.body and shown.body.count("opacity") == 3

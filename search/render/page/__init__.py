@@ -15,11 +15,11 @@
 All numbers are in the HTML. Without scripts, a page still has the texts, the sum, and the sums of rows and columns.
 """
 
-from search.render.page.document import Asset, Page, Site, assets, document, fragment
+from search.render.page.document import Page, Site, assets, document, fragment
 from search.render.page.laboratory import MOST_CELLS, attention, sentences
 from search.render.page.why import explanation
 
 __all__ = [
-    "MOST_CELLS", "Asset", "Page", "Site", "assets", "attention", "document", "explanation",
+    "MOST_CELLS", "Page", "Site", "assets", "attention", "document", "explanation",
     "fragment", "sentences",
 ]  # fmt: skip

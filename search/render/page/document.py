@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -68,18 +68,11 @@ class Site:
         return link(path, index=self.index)
 
 
-class Asset(NamedTuple):
-    """A script or style sheet."""
-
-    content: bytes
-    media_type: str
-
-
 @cache
-def assets() -> dict[str, Asset]:
-    """All scripts and styles by name."""
+def assets() -> dict[str, tuple[bytes, str]]:
+    """Return the content and media type of each script and style by name."""
     return {
-        file.name: Asset(file.read_bytes(), media_type)
+        file.name: (file.read_bytes(), media_type)
         for file in sorted(files(__package__).iterdir(), key=lambda file: file.name)
         if (media_type := _MEDIA.get("." + file.name.rpartition(".")[2]))
     }
@@ -88,7 +81,7 @@ def assets() -> dict[str, Asset]:
 @cache
 def version() -> str:
     """Return a hash of all assets. It is part of their addresses, so browsers can cache them without limit."""
-    contents = b"".join(asset.content for asset in assets().values())
+    contents = b"".join(content for content, _ in assets().values())
     return hashlib.sha256(contents).hexdigest()[:16]
 
 
@@ -208,7 +201,7 @@ def signed(value: float) -> str:
 
 
 def _source(name: str) -> str:
-    return "\n" + assets()[name].content.decode("utf-8")
+    return "\n" + assets()[name][0].decode("utf-8")
 
 
 def _hash(content: str) -> str:
