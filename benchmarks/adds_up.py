@@ -85,9 +85,7 @@ def indexed(folder: Path, place: Path, pooling: str, documents: int) -> search.I
     """The corpus of a folder, in an index of its own."""
     (place / "corpus").mkdir()
     with (place / "corpus" / "corpus.jsonl").open("w", encoding="utf-8") as stream:
-        stream.writelines(
-            json.dumps(item) + "\n" for item in records(folder / "corpus.jsonl", documents)
-        )
+        stream.writelines(json.dumps(item) + "\n" for item in records(folder / "corpus.jsonl", documents))
     return search.Index.build(
         place / "corpus", index=str(place / "index"), pooling=pooling, text_field="text", offline=True
     )

@@ -157,9 +157,9 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.lines = {
-            path.relative_to(folder).as_posix(): path.read_text(
-                encoding="utf-8", errors="replace"
-            ).split("\n")
+            path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace").split(
+                "\n"
+            )
             for path in sorted(folder.rglob("*"))
             if path.is_file()
         }
@@ -234,9 +234,7 @@ def show(names: Sequence[str], rows: Sequence[tuple[Question, Sequence[Spent]]])
         print(f"| | {' | '.join(names)} |\n|---|{'--:|' * len(names)}")
         print(row("answered", [sum(one.tokens < float("inf") for one in column) for column in columns]))
         print(
-            row(
-                "tokens, median", [statistics.median(one.tokens for one in column) for column in columns]
-            )
+            row("tokens, median", [statistics.median(one.tokens for one in column) for column in columns])
         )
         print(
             row("calls, median", [statistics.median(one.calls for one in column) for column in columns])

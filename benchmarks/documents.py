@@ -28,9 +28,7 @@ from numpy.typing import NDArray
 
 from search import Document, Index
 
-WORDS = (
-    "the key lock door opens when water turns round people find words in long text about time".split()
-)
+WORDS = "the key lock door opens when water turns round people find words in long text about time".split()
 
 
 def bag_of_words(texts: list[str]) -> NDArray[np.float32]:
@@ -91,9 +89,7 @@ def one_more(small: Index, large: Index, upserts: int) -> None:
     times: list[tuple[float, float]] = []
     for number, text in enumerate(made_up(upserts + 1)):
         document = Document("one", f"{text} once more {number}")
-        times.append(
-            (spent(partial(small.upsert, [document])), spent(partial(large.upsert, [document])))
-        )
+        times.append((spent(partial(small.upsert, [document])), spent(partial(large.upsert, [document]))))
     first, second = (1000 * statistics.median(column) for column in zip(*times[1:], strict=True))
     sizes = [f"{index.status().documents:,}" for index in (small, large)]
     print(

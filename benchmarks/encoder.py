@@ -139,9 +139,7 @@ def on_device(folder: Path, place: Path, n: int, repeats: int, device: str, mode
     contestants |= {
         f"engine torch, {kind}": partial(encoder.encode, texts) for kind, encoder in engines.items()
     }
-    off = {
-        kind: 1 - (encoder.encode(texts) * expected).sum(1).min() for kind, encoder in engines.items()
-    }
+    off = {kind: 1 - (encoder.encode(texts) * expected).sum(1).min() for kind, encoder in engines.items()}
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
     for _ in range(repeats):
         for name, work in contestants.items():
@@ -193,9 +191,7 @@ def sgemm(folder: Path, side: int) -> dict[str, float]:
     """FLOP/s of matrix products in float32, by library."""
     free = {name: value for name, value in os.environ.items() if not name.startswith(HOLD_BACK)}
     command = [sys.executable, __file__, str(folder), "--sgemm-only", "--sgemm", str(side)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=free, encoding="utf-8"
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=free, encoding="utf-8")
     return dict(json.loads(done.stdout))
 
 

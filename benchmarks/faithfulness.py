@@ -57,9 +57,7 @@ RESAMPLES = 5000
 OURS, ORACLE, RANDOM = "contributions", "each word cut out", "random"
 
 Scores = NDArray[np.float64]
-Figures = dict[
-    str, list[Scores]
-]  # picture -> for each query (2, len(COUNTS)): drop without, cosine kept
+Figures = dict[str, list[Scores]]  # picture -> for each query (2, len(COUNTS)): drop without, cosine kept
 
 
 def main() -> None:

@@ -55,9 +55,7 @@ def main() -> None:
     questions = [one for one in json.loads(args.questions.read_text(encoding="utf-8")) if one["paths"]]
     print(headline("openvino", "faiss-cpu", "numpy"))
     with tempfile.TemporaryDirectory() as place:
-        folder = (
-            sampled(args.folder, questions, args.sample, Path(place)) if args.sample else args.folder
-        )
+        folder = sampled(args.folder, questions, args.sample, Path(place)) if args.sample else args.folder
         found = []
         for tokens in args.tokens:
             index = opened(folder, args.index or Path(place) / f"index-{tokens}", tokens)

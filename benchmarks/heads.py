@@ -129,8 +129,7 @@ def sentiment(args: argparse.Namespace, folder: Path) -> None:
     print(f"\n{len(truth):,} tweets to judge by\n")
     print("| way | accuracy | macro F1 | accuracy less that of the first |\n|---|---|---|---|")
     counts = {
-        way: class_counts(np.array(truth), np.concatenate(rows), len(names))
-        for way, rows in said.items()
+        way: class_counts(np.array(truth), np.concatenate(rows), len(names)) for way, rows in said.items()
     }
     first = counts[args.ways[0]]
     for way, each in counts.items():

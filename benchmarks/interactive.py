@@ -131,9 +131,7 @@ def report(typed: list[float], meant: list[float]) -> None:
 
 def percentile(seconds: list[float]) -> float:
     """Below which 95 in 100 are."""
-    return (
-        statistics.quantiles(seconds, n=20, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
-    )
+    return statistics.quantiles(seconds, n=20, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
 
 
 if __name__ == "__main__":

@@ -276,9 +276,7 @@ def affordable(order: NDArray[np.int64], texts: Texts, budget: int) -> list[Span
     for i in order:
         span, tokens = texts.spans[i], texts.tokens[i]
         share = min(1.0, budget / tokens)
-        spans.append(
-            Span(span.document, span.start, span.start + round((span.end - span.start) * share))
-        )
+        spans.append(Span(span.document, span.start, span.start + round((span.end - span.start) * share)))
         budget -= tokens
         if budget <= 0:
             break

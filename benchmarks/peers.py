@@ -94,9 +94,7 @@ def measured(name: str, place: Path, args: argparse.Namespace) -> Figures:
         figures["warm"] = task("warm")
         for ability in ABILITIES:
             runs = (
-                [task(ability) for _ in range(args.repeats + 1)][1:]
-                if ability in figures["warm"]
-                else []
+                [task(ability) for _ in range(args.repeats + 1)][1:] if ability in figures["warm"] else []
             )
             figures[ability] = (
                 {key: statistics.median(one[key] for one in runs) for key in runs[0]} if runs else None

@@ -181,9 +181,7 @@ class Milvus:
         schema.add_field("vector", DataType.FLOAT_VECTOR, dim=data.queries.shape[1])
         schema.add_field("sparse", DataType.SPARSE_FLOAT_VECTOR)
         schema.add_function(
-            Function(
-                "bm25", FunctionType.BM25, input_field_names=["text"], output_field_names=["sparse"]
-            )
+            Function("bm25", FunctionType.BM25, input_field_names=["text"], output_field_names=["sparse"])
         )
         params = client.prepare_index_params()
         params.add_index("vector", index_type="FLAT", metric_type="COSINE")

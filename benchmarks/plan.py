@@ -140,9 +140,7 @@ def milvus(kind: str, passages: float, a: SimpleNamespace, machines: int | None 
     needed = math.ceil(max(memory / (a.fill * a.memory * GB), disk / (a.fill * a.disk * GB),
                            shared / max(1e-9, a.wanted_ms - each), 1))  # fmt: skip
     count = needed if machines is None else machines
-    recall = {"IVF_FLAT": a.ivf_recall, "HNSW": a.hnsw_recall, "DISKANN": a.diskann_recall}.get(
-        kind, 1.0
-    )
+    recall = {"IVF_FLAT": a.ivf_recall, "HNSW": a.hnsw_recall, "DISKANN": a.diskann_recall}.get(kind, 1.0)
     fits = count >= needed and each < a.wanted_ms
     return Store(kind, memory, disk, int(a.replicas) * count, shared / count + each, recall, fits)
 

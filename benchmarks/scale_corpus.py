@@ -185,9 +185,7 @@ class _Clock:
         return time.perf_counter() - self._begun[0], time.process_time() - self._begun[1]
 
 
-def build(
-    folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Build | None = None
-) -> None:
+def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Build | None = None) -> None:
     """Bring an index up to date with a folder that `fill` filled; no file is read, cut or looked at for boilerplate."""
     taken, last = taken or Build(), _Clock()
     commit, renew = run.Run._commit, sampling.renew_baseline
@@ -295,7 +293,5 @@ class AnyDimension(WordEncoder):
     def encode(self, texts: Sequence[str], *, role: Role | None = None, **_: Any) -> NDArray[np.float32]:
         if role == "document":
             return np.array([self.made_up[text] for text in texts])
-        vectors = np.random.default_rng(0).standard_normal(
-            (len(texts), self.dimension), dtype=np.float32
-        )
+        vectors = np.random.default_rng(0).standard_normal((len(texts), self.dimension), dtype=np.float32)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -107,9 +107,7 @@ def main() -> None:
     drawn = iter(sentences(index, asked, args.seed))
     warming = take(drawn, args.warming)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    print(
-        f"{index.status().passages} passages, queries such as '{warming[0]}'; load before {load:.1f}\n"
-    )
+    print(f"{index.status().passages} passages, queries such as '{warming[0]}'; load before {load:.1f}\n")
     with tempfile.TemporaryDirectory() as place, seewhy(args.index) as ours:
         servers = {SERVED: ours, ALONE: ours}
         if args.no_reference:

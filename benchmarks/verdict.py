@@ -145,8 +145,7 @@ def beir_sample(path: Path, draw: random.Random) -> tuple[dict[str, str], list[d
         for name in names
     }
     return files, [
-        {"query": query["text"], "paths": list(map(file_of, relevant[query["_id"]]))}
-        for query in queries
+        {"query": query["text"], "paths": list(map(file_of, relevant[query["_id"]]))} for query in queries
     ]
 
 
@@ -308,9 +307,7 @@ def tell(asked: Sequence[Asked]) -> None:
     print("in search/ranking/verdict.py: " + ", ".join(map(str, now)))
 
 
-def weights_of(
-    names: NDArray[Any], whole: NDArray[np.bool_], kinds: NDArray[Any]
-) -> NDArray[np.float64]:
+def weights_of(names: NDArray[Any], whole: NDArray[np.bool_], kinds: NDArray[Any]) -> NDArray[np.float64]:
     """(n,) shares of the questions in the fit."""
     weights, shares = np.zeros(len(names)), {"answered": 1.0, "near": 0.5, "far": 0.5}
     for name in set(names):

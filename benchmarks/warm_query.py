@@ -61,9 +61,7 @@ def run(folder: Path, n: int, before: int, seed: int) -> None:
     for name, times in seconds.items():
         ratios = sorted(t / d for t, d in zip(times, seconds["dense"], strict=True))
         low, middle, high = statistics.quantiles(ratios, n=4)
-        print(
-            f"{name:28}{statistics.median(times) * 1e3:>10.1f}{middle:>7.2f}   {low:.2f} to {high:.2f}"
-        )
+        print(f"{name:28}{statistics.median(times) * 1e3:>10.1f}{middle:>7.2f}   {low:.2f} to {high:.2f}")
     Index.build(folder, token_vectors=False, offline=True)
     modes = {name: MODES[name] for name in ("dense", "hybrid, rerank late")}
     dense, late = timed(index, modes, warming[:WITHOUT_VECTORS], asked[:WITHOUT_VECTORS]).values()

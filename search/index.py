@@ -747,9 +747,7 @@ class Index:
         question, _ = self._parsed(query)
         return self._explainer(question, Ranking.of(**ranking_options), **layer).explain(hits)
 
-    def contrast(
-        self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]
-    ) -> Contrast:
+    def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
         """Compare the scores of two passages for a query, for each word of the query.
 
         Args:

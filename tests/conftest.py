@@ -278,9 +278,7 @@ def save_modules(folder: Path, pooling: str) -> None:
     chosen = {"cls": "cls_token", "mean_sqrt_len": "mean_sqrt_len_tokens"}.get(
         pooling, f"{pooling}_tokens"
     )
-    config = {"word_embedding_dimension": 32} | {
-        f"pooling_mode_{flag}": flag == chosen for flag in flags
-    }
+    config = {"word_embedding_dimension": 32} | {f"pooling_mode_{flag}": flag == chosen for flag in flags}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
@@ -453,9 +451,7 @@ def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusSe
     server = MilvusServer(tmp_path_factory.mktemp("milvus") / "data")
     server.start()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            grpc_handler, "time", hasty
-        )  # it looks twice a second whether a collection is made
+        patch.setattr(grpc_handler, "time", hasty)  # it looks twice a second whether a collection is made
         yield server
     server.kill()
 

@@ -133,9 +133,7 @@ SMALL: dict[str, Made] = {
 
 
 def test_every_benchmark_is_here() -> None:
-    assert (
-        set(SMALL) | REPEATING | {"heads"} == {path.stem for path in BENCHMARKS.glob("*.py")} - HELPERS
-    )
+    assert set(SMALL) | REPEATING | {"heads"} == {path.stem for path in BENCHMARKS.glob("*.py")} - HELPERS
 
 
 @pytest.mark.parametrize("name", sorted(REPEATING))

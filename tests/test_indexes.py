@@ -72,9 +72,7 @@ def test_indexes_have_to_be_made_alike(two: Indexes, tmp_path: Path, other_model
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "a.md").write_text("a door", encoding="utf-8")
     Index.build(tmp_path / "others", model=str(other_model))
-    with pytest.raises(
-        FingerprintMismatch, match="indexes 'notes' and 'others' have different settings"
-    ):
+    with pytest.raises(FingerprintMismatch, match="indexes 'notes' and 'others' have different settings"):
         Indexes.open(["notes", "others"]).query("door")
 
 

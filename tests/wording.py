@@ -176,9 +176,7 @@ def report(wording: Wording) -> None:
     )
     print(f"{len(wording.names):,} names are participles or pronouns")
     print(f"classes that share a name: {', '.join(wording.repeated_classes) or 'none'}")
-    print(
-        f"modules of which more than two share a name: {', '.join(wording.repeated_modules) or 'none'}"
-    )
+    print(f"modules of which more than two share a name: {', '.join(wording.repeated_modules) or 'none'}")
 
 
 if __name__ == "__main__":

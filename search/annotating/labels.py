@@ -186,9 +186,7 @@ def class_report(
         truth, predicted, labels=numbers, target_names=classes, output_dict=True, zero_division=0
     )
     by_class = [
-        ClassFigures(
-            name, *(report[name][key] for key in ("precision", "recall", "f1-score", "support"))
-        )
+        ClassFigures(name, *(report[name][key] for key in ("precision", "recall", "f1-score", "support")))
         for name in classes
     ]
     many = np.bincount(truth, minlength=len(classes))
@@ -247,9 +245,7 @@ def _check_classes(items: Sequence[Item], least: int) -> None:
     for item in items:
         groups.setdefault(item.label, set()).add(item.group)
     if len(groups) < 2:
-        has = (
-            f"all examples have the label '{next(iter(groups))}'" if groups else "there are no examples"
-        )
+        has = f"all examples have the label '{next(iter(groups))}'" if groups else "there are no examples"
         raise InputError(f"at least two labels are needed, but {has}.")
     label, fewest = min(groups.items(), key=lambda pair: (len(pair[1]), pair[0]))
     if len(fewest) < least:

@@ -222,9 +222,7 @@ def _distinct(spans: Sequence[Answer]) -> list[Answer]:
     ignoring case and whitespace.
     """
     kept: dict[str, Answer] = {}  # by text
-    for new in sorted(
-        spans, key=lambda new: (-new.score, -new.margin, new.document, new.start, new.end)
-    ):
+    for new in sorted(spans, key=lambda new: (-new.score, -new.margin, new.document, new.start, new.end)):
         same = " ".join(new.text.casefold().split())
         if same not in kept and not any(_share(new, other) for other in kept.values()):
             kept[same] = new

@@ -259,9 +259,7 @@ class Head:
                 output = self.model(**arguments)
             logits = {name: getattr(output, name).float().cpu().numpy() for name in names}
             for i, item in enumerate(some):
-                yield {
-                    name: of[i, : len(item.ids)] if by_token else of[i] for name, of in logits.items()
-                }
+                yield {name: of[i, : len(item.ids)] if by_token else of[i] for name, of in logits.items()}
 
     def batch(self, inputs: Sequence[tokenizers.Encoding]) -> dict[str, NDArray[np.int64]]:
         """Return the model's arguments for n inputs, by name: padded arrays of shape (n, longest input)."""

@@ -287,9 +287,7 @@ def _shape(checkpoint: Checkpoint) -> ModelShape:
     )
 
 
-def _embedding(
-    checkpoint: Checkpoint, text: Tokenization, output: NDArray[np.float32]
-) -> EmbeddingLayer:
+def _embedding(checkpoint: Checkpoint, text: Tokenization, output: NDArray[np.float32]) -> EmbeddingLayer:
     """Compute the parts of the embedding layer in float64, from the rows of the model's tables.
 
     Args:

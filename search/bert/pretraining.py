@@ -114,9 +114,7 @@ def _with_mask(head: Head) -> tuple[tokenizers.Tokenizer, str]:
     if mask is None:
         raise ModelError(f"'{head.name}' has no mask token in its vocabulary. Choose another model.")
     tokenizer = tokenizers.Tokenizer.from_str(head.tokenizer.to_str())
-    tokenizer.add_special_tokens(
-        [tokenizers.AddedToken(mask, lstrip=mask == "<mask>", normalized=False)]
-    )
+    tokenizer.add_special_tokens([tokenizers.AddedToken(mask, lstrip=mask == "<mask>", normalized=False)])
     return tokenizer, mask
 
 

@@ -196,9 +196,7 @@ class Tagger:
             likely = softmax(tokens[0].logits.astype(np.float64))
             best = int(likely.argmax())
             label, score = self.head.labels[best], float(likely[best])
-        return TaggedWord(
-            text[slice(*span)], *span, label, score, tuple(token.piece for token in tokens)
-        )
+        return TaggedWord(text[slice(*span)], *span, label, score, tuple(token.piece for token in tokens))
 
 
 def mentions(

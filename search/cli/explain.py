@@ -181,9 +181,7 @@ def similarity(
     ] = None,
     tokens: Annotated[
         bool,
-        typer.Option(
-            "--tokens", "--matrix", help="Compare two texts by token, or with --words by word."
-        ),
+        typer.Option("--tokens", "--matrix", help="Compare two texts by token, or with --words by word."),
     ] = False,
 ) -> None:
     """Compare sentences, or two texts token by token.

@@ -46,9 +46,7 @@ def inspect(
     ] = None,
     against: Annotated[
         list[str] | None,
-        _texts(
-            metavar="WORD", help="With --word: also compare with this word or text; may be repeated."
-        ),
+        _texts(metavar="WORD", help="With --word: also compare with this word or text; may be repeated."),
     ] = None,
     equal_rows: Annotated[
         bool, _texts("--equal-rows", help="Show at which positions both texts have equal vectors.")

@@ -54,9 +54,7 @@ class Output:
     def in_colour(self) -> bool:
         if self.color != "auto":
             return self.color == "always"
-        return (
-            sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        )
+        return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
     def show(self, record: Any, text: Callable[..., str], data: Callable[[], str] | None = None) -> None:
         """Print a result as text, or as JSON with --json.
@@ -207,9 +205,7 @@ def text_of(name: str, remedy: str) -> str:
         raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return decode(name, raw)
     except OSError as error:
-        raise InputError(
-            f"{called} cannot be read: {error.strerror or error}. Check the name."
-        ) from None
+        raise InputError(f"{called} cannot be read: {error.strerror or error}. Check the name.") from None
     except ReadError as error:
         raise InputError(f"{called} has no usable text: {error.reason}. {remedy}") from None
 

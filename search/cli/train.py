@@ -24,9 +24,7 @@ _TRAINERS = {
 class TrainerOptions:
     """Options of training; see `search.records.options.TrainOptions`."""
 
-    model: Annotated[str | None, checkpoint("The checkpoint to train. Default: all-MiniLM-L6-v2.")] = (
-        None
-    )
+    model: Annotated[str | None, checkpoint("The checkpoint to train. Default: all-MiniLM-L6-v2.")] = None
     freeze: Annotated[
         str | None,
         typer.Option(

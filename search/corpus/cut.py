@@ -190,9 +190,7 @@ class Cutter:
                     raise Stopped
                 above, own = (block.above, block.headings) if start == block.start else (depth, ())
                 headings = block.trail, above, own, depth
-                yield Chunk(
-                    start, end, self._tokens.count(text[start:end]), *headings, apart=block.apart
-                )
+                yield Chunk(start, end, self._tokens.count(text[start:end]), *headings, apart=block.apart)
 
     def _cut(self, document: Document, block: TextBlock, capacity: int) -> Iterator[tuple[int, int]]:
         """Yield the spans of a block that is too long for one passage.
@@ -288,9 +286,7 @@ def without_markup(document: Document) -> tuple[Document, VisibleText]:
     )
     places = (document.pages, document.apart, document.tables)
     pages, apart, tables = (tuple(map(source.visible_offset, offsets)) for offsets in places)
-    read = replace(
-        document, text=source.text, sections=sections, pages=pages, apart=apart, tables=tables
-    )
+    read = replace(document, text=source.text, sections=sections, pages=pages, apart=apart, tables=tables)
     return read, source
 
 

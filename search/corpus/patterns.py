@@ -77,9 +77,7 @@ class Patterns:
         parsed = [pattern for line in lines if (pattern := parse(line)) is not None]
         self._from_last = parsed[::-1]
         # Most entries match no line at all; one regular expression finds that out at once.
-        by_name = [
-            pattern.parts[0].pattern for pattern in parsed if pattern.by_name and pattern.parts[0]
-        ]
+        by_name = [pattern.parts[0].pattern for pattern in parsed if pattern.by_name and pattern.parts[0]]
         self._any_name = re.compile("|".join(by_name) or _NOTHING)
         self._by_path = [pattern for pattern in parsed if not pattern.by_name]
 

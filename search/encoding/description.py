@@ -214,9 +214,7 @@ def _not_ours(files: ModelFiles, module: Any, folder: str) -> str:
     activation = _kind(module.activation_function)
     saved = optional_json(files.folder / folder / "config.json", files.name).get("activation_function")
     if saved and str(saved).rpartition(".")[2] != activation:
-        raise ModelError(
-            f"unsupported model '{files.name}': a Dense module uses the activation {saved}."
-        )
+        raise ModelError(f"unsupported model '{files.name}': a Dense module uses the activation {saved}.")
     if activation not in ACTIVATIONS:
         return f"a Dense module with {activation}"
     if module.use_residual:

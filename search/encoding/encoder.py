@@ -231,9 +231,7 @@ class Encoder:
         claim_process()
         with self._loading:
             if self._engine is None:
-                engine = open_engine(
-                    self._source, self._choice, self._device, self._many, self.precision
-                )
+                engine = open_engine(self._source, self._choice, self._device, self._many, self.precision)
                 self._source = replace(self._source, loaded=None)
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
@@ -378,9 +376,7 @@ class Encoder:
     def _pooling(self, pooling: Pooling | None) -> str:
         own, only = self.description.pooling, self.description.only_torch
         if only and pooling not in (None, own):
-            raise InputError(
-                f"'{self.model}' has {only}, so its pooling cannot be changed from '{own}'."
-            )
+            raise InputError(f"'{self.model}' has {only}, so its pooling cannot be changed from '{own}'.")
         return own if pooling in (None, own) else poolings.check_pooling(str(pooling))
 
     def _max_tokens(self, limit: int | None) -> int:

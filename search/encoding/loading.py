@@ -129,9 +129,7 @@ def load_transformer(
 def require_whole(files: ModelFiles, missing: tuple[str, ...]) -> None:
     """Raise ModelError if weights of the encoder are missing; missing weights of the pooler are allowed."""
     if lost := [key for key in missing if not key.startswith("pooler.")]:
-        raise ModelError(
-            f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}."
-        )
+        raise ModelError(f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}.")
 
 
 def positions(model: Any) -> int:

@@ -174,9 +174,7 @@ def _weight_files(folder: Path, modules: list[str], name: str) -> list[Path]:
             )
         files += weights
     if not files or files[0].parent != folder:
-        raise ModelError(
-            f"the model '{name}' has no weights: there is no .safetensors file in {folder}."
-        )
+        raise ModelError(f"the model '{name}' has no weights: there is no .safetensors file in {folder}.")
     return files
 
 

@@ -288,9 +288,7 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: MetricPlan) -> E
 def _about_cut(encoder: Encoder, texts: Sequence[str], noun: str, role: Role | None = None) -> list[str]:
     cut = too_long(encoder, texts, role)
     return (
-        [f"{cut:,} of {len(texts):,} {noun} were truncated to {encoder.max_tokens} tokens"]
-        if cut
-        else []
+        [f"{cut:,} of {len(texts):,} {noun} were truncated to {encoder.max_tokens} tokens"] if cut else []
     )
 
 

@@ -197,9 +197,7 @@ def _objects(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterat
                 raise malformed(path, number, f"not JSON: {error}.") from None
             if not isinstance(values, dict):
                 raise malformed(path, number, f"expected a JSON object, got {type(values).__name__}.")
-            yield TableRow(
-                path, number, {key.strip().casefold(): value for key, value in values.items()}
-            )
+            yield TableRow(path, number, {key.strip().casefold(): value for key, value in values.items()})
 
 
 def _table(path: Path, stream: Iterator[str], needed: Sequence[str]) -> Iterator[TableRow]:

@@ -151,9 +151,7 @@ def evaluate_entities(
     )
 
 
-def predicted_labels(
-    tagger: Tagger, rows: Sequence[Sentence], plan: MetricPlan
-) -> list[tuple[str, ...]]:
+def predicted_labels(tagger: Tagger, rows: Sequence[Sentence], plan: MetricPlan) -> list[tuple[str, ...]]:
     """Return the predicted label of every word of each sentence; "O" for a word that the tokenizer drops."""
     labels: list[tuple[str, ...]] = []
     for start in range(0, len(rows), _AT_ONCE):

@@ -77,9 +77,7 @@ def why_missing(facts: Facts, index: Path, place: ResolvedPath) -> tuple[str, st
         if skip.path == place.name:
             return skip.reason, skip.detail
         if skip.is_folder and place.name.startswith(f"{skip.path}/") and os.path.lexists(place.location):
-            return skip.reason, f"its folder {skip.path} is" + (
-                f"; {skip.detail}" if skip.detail else ""
-            )
+            return skip.reason, f"its folder {skip.path} is" + (f"; {skip.detail}" if skip.detail else "")
     near = get_close_matches(place.name, [file.path for file in files], 1)
     return MISSING, f"did you mean '{near[0]}'?" if near else ""
 

@@ -213,9 +213,7 @@ def explain_parts(
             others.append(Term(part.name, added, kind="like"))
         elif mine is not None:
             roles: tuple[Role, Role] = (part.role, "document")
-            pair = explain_pair(
-                mine, passage, encoder=encoder, layer=layer, roles=roles, offline=offline
-            )
+            pair = explain_pair(mine, passage, encoder=encoder, layer=layer, roles=roles, offline=offline)
             wholes.append((part.factor, pair))
     texts = [whole.query for _, whole in wholes]
     _, first = wholes[0]

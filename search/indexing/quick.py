@@ -75,8 +75,6 @@ def _is_small(index: Path, facts: Facts, stored: Mapping[str, FileState], end: f
         plan = compare(stored, *listed(facts.root, index, facts.source))
     except InputError:
         return False
-    changed = [
-        file for file, _ in plan.changed if file.path not in stored or stored[file.path].size >= 0
-    ]
+    changed = [file for file, _ in plan.changed if file.path not in stored or stored[file.path].size >= 0]
     few = 0 < len(changed) + len(plan.gone) <= _MOST_CHANGED
     return few and sum(file.size for file in changed) <= _MOST_BYTES and time.monotonic() < end

@@ -217,9 +217,7 @@ def build_inputs(
     return encoder, source, passages
 
 
-def _named_encoder(
-    chosen: dict[str, Any], old: Fingerprint | None, trusted: bool, **how: Any
-) -> Encoder:
+def _named_encoder(chosen: dict[str, Any], old: Fingerprint | None, trusted: bool, **how: Any) -> Encoder:
     """Load the encoder that the options name, or else that of the existing index."""
     if old and old.pooling == WHOLE_TEXT and "model" not in chosen:
         Encoder.of(old)  # raises: a program must bring it

@@ -87,9 +87,7 @@ class SeewhyRetriever(BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        find = partial(
-            self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **options
-        )
+        find = partial(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **options)
         return await run_in_executor(None, find)
 
 

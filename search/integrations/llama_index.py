@@ -233,9 +233,7 @@ class SeewhyNodeStore(BasePydanticVectorStore):
         if query.filters or query.node_ids or query.doc_ids:
             among = set(self._passing(query.filters)) & set(query.node_ids or self._store.ids())
             if query.doc_ids:
-                among &= {
-                    each.id for each in self._store.get(among) if _source_of(each) in query.doc_ids
-                }
+                among &= {each.id for each in self._store.get(among) if _source_of(each) in query.doc_ids}
         vector = None if query.query_str else query.query_embedding
         matches = self._store.search(
             query.query_str or "", query.similarity_top_k, vector, among, **options

@@ -152,9 +152,7 @@ class Fusion:
         ids = frozenset(passages)
         ranked = self.top(max(1, self._snapshot.facts.passages))
         positions = {
-            item.passage: (rank, item)
-            for rank, item in enumerate(ranked, start=1)
-            if item.passage in ids
+            item.passage: (rank, item) for rank, item in enumerate(ranked, start=1) if item.passage in ids
         }
         for id_ in sorted(self._snapshot.documents(sorted(ids - positions.keys()))):
             positions[id_] = len(ranked) + 1, self.score(id_)

@@ -206,9 +206,7 @@ class ScoreScale:
         if baseline and not ranking.without:  # no word was ignored in the random pairs
             self.scores = baseline.scores(ranking.weight)
 
-    def hit(
-        self, rank: int, passage: StoredPassage, item: Scored, verdict: Verdict | None = None
-    ) -> Hit:
+    def hit(self, rank: int, passage: StoredPassage, item: Scored, verdict: Verdict | None = None) -> Hit:
         """Return a stored passage as a hit with its score and percentile."""
         below, pairs = int(np.searchsorted(self.scores, item.score)), len(self.scores)
         copied = self._copies.get(passage.passage_id)

@@ -80,9 +80,7 @@ class Selection:
     def pools(self) -> tuple[Selection, ...]:
         """Return the selections to rerank: the best 30 passages or more; with `group`, also the documents to show."""
         limit = 0 if self.group else self.per_document
-        pool = Selection.of(
-            max(RERANKED, self.pool.last), per_document=limit, all_copies=self.all_copies
-        )
+        pool = Selection.of(max(RERANKED, self.pool.last), per_document=limit, all_copies=self.all_copies)
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
 
 
@@ -122,9 +120,7 @@ def selected(
     if not selection.all_copies:
         copies = copies_of(list(map(_PASSAGE, top)))
         top = once(top, copies) if copies else top
-    documents = (
-        document_of(list(map(_PASSAGE, top))) if selection.group or selection.per_document else {}
-    )
+    documents = document_of(list(map(_PASSAGE, top))) if selection.group or selection.per_document else {}
     if selection.group:
         groups = _by_document(top, documents)
     else:

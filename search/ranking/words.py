@@ -138,9 +138,7 @@ def counted(store: Store, text: str, ranking: Ranking) -> tuple[tuple[str, ...],
         return _named(_words(snapshot, EncodedQuery(text, None), ranking))
 
 
-def _words(
-    snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None
-) -> Fusion:
+def _words(snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None) -> Fusion:
     """Return the keyword ranking, even if the requested weight ignores keywords."""
     if ranking.mode == "hybrid":
         ranking = replace(ranking, mode="lexical", weight=0.0)
@@ -179,9 +177,7 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
         fusion = Fusion(snapshot, EncodedQuery(text, None), hits[0].ranking)
         matches = fusion.matches
         content = [term.text.casefold() not in STOP_WORDS for term in fusion.terms]
-        rows = (
-            matches.addends(np.array([hit.passage_id for hit in hits], dtype=np.int64)) / matches.scale
-        )
+        rows = matches.addends(np.array([hit.passage_id for hit in hits], dtype=np.int64)) / matches.scale
         if any(content):
             rows = rows * np.array(content)
         return [
@@ -197,9 +193,7 @@ def _highlights(
 ) -> tuple[Highlight, ...]:
     marks = [
         Highlight(place.start, place.end, (1 - hit.weight) * value / len(places))
-        for places, (_, value) in zip(
-            occurrences(snapshot, [t for t, _ in here], hit), here, strict=True
-        )
+        for places, (_, value) in zip(occurrences(snapshot, [t for t, _ in here], hit), here, strict=True)
         for place in places
         if place.part == "text"
     ]

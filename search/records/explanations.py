@@ -166,9 +166,7 @@ class Explanation(NotebookMixin):
 
     def __repr__(self) -> str:
         size = f"{len(self.query_tokens)} x {len(self.passage_tokens)} tokens"
-        return (
-            f"<Explanation of {self.score:.3f}: {self.query!r}, {size}, residual {self.residual:+.1e}>"
-        )
+        return f"<Explanation of {self.score:.3f}: {self.query!r}, {size}, residual {self.residual:+.1e}>"
 
     def plot(
         self,
@@ -272,9 +270,7 @@ class Explanation(NotebookMixin):
             self.passage_tokens, {"text": self.passage, "context": self.context}, self.hidden
         )
         added = _by_words(np.add, self.contributions, query, passage)
-        return WordMatrices(
-            query, passage, added, _by_words(np.maximum, self.similarity, query, passage)
-        )
+        return WordMatrices(query, passage, added, _by_words(np.maximum, self.similarity, query, passage))
 
     def alignment(self, threshold: float = 0.0, *, punctuation: bool = False) -> list[Pair]:
         """Return pairs of words that are each other's best match, without special tokens.

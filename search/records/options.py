@@ -73,9 +73,7 @@ class ModeOptions(TypedDict, total=False):
 
     mode: Annotated[
         Mode,
-        Option(
-            "hybrid", "Rank by meaning (dense), keywords (lexical), or both.", flags=("--mode", "-m")
-        ),
+        Option("hybrid", "Rank by meaning (dense), keywords (lexical), or both.", flags=("--mode", "-m")),
     ]
 
 
@@ -238,9 +236,7 @@ class ModelOptions(TypedDict, total=False):
     ]
     pooling: Annotated[
         str | None,
-        Option(
-            None, "mean, cls, pooler, max or mean_sqrt_len. Default: the model's own.", panel="Model"
-        ),
+        Option(None, "mean, cls, pooler, max or mean_sqrt_len. Default: the model's own.", panel="Model"),
     ]
 
 
@@ -272,9 +268,7 @@ class FileOptions(TypedDict, total=False):
         Sequence[str] | None, Option(None, "Index only matching files, even generated ones.", "GLOB")
     ]
     exclude: Annotated[Sequence[str] | None, Option(None, "Skip matching files.", "GLOB")]
-    text_field: Annotated[
-        str | None, Option(None, "Column or key that holds the text.", "NAME", "Files")
-    ]
+    text_field: Annotated[str | None, Option(None, "Column or key that holds the text.", "NAME", "Files")]
     title_field: Annotated[
         str | None, Option(None, "Column or key that holds the title.", "NAME", "Files")
     ]

@@ -119,9 +119,7 @@ class WordMatrices:
     similarity: Matrix
 
 
-def merged(
-    tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans = ()
-) -> tuple[Word, ...]:
+def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans = ()) -> tuple[Word, ...]:
     """Merge tokens into whole words. Words of a part without a source, such as the prompt, get their tokens' text.
 
     Args:

@@ -168,9 +168,7 @@ def label_training(canvas: Canvas, trained: LabelTraining) -> None:
     canvas.gap()
     table = grid(Column(no_wrap=True), number("figure"), Column("95 % interval"))
     for name, figure in (("accuracy", report.accuracy), ("macro F1", report.macro_f1)):
-        table.add_row(
-            name, Text(f"{figure.mean:.4f}", style="bold"), Text(interval(figure), style="dim")
-        )
+        table.add_row(name, Text(f"{figure.mean:.4f}", style="bold"), Text(interval(figure), style="dim"))
     canvas.table(table)
     canvas.gap()
     _draw_classes(canvas, report)

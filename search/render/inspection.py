@@ -140,9 +140,7 @@ def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | N
     """
     lengths = np.linalg.norm(inspected.states.astype(np.float64), axis=2)
     turned = [None, *np.mean(turned_rows(inspected), axis=0).tolist()]
-    return [
-        (layer, float(row[0]), float(row.mean()), turned[layer]) for layer, row in enumerate(lengths)
-    ]
+    return [(layer, float(row[0]), float(row.mean()), turned[layer]) for layer, row in enumerate(lengths)]
 
 
 def turned_rows(inspected: Inspection) -> list[list[float]]:

@@ -95,9 +95,7 @@ def _(similarities: Similarities) -> str:
     if max(n, m) > MOST_SENTENCES:
         return f"{note}<p>Too many to show here. Use .plot(), .to_pandas() or .cosines.</p>"
     rows = [f"{i + 1} {one_line(sentence)}" for i, sentence in enumerate(similarities.rows)]
-    columns = [
-        str(j + 1) if similarities.itself else one_line(similarities.columns[j]) for j in range(m)
-    ]
+    columns = [str(j + 1) if similarities.itself else one_line(similarities.columns[j]) for j in range(m)]
     return f"<div>{_matrix(rows, columns, similarities.cosines, 1.0, (_PURPLE, _GREY), 2)}{note}</div>"
 
 

@@ -143,9 +143,7 @@ def scatter(axes: Axes | None, map_: DocumentMap) -> Axes:
     for group, colour, marker in zip(map_.groups, _MAP_COLOURS, _MAP_MARKERS, strict=False):
         points = [point for point in map_.points if point.group == group]
         xs, ys = [point.x for point in points], [point.y for point in points]
-        axes.scatter(
-            xs, ys, s=22, c=colour, marker=marker, alpha=0.8, label=f"{group} · {len(points):,}"
-        )
+        axes.scatter(xs, ys, s=22, c=colour, marker=marker, alpha=0.8, label=f"{group} · {len(points):,}")
     axes.set(xticks=[], yticks=[])
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=5, frameon=False)
     return axes

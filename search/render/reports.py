@@ -93,9 +93,7 @@ def folders_line(about: Report | Changes | Status) -> str:
 
 def update_line(done: Report) -> str:
     """Return a summary of an update, on one line."""
-    return (
-        f"{_file_counts(done)}; {counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}"
-    )
+    return f"{_file_counts(done)}; {counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}"
 
 
 @as_text

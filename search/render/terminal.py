@@ -117,9 +117,7 @@ def grid(*columns: str | Column, header: str = "bold", gap: int = 2) -> Table:
         header: style of the header; "" for no header.
         gap: number of spaces between columns.
     """
-    heads = (
-        Column(column, overflow="fold") if isinstance(column, str) else column for column in columns
-    )
+    heads = (Column(column, overflow="fold") if isinstance(column, str) else column for column in columns)
     return Table(
         *heads,
         box=None,

@@ -227,9 +227,7 @@ def _draw_words(canvas: Canvas, why: Explanation) -> None:
     for line in lines:
         keyword = f"{line.keyword:+.4f}" if line.keyword else ""
         partners = ", ".join(one_line(partner.text) for partner in line.share.partners)
-        table.add_row(
-            line.name, f"{line.added:+.4f}", signed_bar(line.added, largest), keyword, partners
-        )
+        table.add_row(line.name, f"{line.added:+.4f}", signed_bar(line.added, largest), keyword, partners)
     keywords = sum(line.keyword for line in lines)
     added = f"{sum(line.added for line in lines):+.4f}"
     table.add_row("sum", added, "", f"{keywords:+.4f}" if keywords else "", style="bold")

@@ -130,9 +130,7 @@ async def search_many(request: Request, params: parameters.ManySearches) -> Resp
 
 def _search_many(served: AppState, params: parameters.ManySearches) -> Any:
     if params.explain and params.k * len(params.queries) > MOST_EXPLAINED:
-        raise InputError(
-            f"with explain, k times the number of queries must be {MOST_EXPLAINED} or less."
-        )
+        raise InputError(f"with explain, k times the number of queries must be {MOST_EXPLAINED} or less.")
     _require_few(params)
     members = [served.index(name) for name in params.indexes or [served.first]]
     opened = members[0] if len(members) == 1 else Indexes(members)
@@ -310,6 +308,4 @@ async def document(
     params: Annotated[OfIndex, Query()],
 ) -> Response:
     """A document as stored in the index, with its passages. Its file is not read."""
-    return await _answered(
-        request, lambda served: _run(served, params, lambda index: index.document(id))
-    )
+    return await _answered(request, lambda served: _run(served, params, lambda index: index.document(id)))

@@ -46,9 +46,7 @@ def in_one_generation(
     generation = index.generation
     for _ in range(_TRIES):
         if expected not in (None, generation):
-            raise GenerationGone(
-                f"the index has changed since generation {expected}. Omit `generation`."
-            )
+            raise GenerationGone(f"the index has changed since generation {expected}. Omit `generation`.")
         answer, before = work(), generation
         generation = index.generation
         if generation == before:

@@ -76,9 +76,7 @@ class Settings:
             needs = "--writable" if local else f"listening on {self.host}"
             raise InputError(f"{needs} requires a token: set SEEWHY_TOKEN, or add --token new")
         if self.token and not re.fullmatch(rf"[!-~]{{{SHORTEST_TOKEN},}}", self.token):
-            raise InputError(
-                f"a token needs at least {SHORTEST_TOKEN} ASCII characters, without spaces."
-            )
+            raise InputError(f"a token needs at least {SHORTEST_TOKEN} ASCII characters, without spaces.")
 
     @property
     def trusted_hosts(self) -> list[str]:

@@ -103,9 +103,7 @@ def view(path: str, model: type[Params], pinned: bool = True) -> Callable[[View[
             def drawn() -> Page:
                 index = state.served.index(name)
                 generation = question.generation if pinned else None
-                return in_one_generation(index, generation, lambda: function(index, question, request))[
-                    1
-                ]
+                return in_one_generation(index, generation, lambda: function(index, question, request))[1]
 
             answer = await state.limiter.run(drawn)
             if getattr(question, "file", False):
@@ -161,9 +159,7 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
     if params.words:
         return search.SearchResult(index.generation, views, keywords_only=True)
     words, without = (
-        ((), ())
-        if params.mode == "dense"
-        else index.counted_words(params.q, **params.of(RankingOptions))
+        ((), ()) if params.mode == "dense" else index.counted_words(params.q, **params.of(RankingOptions))
     )
     facets = None
     if (

@@ -191,9 +191,7 @@ class SearchRequest(
     @property
     def question(self) -> Question | str:
         """The query with its examples, as `Index.query` takes it."""
-        return (
-            Question.of(self.q, like=self.more, unlike=self.less) if self.more or self.less else self.q
-        )
+        return Question.of(self.q, like=self.more, unlike=self.less) if self.more or self.less else self.q
 
     @property
     def filters(self) -> str | None:

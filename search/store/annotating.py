@@ -163,8 +163,7 @@ def _writing(index: Path) -> Iterator[tuple[Writer, dict[str, Annotator]]]:
 
 def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]) -> bool:
     old, new = (
-        {k: v for k, v in kept.items() if k not in NOT_COMPARED}
-        for kept in (before.made_with, made_with)
+        {k: v for k, v in kept.items() if k not in NOT_COMPARED} for kept in (before.made_with, made_with)
     )
     return old == new and before.fields == tuple(fields)
 

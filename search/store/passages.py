@@ -310,9 +310,7 @@ def document_of(id_: int, stored: Iterable[StoredPassage]) -> StoredDocument:
     Raises:
         IdMissing: the document has no passages.
     """
-    passages = tuple(
-        sorted(stored, key=lambda passage: (passage.start, passage.end, passage.passage_id))
-    )
+    passages = tuple(sorted(stored, key=lambda passage: (passage.start, passage.end, passage.passage_id)))
     if not passages:
         raise IdMissing(
             f"no document {id_} in the index. A document gets a new ID when it changes; query again."

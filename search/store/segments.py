@@ -154,8 +154,7 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
         (json.dumps(passages.tolist()),),
     )
     return (
-        (id_, indexable(context, visible(text, hidden_of(hidden))))
-        for id_, context, text, hidden in rows
+        (id_, indexable(context, visible(text, hidden_of(hidden)))) for id_, context, text, hidden in rows
     )
 
 
@@ -296,9 +295,7 @@ def _replace(
     highest = "SELECT coalesce(max(id), 0) FROM segments"
     number = 1 + int(tables.connection.execute(highest).fetchone()[0])
     for group in due:
-        segment = _written(
-            tables.connection, index, dimension, group, number + len(segments), everything
-        )
+        segment = _written(tables.connection, index, dimension, group, number + len(segments), everything)
         segments += [segment] if segment else []
     sync_folder(index / VECTORS)
     spans = [(0, 2**62)] if everything else [(group[0].first, group[-1].last) for group in due]

@@ -304,11 +304,7 @@ class Snapshot(Rows):
         """
         ids, places = np.unique(passages, return_inverse=True)
         worth = np.ones(len(ids), dtype=bool)
-        if (
-            least is not None
-            and len(ids) > _MANY
-            and (views := self._views(len(query), ids)) is not None
-        ):
+        if least is not None and len(ids) > _MANY and (views := self._views(len(query), ids)) is not None:
             rough_query = RoughQuery(query)
             for segment, view in views.items():
                 here = slice(*np.searchsorted(ids, (segment.first, segment.last + 1)).tolist())

@@ -58,9 +58,7 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     skipped = skipped_groups(connection)
     annotated = tuple(Rows(connection).annotators())
     after = segments[-1].last if segments else 0
-    tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[
-        0
-    ]
+    tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[0]
     vectors = f"{passages - tail} of {passages} passages (segments: {len(segments)})"
     return Status(
         name=index.name,

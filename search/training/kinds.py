@@ -98,8 +98,7 @@ class Measure:
         """Estimate each metric's change, after minus before; the bootstrap resamples a row's two values together."""
         both = (*before.columns, *after.columns)
         return {
-            name: estimated(partial(_gap, of), *both, seed=self.seed)
-            for name, of in self.figures.items()
+            name: estimated(partial(_gap, of), *both, seed=self.seed) for name, of in self.figures.items()
         }
 
 

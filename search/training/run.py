@@ -134,9 +134,7 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
     place = Path(out).expanduser().absolute()
     _require_free(place)
     settings = _settings(kind, values)
-    parts = _parted(
-        kind, Path(data).expanduser(), Path(dev).expanduser() if dev else None, settings.seed
-    )
+    parts = _parted(kind, Path(data).expanduser(), Path(dev).expanduser() if dev else None, settings.seed)
     classes = kind.classes(parts.train)
     measure, chooser = (
         kind.measure(rows, parts.train, settings.seed) for rows in (parts.dev, parts.choice)
@@ -218,9 +216,7 @@ def _parted(kind: Kind, data: Path, dev: Path | None, seed: int) -> Parts:
     else:
         second = kind.read(dev, "dev")
         test, notes = list(second.rows), [*notes, *second.notes]
-        files.append(
-            TrainingFile("dev", str(dev), dev.name, sha256_of(dev), len(test) + second.repeated)
-        )
+        files.append(TrainingFile("dev", str(dev), dev.name, sha256_of(dev), len(test) + second.repeated))
         keys = {kind.key(row) for row in test}
         counts["also_held_out"] = sum(kind.key(row) in keys for row in rows)
         rows = [row for row in rows if kind.key(row) not in keys]
@@ -329,9 +325,7 @@ def _about_texts(kind: Kind, base: Encoder, parts: Parts) -> list[str]:
     """Return notes about the training texts."""
     notes = about_few(len(parts.dev), "held-out examples")
     texts = (
-        sorted({text for row in parts.train for text in row.texts})
-        if isinstance(kind, Sentences)
-        else []
+        sorted({text for row in parts.train for text in row.texts}) if isinstance(kind, Sentences) else []
     )
     if cut := too_long(base, texts):
         notes.append(f"{cut:,} of {len(texts):,} texts were truncated to {base.max_tokens} tokens")

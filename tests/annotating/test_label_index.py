@@ -118,9 +118,7 @@ def test_a_checkpoint_is_known_by_what_it_does(
     save_tiny_head(tmp_path / "here", "label", labels=MOODS)
     label_index(index.path, model="here")
     (known,) = index.status().annotations
-    assert (
-        known.made_with["command"] == f"seewhy lab label apply --model {(tmp_path / 'here').resolve()}"
-    )
+    assert known.made_with["command"] == f"seewhy lab label apply --model {(tmp_path / 'here').resolve()}"
     moved = shutil.copytree("here", "there")
     assert label_index(index.path, model=str(moved)).labelled == 0
     renamed = shutil.copytree("here", "renamed")

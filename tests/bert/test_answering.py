@@ -74,9 +74,7 @@ def logits_of(reader: str, question: str, text: str) -> tuple[Any, Any, Any]:
     model = AutoModelForQuestionAnswering.from_pretrained(reader).eval()
     made = tokenizer(question, text, return_tensors="pt", return_token_type_ids=True)
     with torch.no_grad():
-        output = model(
-            **{name: made[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
-        )
+        output = model(**{name: made[name] for name in ("input_ids", "attention_mask", "token_type_ids")})
     return made, output.start_logits[0].numpy(), output.end_logits[0].numpy()
 
 

@@ -87,9 +87,7 @@ def test_as_the_pipeline_of_transformers_says(bytes_model: str, model: str) -> N
         ("the [MASK]", {"labels": ["\udcff"]}, "one of the words contains bytes"),
     ],
 )
-def test_what_cannot_be_filled_is_said(
-    model: str, text: str, options: dict[str, Any], said: str
-) -> None:
+def test_what_cannot_be_filled_is_said(model: str, text: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         fill(text, model=model, **options)
 

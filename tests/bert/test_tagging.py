@@ -85,9 +85,7 @@ def test_words_and_their_classes(tagger: Path) -> None:
         before = word
     scores = logits.softmax(-1)[firsts]
     assert [word.label for word in found.words] == [BIO[i] for i in scores.argmax(-1).tolist()]
-    assert [word.score for word in found.words] == pytest.approx(
-        scores.max(-1).values.tolist(), abs=1e-5
-    )
+    assert [word.score for word in found.words] == pytest.approx(scores.max(-1).values.tolist(), abs=1e-5)
     assert [piece for word in found.words for piece in word.tokens] == encoded.tokens()[1:-1]
 
 

@@ -151,9 +151,7 @@ def test_ctrl_c_keeps_what_was_done(
 def test_models_are_listed_and_removed(
     run: Run, own_cache: Path, indexed: Path, tiny_model: Path
 ) -> None:
-    assert [entry["name"] for entry in json.loads(run("lab", "models", "--json")[1])] == [
-        str(tiny_model)
-    ]
+    assert [entry["name"] for entry in json.loads(run("lab", "models", "--json")[1])] == [str(tiny_model)]
     code, out, err = run("lab", "models", "--remove", tiny_model)
     assert (code, out) == (0, "")
     assert err.startswith(f"removed {tiny_model} (")
@@ -182,8 +180,7 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(
     *lines, last = out.splitlines()
     assert lines == ["+ new\\x1b[31m.txt", "> keys.md > locks.md", "- table.csv"]
     assert (
-        last
-        == f"{indexed}: would add 1 file, rename 1 file, remove 1 file (1 file unchanged, 0 skipped)"
+        last == f"{indexed}: would add 1 file, rename 1 file, remove 1 file (1 file unchanged, 0 skipped)"
     )
     code, out, _ = run("index", indexed, "--dry-run", "--json")
     assert json.loads(out)["renamed"] == [["keys.md", "locks.md"]]

@@ -17,8 +17,7 @@ def test_an_index_that_a_variable_names_is_told_so(
     code, _, err = run("query", "door")
     assert code == 1
     assert (
-        "the environment variable SEEWHY_INDEX is 'nope': no index 'nope'. Choose one with --index"
-        in err
+        "the environment variable SEEWHY_INDEX is 'nope': no index 'nope'. Choose one with --index" in err
     )
     assert run("query", "door", "-i", "notes")[0] == 0
 

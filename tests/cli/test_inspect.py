@@ -49,9 +49,7 @@ def test_one_text_and_a_pair(run: Run, tiny_model: Path) -> None:
     assert "Hidden states: 4 x 10 tokens x 32 dimensions" in lines
     first = np.linalg.norm(looked.states[0].astype(float), axis=1)
     assert any(line.startswith(f"0 {first[0]:.3f} {first.mean():.3f}") for line in lines)
-    assert f"Parameters: {looked.model.parameters:,} in {looked.model.tensors} tensors" in " ".join(
-        lines
-    )
+    assert f"Parameters: {looked.model.parameters:,} in {looked.model.tensors} tensors" in " ".join(lines)
     out = run("turn the key", "--values", 3)[1]
     found = inspect("turn the key", model=str(tiny_model))
     for rows in (found.embedding.parts["word"], found.states[0], found.states[-1]):

@@ -122,9 +122,7 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     assert "topic: all" in run("status", "-i", index.path)[1]
     best = max(found["counts"], key=lambda name: found["counts"][name])
     where = f'topic="{best}"' if best.startswith("<") else f"topic={best}"
-    hits = json.loads(
-        run("query", "the door", "-i", index.path, "--where", where, "--json", "-k", 50)[1]
-    )
+    hits = json.loads(run("query", "the door", "-i", index.path, "--where", where, "--json", "-k", 50)[1])
     assert len(hits) == found["counts"][best]
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
     code, _, err = run(

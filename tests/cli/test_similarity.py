@@ -144,9 +144,7 @@ def test_files_are_written_and_nothing_else_is_printed(run: Run, tmp_path: Path)
     assert png.read_bytes().startswith(b"\x89PNG")
     assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.html", "x.png"]
-    code, out, err = run(
-        "find keys", "the key", "--tokens", "--png", png, "--html", html, "--json", "-q"
-    )
+    code, out, err = run("find keys", "the key", "--tokens", "--png", png, "--html", html, "--json", "-q")
     assert (code, err) == (0, "")
     assert json.loads(out)["query"] == "find keys"
     assert "##" not in html.read_text(encoding="utf-8").split("<details")[0].split("</style>")[1]

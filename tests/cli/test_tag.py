@@ -137,9 +137,7 @@ def test_parts_of_speech_of_an_index(run: Run, index: search.Index, tmp_path: Pa
     assert counts == {field: tags.count(field) for field in counts} and len(tags) > 5
 
 
-def test_long_passages_are_read_in_windows(
-    run: Run, notes: Path, tiny_model: Path, tagger: Path
-) -> None:
+def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Path, tagger: Path) -> None:
     (notes / "long.txt").write_text(
         "zyx " * 60, encoding="utf-8"
     )  # three tokens a word; the tagger reads 64

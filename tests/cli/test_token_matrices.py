@@ -14,9 +14,7 @@ QUERY = "find the key"
 
 
 @pytest.fixture
-def index(
-    notes: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> search.Index:
+def index(notes: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> search.Index:
     made = search.Index.build(notes, index=str(tmp_path / "index"), model=str(tiny_model))
     monkeypatch.setenv("SEEWHY_INDEX", str(made.path))
     return made

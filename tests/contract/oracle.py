@@ -222,9 +222,7 @@ class Oracle:
         """Every passage that passes, best first; with equal scores by id."""
         weight = {"dense": 1.0, "lexical": 0.0}.get(mode, weight)
         keywords = self.keywords(query, phrases, without)
-        scores = (1 - weight) * keywords + (
-            weight * self.cosines(self.embedding(query)) if weight else 0
-        )
+        scores = (1 - weight) * keywords + (weight * self.cosines(self.embedding(query)) if weight else 0)
         ranked = [
             (float(score), row)
             for score, row, word in zip(scores, self.rows, keywords, strict=True)

@@ -30,9 +30,7 @@ def test_a_contrast_splits_the_gap_of_two_hits(index: search.Index, mode: str) -
     for a, b in ((hits[0], hits[1]), (hits[2], hits[19]), (hits[9], hits[4])):
         contrast = index.contrast(QUERIES[0], a, b)
         assert contrast.gap == pytest.approx(a.score - b.score, abs=1e-12)
-        assert sum(word.gap for word in contrast.words) + contrast.residual == pytest.approx(
-            contrast.gap
-        )
+        assert sum(word.gap for word in contrast.words) + contrast.residual == pytest.approx(contrast.gap)
         assert abs(contrast.residual) < 2 * SCORE
         assert sum(word.in_a for word in contrast.words) == pytest.approx(a.score, abs=SCORE)
         assert sum(word.in_b for word in contrast.words) == pytest.approx(b.score, abs=SCORE)
@@ -179,9 +177,7 @@ def clusters(oracle: Oracle, threshold: float, rows: list[int]) -> set[frozenset
 
 
 @pytest.mark.parametrize("pairs", [9, 40, 90, 400])
-def test_duplicates_are_all_pairs_above_a_cosine(
-    index: search.Index, oracle: Oracle, pairs: int
-) -> None:
+def test_duplicates_are_all_pairs_above_a_cosine(index: search.Index, oracle: Oracle, pairs: int) -> None:
     cosines = oracle.vectors @ oracle.vectors.T
     different = np.sort(np.unique(cosines[np.triu_indices(len(cosines), 1)].round(6)))[::-1]
     gap = (

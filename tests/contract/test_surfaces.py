@@ -95,9 +95,7 @@ def test_an_agent_has_the_same_hits(index: search.Index, agent: Api, mode: str) 
 
 
 def test_documents_are_the_same_by_all(index: search.Index, api: Api, agent: Api) -> None:
-    for one, hit in zip(
-        agent("search", query=QUERY, k=4)["results"], index.query(QUERY, 4), strict=True
-    ):
+    for one, hit in zip(agent("search", query=QUERY, k=4)["results"], index.query(QUERY, 4), strict=True):
         assert agent("fetch", id=one["id"], around=0)["text"] == hit.text
         assert hit.text in agent("fetch", id=one["id"], around=5, max_tokens=8_000)["text"]
     hit = index.query(QUERY, 1)[0]
@@ -122,13 +120,9 @@ def test_an_explanation_is_the_same_by_all(index: search.Index, run: Run, api: A
                 t.text for t in why.passage_tokens
             ]
             for name in ("contributions", "similarity"):
-                assert said[name] == [
-                    pytest.approx(row, abs=1e-5) for row in getattr(why, name).tolist()
-                ]
+                assert said[name] == [pytest.approx(row, abs=1e-5) for row in getattr(why, name).tolist()]
             terms = {term["term"]: term["contribution"] for term in said["terms"]}
-            assert terms == {
-                term.term: pytest.approx(term.contribution, abs=SCORE) for term in why.terms
-            }
+            assert terms == {term.term: pytest.approx(term.contribution, abs=SCORE) for term in why.terms}
         id_ = agent("search", query=QUERY, k=3, mode=mode)["results"][1]["id"]
         told = agent("explain", query=QUERY, id=id_, mode=mode)
         assert told["score"] == pytest.approx(hit.score, abs=SCORE)
@@ -165,9 +159,7 @@ def test_why_not_is_the_same_by_all(
     for name in ("txt/t05.txt", "md/m07.md"):
         why = index.why_not(QUERY, folder / name, k=5)
         assert why.hit is not None
-        typed = json.loads(
-            run("why-not", QUERY, folder / name, "-i", "contract", "--json", "-k", "5")[1]
-        )
+        typed = json.loads(run("why-not", QUERY, folder / name, "-i", "contract", "--json", "-k", "5")[1])
         asked = api("why-not", q=QUERY, document=why.hit.document_id, k=5)
         for said in (typed, asked):
             assert (said["cause"], said["hit"]["rank"]) == (why.cause, why.hit and why.hit.rank)

@@ -116,9 +116,7 @@ def test_the_matrix_of_a_layer_has_the_cosines_of_its_vectors(
 ) -> None:
     for hit, whole in whys[::3]:
         why = index.explain(whole.query, hit, layer=layer)
-        q, p = (
-            states(tiny_model, tokens)[0][layer] for tokens in (why.query_tokens, why.passage_tokens)
-        )
+        q, p = (states(tiny_model, tokens)[0][layer] for tokens in (why.query_tokens, why.passage_tokens))
         np.testing.assert_allclose(why.similarity, unit(q) @ unit(p).T, atol=1e-5)
 
 

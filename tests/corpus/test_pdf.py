@@ -135,9 +135,7 @@ def test_a_damaged_page_is_left_out_and_named(tmp_path: Path) -> None:
         (b"", "empty"),
     ],
 )
-def test_what_cannot_be_read(
-    failure: Callable[[str, bytes], ReadError], raw: bytes, reason: str
-) -> None:
+def test_what_cannot_be_read(failure: Callable[[str, bytes], ReadError], raw: bytes, reason: str) -> None:
     assert failure("a.pdf", raw).reason == reason
 
 

@@ -76,9 +76,7 @@ MARKUP = {
 }
 
 
-def test_a_child_process_gives_the_same_document(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_process_gives_the_same_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = {name: items(tmp_path, name, text) for name, text in MARKUP.items()}
     monkeypatch.setattr(reader, "_LARGEST_HERE", 0)
     monkeypatch.setattr(reader, "parse", None)  # of this process, not of the child
@@ -117,9 +115,7 @@ def test_a_parser_that_fails_leaves_plain_text(tmp_path: Path, monkeypatch: pyte
     document, skipped = items(tmp_path, "a.md", "# One\ntext")
     assert isinstance(document, Document)
     assert (document.text, document.title) == ("# One\ntext", "a.md")
-    assert skipped == Skipped(
-        "a.md", "read as plain text", "its markup damaged: IndexError: of a parser"
-    )
+    assert skipped == Skipped("a.md", "read as plain text", "its markup damaged: IndexError: of a parser")
 
 
 def test_of_a_million_records_left_out_the_first_are_named(

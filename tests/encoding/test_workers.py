@@ -82,9 +82,7 @@ def test_processes_make_the_index_that_one_makes_also_if_they_are_killed(
     assert "their batches were encoded again" in " ".join(helped.report.notes)
     assert multiprocessing.active_children() == []
     first, second = alone.query("search the door"), helped.query("search the door")
-    assert [(hit.passage_id, hit.path) for hit in first] == [
-        (hit.passage_id, hit.path) for hit in second
-    ]
+    assert [(hit.passage_id, hit.path) for hit in first] == [(hit.passage_id, hit.path) for hit in second]
 
     (many / "60.txt").write_text("A key.", encoding="utf-8")
     report = helped.update(workers="1")

@@ -122,9 +122,7 @@ def test_hostile_text_is_shown_and_does_nothing(
     assert_inert(browser)
 
 
-def test_a_word_shades_the_other_text_and_back(
-    browser: webdriver.Chrome, pages: dict[str, Path]
-) -> None:
+def test_a_word_shades_the_other_text_and_back(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
     opened(browser, pages["why"])
     at_rest = shades(browser, "passage")
     ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
@@ -158,9 +156,7 @@ def test_what_is_told_are_the_numbers_of_the_explanation(
     assert f"+{best:.3f}" in detail(browser)
 
 
-def test_the_switch_changes_shades_and_colours(
-    browser: webdriver.Chrome, pages: dict[str, Path]
-) -> None:
+def test_the_switch_changes_shades_and_colours(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
     opened(browser, pages["why"])
     unit(browser, "query", "key").click()
     added = shades(browser, "passage")

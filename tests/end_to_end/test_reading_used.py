@@ -53,9 +53,7 @@ def test_keys_go_from_hit_to_hit_also_to_other_parts(opened: Opened, served: lis
     document, (first, second, third) = found(served)
     browser = opened(f"/documents/{document}?q={QUERY}&mode=lexical&passage={second}")
     assert at(browser) == f"p{second}"
-    assert (
-        -5 <= browser.execute_script("return document.activeElement.getBoundingClientRect().top") < 450
-    )
+    assert -5 <= browser.execute_script("return document.activeElement.getBoundingClientRect().top") < 450
     keys = webdriver.ActionChains(browser)
     keys.send_keys("p").perform()
     assert at(browser) == f"p{first}"

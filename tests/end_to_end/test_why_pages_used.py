@@ -28,9 +28,7 @@ def test_a_document_is_found_as_one_types(opened: Opened) -> None:
     field = browser.find_element(By.NAME, "name")
     field.send_keys("page03")
     found = until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".names a")) == 1)
-    assert (
-        found and browser.switch_to.active_element == field and field.get_property("value") == "page03"
-    )
+    assert found and browser.switch_to.active_element == field and field.get_property("value") == "page03"
     browser.find_element(By.CSS_SELECTOR, ".names a").click()
     until(lambda: "document" in state(browser))
     assert "page03.md" in browser.find_element(By.TAG_NAME, "dl").text

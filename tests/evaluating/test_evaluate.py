@@ -50,9 +50,7 @@ def test_documents_are_ranked_by_their_best_passage(beir: Path, model: str, tiny
             name = hit.metadata["_id"]
             best[name] = max(best.get(name, -1), hit.score)
         ranked = sorted(best, key=lambda name: -best[name])
-        grades = {
-            f"d{n % 12}": 1 for n, query in enumerate(["q1", "q2", "q4"] * 5) if query == judged.id
-        }
+        grades = {f"d{n % 12}": 1 for n, query in enumerate(["q1", "q2", "q4"] * 5) if query == judged.id}
         assert judged.results == tuple(ranked[:3])
         assert judged.values == ranking_values(ranked, grades, 3)
 
@@ -151,9 +149,8 @@ def test_documents_that_are_missing_or_empty_are_said(beir: Path, model: str) ->
     write_lines(beir / "corpus.jsonl", [*documents, {"_id": "d6", "title": "", "text": " "}])
     write_qrels(beir, [*QRELS, ("q2", "d8", 1), ("q4", "d6", 1), ("q4", "d7", 0)])
     found = search.evaluate(beir, settings=DENSE, model=model)
-    assert (
-        "relevant documents missing from the index, counted as not found: 2 of 6 (d6, d8)"
-        in notes_of(found)
+    assert "relevant documents missing from the index, counted as not found: 2 of 6 (d6, d8)" in notes_of(
+        found
     )
     values = {query.id: query.values for query in found.queries}
     assert values["q2"]["recall@100"] == values["q4"]["recall@100"] == 0.5

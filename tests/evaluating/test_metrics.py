@@ -96,9 +96,7 @@ def test_depths() -> None:
 
 def published_tokens(text: str) -> list[str]:
     """As the evaluation script of SQuAD 2.0 does it, step by step."""
-    lowered = "".join(
-        character for character in text.lower() if character not in set(string.punctuation)
-    )
+    lowered = "".join(character for character in text.lower() if character not in set(string.punctuation))
     return re.sub(re.compile(r"\b(a|an|the)\b", re.UNICODE), " ", lowered).split()
 
 

@@ -31,9 +31,7 @@ def test_contributions_by_hand() -> None:
     found = contribution_matrix(QUERY, PASSAGE)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert found.sum() == pytest.approx(12 / 145**0.5)
-    np.testing.assert_allclose(
-        contribution_matrix(QUERY, PASSAGE, "mean_sqrt_len"), expected, rtol=1e-12
-    )
+    np.testing.assert_allclose(contribution_matrix(QUERY, PASSAGE, "mean_sqrt_len"), expected, rtol=1e-12)
 
 
 def test_contributions_of_max_pooling_by_hand() -> None:

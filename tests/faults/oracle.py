@@ -221,9 +221,7 @@ def inconsistent(hits: Iterable[Any], query: str) -> str:
                 f"hit {rank} of '{query}' has cosine {hit.cosine:.6f}, its text has {float(cosine):.6f}"
             )
         if abs(hit.score - WEIGHT * hit.cosine - (1 - WEIGHT) * hit.lexical) > 1e-9:
-            return (
-                f"hit {rank} of '{query}' has score {hit.score:.6f}, which is not the sum of its parts"
-            )
+            return f"hit {rank} of '{query}' has score {hit.score:.6f}, which is not the sum of its parts"
     if [hit.score for hit in hits] != sorted((hit.score for hit in hits), reverse=True):
         return f"the hits of '{query}' are not in the order of their scores"
     return ""
@@ -253,10 +251,7 @@ def _damage(index: Path) -> list[str]:
             "SELECT id, context, text, hidden, vector FROM passages JOIN embeddings ON passage = id"
         ).fetchall()
     vectors = ENCODER.encode(
-        [
-            with_context(context, visible(text, json.loads(hidden)))
-            for _, context, text, hidden, _ in rows
-        ]
+        [with_context(context, visible(text, json.loads(hidden))) for _, context, text, hidden, _ in rows]
     )
     for (id_, *_, blob), vector in zip(rows, vectors, strict=True):
         if len(blob) != 4 * D or not np.array_equal(np.frombuffer(blob, "<f4"), vector):

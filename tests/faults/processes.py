@@ -60,9 +60,7 @@ class Child:
         try:
             line = self._lines.get(timeout=patience)
         except queue.Empty:
-            raise TimeoutError(
-                f"no word from process {self._process.pid} for {patience:.0f} s"
-            ) from None
+            raise TimeoutError(f"no word from process {self._process.pid} for {patience:.0f} s") from None
         return None if line is None else json.loads(line)
 
     def finish(self) -> dict[str, Any] | None:

@@ -75,9 +75,7 @@ class Folder:
         return report
 
     def found(self, question: str, k: int = 20) -> list[str]:
-        code, out, _ = self.command(
-            "query", question, "-i", self.path, "-k", k, "--json", "--all-copies"
-        )
+        code, out, _ = self.command("query", question, "-i", self.path, "-k", k, "--json", "--all-copies")
         assert code == 0
         return [hit["path"] for hit in json.loads(out)]
 

@@ -142,9 +142,7 @@ def test_folders_and_documents_from_memory_do_not_mix(
     assert len(Index.open("mine").query("door")) == 3
 
 
-def test_the_command_reads_json_lines(
-    run: Run, tmp_path: Path, tiny_model: Path, own_home: Path
-) -> None:
+def test_the_command_reads_json_lines(run: Run, tmp_path: Path, tiny_model: Path, own_home: Path) -> None:
     file = tmp_path / "texts.jsonl"
     lines = [*map(json.dumps, DOCUMENTS), '{"id": 7, "text": "a line\u2028of it"}']
     file.write_text("\n".join(lines), encoding="utf-8")

@@ -61,9 +61,7 @@ def test_each_is_its_own_root_for_ignore_files_and_patterns(
     assert documents(index) == {"deep/papers/time.md", "deep/papers/more/doors.md"}
 
 
-def test_a_second_run_updates_and_watches(
-    built: Index, two: tuple[Path, Path], tiny_model: Path
-) -> None:
+def test_a_second_run_updates_and_watches(built: Index, two: tuple[Path, Path], tiny_model: Path) -> None:
     notes, papers = two
     (notes / "keys.md").unlink()
     (papers / "new.md").write_text("new words", encoding="utf-8")

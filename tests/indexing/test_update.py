@@ -109,9 +109,7 @@ def test_nothing_to_index(tmp_path: Path, tiny_model: Path) -> None:
         build(folder / "a.png", tiny_model)
 
 
-def test_an_index_is_never_made_among_other_things(
-    notes: Path, tiny_model: Path, tmp_path: Path
-) -> None:
+def test_an_index_is_never_made_among_other_things(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "full" / "tmp").mkdir(parents=True)
     (tmp_path / "full" / "thesis.doc").write_text("precious", encoding="utf-8")
     (tmp_path / "full" / "tmp" / "precious").write_text("too", encoding="utf-8")

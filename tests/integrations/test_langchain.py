@@ -94,9 +94,7 @@ QUERY = "rotate the key"
 def test_documents_are_the_hits_of_the_query(index: Index) -> None:
     hits = index.query(QUERY, 3)
     found = SeewhyRetriever(index=index, k=3, figures=True).invoke(QUERY)
-    assert [document.id for document in found] == [
-        f"{index.path.name}/p{hit.passage_id}" for hit in hits
-    ]
+    assert [document.id for document in found] == [f"{index.path.name}/p{hit.passage_id}" for hit in hits]
     for document, hit in zip(found, hits, strict=True):
         said = json.loads(json.dumps(document.metadata))
         assert document.page_content == hit.text
@@ -154,9 +152,7 @@ def test_addends_sum_to_the_score_however_that_is_made(
         assert sum(addends.values()) == pytest.approx(document.metadata["score"], abs=1e-6)
 
 
-def test_an_index_is_opened_by_its_folder_and_several_are_asked_as_one(
-    index: Index, notes: Path
-) -> None:
+def test_an_index_is_opened_by_its_folder_and_several_are_asked_as_one(index: Index, notes: Path) -> None:
     assert SeewhyRetriever(index=notes).invoke(QUERY) == SeewhyRetriever(index=index).invoke(QUERY)
     (document,) = SeewhyRetriever(index=Indexes([index]), k=1).invoke(QUERY)
     assert document.id == f"{document.metadata['index']}/p{document.metadata['passage_id']}"

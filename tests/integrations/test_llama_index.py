@@ -121,9 +121,7 @@ def test_embeddings_are_those_of_the_encoder(tiny: Encoder) -> None:
     texts = ["turn the lock", "time is long"]
     wanted = tiny.encode(texts, role="document")
     np.testing.assert_allclose(embedding.get_text_embedding_batch(texts), wanted, atol=1e-6)
-    np.testing.assert_allclose(
-        asyncio.run(embedding.aget_text_embedding_batch(texts)), wanted, atol=1e-6
-    )
+    np.testing.assert_allclose(asyncio.run(embedding.aget_text_embedding_batch(texts)), wanted, atol=1e-6)
     np.testing.assert_allclose(
         embedding.get_query_embedding(texts[0]), tiny.encode(texts[:1], role="query")[0], atol=1e-6
     )

@@ -30,9 +30,7 @@ def test_a_search_has_the_order_of_the_library(
     assert isinstance(search, SearchProtocol) and search.mteb_model_meta.name.startswith("seewhy/")
     with pytest.raises(InputError, match="Call index before search"):
         search.search(queries, top_k=3)
-    search.index(
-        corpus, task_metadata=SimpleNamespace(name="mine"), hf_split="test", hf_subset="default"
-    )
+    search.index(corpus, task_metadata=SimpleNamespace(name="mine"), hf_split="test", hf_subset="default")
     (place,) = own_home.glob("evaluations/**/index.db")
     index = Index.open(place.parent)
     for id_, scores in search.search(queries, top_k=10).items():
@@ -40,9 +38,7 @@ def test_a_search_has_the_order_of_the_library(
         hits = index.query(text, 10, per_document=1, all_copies=True, **options)
         assert len(scores) == 10
         assert scores[next(iter(scores))] == pytest.approx(hits[0].score, abs=1e-6)
-        assert np.all(
-            np.diff(np.float32(list(scores.values()))) < 0
-        )  # trec_eval would else sort by name
+        assert np.all(np.diff(np.float32(list(scores.values()))) < 0)  # trec_eval would else sort by name
     candidates = {query: ["d5", "d38", "d0"] for query in queries["id"]}
     found = search.search(queries, top_k=10, top_ranked=candidates)
     assert all(sorted(scores) == ["d0", "d38", "d5"] for scores in found.values())

@@ -113,9 +113,7 @@ def test_hits_in_the_order_of_dates_keep_their_ranks(dated: Index, run: Run) -> 
     together = Indexes([dated]).query("key", k=30, all_copies=True, sort="date")
     assert [(hit.document, hit.rank) for hit in together] == [(hit.document, hit.rank) for hit in hits]
     like = dated.similar("stated.md", k=30, all_copies=True, sort="date")
-    assert [hit.document for hit in like] == [
-        hit.document for hit in hits if hit.document != "stated.md"
-    ]
+    assert [hit.document for hit in like] == [hit.document for hit in hits if hit.document != "stated.md"]
     _, out, err = run("query", "key", "-k", 30, "--all-copies", "--sort", "date", "--json")
     assert [hit["rank"] for hit in json.loads(out)] == [hit.rank for hit in hits]
     _, _, err = run("query", "key", "-k", 30, "--all-copies", "--sort", "date")

@@ -7,9 +7,7 @@ import pytest
 from search import Index, InputError
 
 
-def test_blocks_of_pairs_give_what_one_block_gives(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_pairs_give_what_one_block_gives(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = index.duplicates(0.995)
     assert len(whole) > 5
     monkeypatch.setattr("search.store.vectors._ROWS_AT_ONCE", 50)  # several blocks, also uneven ones

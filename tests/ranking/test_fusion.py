@@ -39,9 +39,7 @@ def test_hybrid_is_exact(index: search.Index, more: int) -> None:
             weight = rng.choice([0.02, 0.3, 0.75, 0.98])
             k = rng.choice([1, 3, 10, 399, 1000])
             parts = everything(index, query)
-            scores = {
-                id_: weight * cosine + (1 - weight) * word for id_, (cosine, word) in parts.items()
-            }
+            scores = {id_: weight * cosine + (1 - weight) * word for id_, (cosine, word) in parts.items()}
             hits = index.query(query, k=k, weight=weight, all_copies=True)
             best = sorted(scores.values(), reverse=True)[:k]
             assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-6)

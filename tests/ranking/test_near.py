@@ -30,12 +30,12 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Index:
     rows = "".join(f"open the door number {number}\n" for number in range(ROWS))
     (folder / "doors.csv").write_text(f"text\n{rows}", encoding="utf-8")
     people = ("first", "other", "long", "old", "right", "left")
-    (folder / "people.csv").write_text(
-        "text\n" + "".join(f"call the {name} people\n" for name in people)
-    )
+    (folder / "people.csv").write_text("text\n" + "".join(f"call the {name} people\n" for name in people))
     (folder / "faq.csv").write_text(FAQ, encoding="utf-8")
     for number, name in enumerate(("day", "water", "house", "key", "time", "side")):
-        text = f"the {name} of letter {number}: people look for the door number {number} and call for help\n"
+        text = (
+            f"the {name} of letter {number}: people look for the door number {number} and call for help\n"
+        )
         (folder / f"letter{number}.txt").write_text(text, encoding="utf-8")
     message = EmailMessage()
     message["From"], message["Date"] = "Ann <a@b.org>", "Mon, 3 Feb 2025 10:00:00 +0000"
@@ -58,9 +58,7 @@ def unfolded(every: list[Hit]) -> list[Hit]:
     return [hit for hit in every if hit.passage_id not in rows[1:] + twins[1:]]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"mode": "dense"}, {"mode": "lexical"}, {"where": "path:*.csv"}]
-)
+@pytest.mark.parametrize("options", [{}, {"mode": "dense"}, {"mode": "lexical"}, {"where": "path:*.csv"}])
 def test_the_list_is_the_ranking_without_near_copies(mixed: Index, options: dict[str, Any]) -> None:
     every = mixed.query(QUERY, **EVERY, **options)
     assert sum(hit.path.endswith("doors.csv") for hit in every) == ROWS

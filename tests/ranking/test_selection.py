@@ -78,7 +78,5 @@ def test_a_rerank_by_documents_finds_as_many_as_there_are(tmp_path: Path, tiny_m
     index = Index.build(tmp_path, model=str(tiny_model))
     assert index.status().passages == 89
     for k in (5, 25, 40):
-        found = index.query(
-            "the word number 0 of file 0", k=k, group=True, per_document=1, rerank="late"
-        )
+        found = index.query("the word number 0 of file 0", k=k, group=True, per_document=1, rerank="late")
         assert len({hit.document for hit in found}) == len(found) == k

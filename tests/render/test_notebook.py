@@ -51,9 +51,7 @@ def test_an_explanation_shows_its_sum_and_both_matrices() -> None:
     cells = Cells(html).rows
     assert cells[0] == ["", "[CLS]", "door", "lock", ",", "key", "[SEP]"]
     assert [row[0] for row in cells[1:5]] == ["[CLS]", "key", "##s", "[SEP]"]
-    assert [float(cell) for cell in cells[2][1:]] == pytest.approx(
-        why.similarity[1].tolist(), abs=0.0051
-    )
+    assert [float(cell) for cell in cells[2][1:]] == pytest.approx(why.similarity[1].tolist(), abs=0.0051)
     added = np.array([[float(cell.split("Contri")[0]) for cell in row[1:]] for row in cells[6:10]])
     np.testing.assert_allclose(added, 1000 * why.contributions, atol=0.05)
 

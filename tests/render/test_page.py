@@ -261,9 +261,7 @@ def test_the_server_links_to_what_a_file_holds() -> None:
     assert (
         parsed.count("style") == 0 and "Content-Security-Policy" not in source
     )  # the server sends its own
-    assert (
-        '<a class="chip" href="/similarity?index=my+%3Cnotes%3E" aria-current="true">Lab</a>' in source
-    )
+    assert '<a class="chip" href="/similarity?index=my+%3Cnotes%3E" aria-current="true">Lab</a>' in source
     assert "<bdi>my &lt;notes&gt;</bdi>" in source
 
 
@@ -351,9 +349,7 @@ def test_a_passage_is_shown_without_markup_in_lines_as_wide_as_the_page() -> Non
     def shown(text: str) -> str:
         return read(hidden(text, r"^## |\*|\[|\]\(a\.md\)"))
 
-    assert (
-        shown("## Turn\n\nThe *lock*\nturns. See [doors](a.md).") == "Turn\nThe lock turns. See doors."
-    )
+    assert shown("## Turn\n\nThe *lock*\nturns. See [doors](a.md).") == "Turn\nThe lock turns. See doors."
     assert shown("Do:\n\n- one\nmore\n- two") == "Do:\n- one more\n- two"
     assert "turn\nthe key" in shown("```\nturn\nthe key\n```")
 

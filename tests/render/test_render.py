@@ -219,14 +219,10 @@ def test_an_explanation_begins_with_one_sentence() -> None:
     assert why.sentence(hybrid) == "Mainly Keys ~ Key; 62 % meaning, 38 % keywords."
     drawn = why.explanation(hybrid, HIT)
     (keys, zebra) = (
-        re.findall(r"[+-]\d\.\d{4}", line)
-        for line in drawn.split("\n")
-        if line[:5] in ("Keys ", "zebra")
+        re.findall(r"[+-]\d\.\d{4}", line) for line in drawn.split("\n") if line[:5] in ("Keys ", "zebra")
     )
     assert keys == ["+0.6500", "+0.2500"] and zebra == ["+0.2500", "+0.2500"]
-    words = replace(
-        hybrid, weight=0.0, score=0.5, contributions=0 * hybrid.contributions, mode="lexical"
-    )
+    words = replace(hybrid, weight=0.0, score=0.5, contributions=0 * hybrid.contributions, mode="lexical")
     assert why.sentence(words) == 'Mainly "Keys", "zebra"; 100 % keywords.'
     against = replace(hybrid, terms=(*terms, Term("unlike p3", -0.25, kind="like")), score=1.05)
     assert why.sentence(against).endswith(
@@ -317,9 +313,7 @@ def test_sentences_in_a_terminal() -> None:
 
 
 def test_other_sentences_have_letters() -> None:
-    found = Similarities(
-        ("a",), ("x", "y"), np.array([[0.1, 0.9]], dtype=np.float32), False, "m", "mean"
-    )
+    found = Similarities(("a",), ("x", "y"), np.array([[0.1, 0.9]], dtype=np.float32), False, "m", "mean")
     drawn = heatmap.sentences(found)
     assert "A  x\nB  y" in drawn
     assert "0.900  1 ~ B" in drawn

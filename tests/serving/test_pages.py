@@ -59,9 +59,7 @@ def test_a_hit_shows_its_score_as_a_bar_that_sums_to_it(client: TestClient, inde
     for score, parts in bars:
         added = [float(part.rpartition(" ")[2].replace("\u2212", "-")) for part in parts.split(", ")]
         assert sum(added) == pytest.approx(float(score), abs=0.0005 * len(added) + 0.0005)
-    assert (
-        "keyword" not in client.get("/", params={"q": QUERY, "mode": "dense"}).text.split("<title>")[2]
-    )
+    assert "keyword" not in client.get("/", params={"q": QUERY, "mode": "dense"}).text.split("<title>")[2]
 
 
 def test_the_start_page_says_what_is_indexed(client: TestClient, index: Index) -> None:

@@ -31,9 +31,7 @@ def annotate(index: Path, *, name: str = "ner", most: int = 1000, **options: Any
                     if at >= 0:
                         start = passage.start + at
                         spans.append(Mention(field, word, start, start + len(word), 0.5))
-                values = {
-                    f: [span.text for span in spans if span.field == f] for f in ("person", "city")
-                }
+                values = {f: [span.text for span in spans if span.field == f] for f in ("person", "city")}
                 found.append(
                     Annotation(passage.passage_id, {f: v for f, v in values.items() if v}, tuple(spans))
                 )

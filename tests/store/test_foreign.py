@@ -142,9 +142,7 @@ def test_nobody_else_can_read_what_an_index_or_the_cache_holds(
     finally:
         os.umask(before)
     private = {name for name, mode in seen if not mode & 0o077}
-    assert [
-        name for name, _ in sorted(seen) if not private & {name, *map(str, Path(name).parents)}
-    ] == []
+    assert [name for name, _ in sorted(seen) if not private & {name, *map(str, Path(name).parents)}] == []
     assert {Path(name).name for name, _ in seen} >= {
         "index.db",
         "ann",

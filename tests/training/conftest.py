@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-WORDS = "the key door lock open turn water people time say long side word number call first find text".split()
+WORDS = (
+    "the key door lock open turn water people time say long side word number call first find text".split()
+)
 
 trainable = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("accelerate", "datasets")),

@@ -75,9 +75,7 @@ def bases(dropping: Path, tiny_model: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def made(
-    tmp_path_factory: pytest.TempPathFactory, bases: dict[str, Path]
-) -> dict[str, tuple[Any, Path]]:
+def made(tmp_path_factory: pytest.TempPathFactory, bases: dict[str, Path]) -> dict[str, tuple[Any, Path]]:
     return {what: trained(what, tmp_path_factory.mktemp(what), bases[what]) for what in KINDS}
 
 
@@ -127,8 +125,7 @@ def test_every_report_is_whole(made: dict[str, Any], bases: dict[str, Path]) -> 
             assert gap.low <= gap.mean + 1e-9 and gap.mean <= gap.high + 1e-9
         best = max(report.scores[1:], key=lambda point: point.value)
         assert (
-            next(one for one in report.scores if one.step == report.kept and one.step).value
-            == best.value
+            next(one for one in report.scores if one.step == report.kept and one.step).value == best.value
         )
         counts = report.counts
         assert counts["train"] + counts["chosen_by"] + counts["duplicates"] == counts["read"], what
@@ -276,9 +273,7 @@ def test_a_head_for_the_very_classes_is_taken_on(made: dict[str, Any], tmp_path:
     first, _ = made["classify"]
     again, _ = trained("classify", tmp_path, Path(first.out), lr=1e-9, epochs=9)
     assert again.before["accuracy"].mean == first.after["accuracy"].mean
-    assert (
-        len(again.scores) == 1 + 4
-    )  # nothing became better, so it stopped after three evaluations more
+    assert len(again.scores) == 1 + 4  # nothing became better, so it stopped after three evaluations more
     content = write_texts(tmp_path / "a.csv").read_text(encoding="utf-8").replace(",them", ",people")
     (tmp_path / "other.csv").write_text(content, encoding="utf-8")
     fresh = bert.train_classifier(

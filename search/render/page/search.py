@@ -91,9 +91,7 @@ def query_pieces(request: PageRequest, result: SearchResult) -> list[tuple[str, 
     content = [word for word in result.words if word.casefold() not in STOP_WORDS] or result.words
     by_name = {word.casefold(): word for word in content}
     names = "|".join(map(re.escape, sorted(content, key=len, reverse=True)))
-    parts = (
-        re.split(rf"(?<!\w)({names})(?!\w)", request.q, flags=re.IGNORECASE) if names else [request.q]
-    )
+    parts = re.split(rf"(?<!\w)({names})(?!\w)", request.q, flags=re.IGNORECASE) if names else [request.q]
     return [
         (part.strip(), by_name.get(part.casefold(), part) if i % 2 else "")
         for i, part in enumerate(parts)

@@ -111,9 +111,7 @@ def _offered(
 def _signature(function: Callable[..., Any], kinds: tuple[type, ...]) -> inspect.Signature:
     """Return the signature that agents see: without the first parameter, with the declared options."""
     signature = inspect.signature(function, eval_str=True)
-    _, *params = (
-        param for param in signature.parameters.values() if param.kind is not param.VAR_KEYWORD
-    )
+    _, *params = (param for param in signature.parameters.values() if param.kind is not param.VAR_KEYWORD)
     for name, field in fields_of(*kinds).model_fields.items():
         hint: Any = Annotated[field.annotation, field]
         option = inspect.Parameter(

@@ -116,9 +116,7 @@ def _comparable(served: AppState, name: str | None) -> Indexes:
 
 def _verdict(hits: Sequence[records.Hit]) -> answers.VerdictAnswer | None:
     best = hits[0].verdict if hits else None
-    return (
-        answers.VerdictAnswer(says=best.says, probability=round(best.probability, 3)) if best else None
-    )
+    return answers.VerdictAnswer(says=best.says, probability=round(best.probability, 3)) if best else None
 
 
 def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int) -> answers.HitAnswer:
@@ -193,9 +191,7 @@ def explain(served: AppState, query: Query, id: Id, **options: Any) -> answers.E
 
 def _share(share: Share) -> answers.ShareAnswer:
     by = [partner.text for partner in share.partners] or None
-    return answers.ShareAnswer(
-        word=share.text, kind=share.kind, adds=round(share.contribution, 6), by=by
-    )
+    return answers.ShareAnswer(word=share.text, kind=share.kind, adds=round(share.contribution, 6), by=by)
 
 
 def why_not(
@@ -233,9 +229,7 @@ def why_not(
 Stand = Callable[[str, library.Index, str | Path | int], tuple[str, int, WhyNot]]
 
 
-def _standing(
-    served: AppState, document: str, name: str | None, stand: Stand
-) -> tuple[str, int, WhyNot]:
+def _standing(served: AppState, document: str, name: str | None, stand: Stand) -> tuple[str, int, WhyNot]:
     """Return the rank of a document in its index; if several indexes are searched, in one that contains it."""
     try:
         index, id_ = passage_of(served, document)
@@ -415,9 +409,7 @@ def _span(
     if lines:
         first, last = map(int, lines.split("-"))
     if document.kind in CONVERTED_KINDS:
-        parts = [
-            part for part in document.passages if part.line_start <= last and part.line_end >= first
-        ]
+        parts = [part for part in document.passages if part.line_start <= last and part.line_end >= first]
         if parts:
             return parts[0].start, parts[-1].end
     elif 1 <= first <= min(last, len(starts := _line_starts(document)) - 1):

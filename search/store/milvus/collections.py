@@ -74,9 +74,7 @@ class Server:
     def new(cls, address: Address, kind: str) -> Server:
         """Return a server with a new name for its collection, which ends with a random stamp."""
         if kind not in KINDS:
-            raise InputError(
-                f"unknown kind of Milvus index '{kind}'. Choose one of: {', '.join(KINDS)}."
-            )
+            raise InputError(f"unknown kind of Milvus index '{kind}'. Choose one of: {', '.join(KINDS)}.")
         return cls(str(address), kind, f"{address.name}_{secrets.token_hex(4)}")
 
 

@@ -189,9 +189,7 @@ def _refused(where: Where, leaf: FieldComparison, why: str) -> InputError:
 
 def _key(name: str) -> str:
     """Return the name of a field of metadata in the column `fields`."""
-    return (
-        "m" + hashlib.blake2b(folded(name).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    )
+    return "m" + hashlib.blake2b(folded(name).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _mark(field: str, *parts: Any) -> str:

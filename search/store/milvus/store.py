@@ -251,9 +251,7 @@ class MilvusSnapshot(Snapshot):
     def _put(self, fetched: list[dict[str, Any]]) -> list[int]:
         """Cache fetched rows; return their ids."""
         root, rows = self._status["folder"], self._rows
-        rows |= {
-            row["passage"]: MilvusRow.of(row, root) for row in fetched if row["passage"] not in rows
-        }
+        rows |= {row["passage"]: MilvusRow.of(row, root) for row in fetched if row["passage"] not in rows}
         return [row["passage"] for row in fetched]
 
     def _fetch(self, where: str) -> list[int]:

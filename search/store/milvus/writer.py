@@ -81,9 +81,7 @@ class MilvusWriter(Writer):
             self._client.put(self._server.collection, rows)
             bare = [replace(work, documents=[(doc, []) for doc, _ in work.documents]) for work in batch]
             self.store_documents(connection, bare, {})
-            connection.execute(
-                "UPDATE documents SET title = '', metadata = '{}' WHERE id > ?", (number,)
-            )
+            connection.execute("UPDATE documents SET title = '', metadata = '{}' WHERE id > ?", (number,))
             connection.executemany("INSERT INTO sent VALUES (?, ?, ?, ?, ?)", sent)
             self._count((row["stems"] for row in rows), 1)
             passages = one_meta(connection, "passages") + len(rows)
