@@ -261,27 +261,21 @@ def why_not(index: Index, params: OnPage, request: Request) -> Page:
     return why.why_not(index.why_not(params.question, place, params.k, **options), params.named())
 
 
-@view("/similarity", OnPage, pinned=False)
-def similarity(index: Index, params: OnPage, request: Request) -> Page:
-    """Similarities of several sentences; of two sentences, of their tokens."""
-    return _laboratory("/similarity", index, params, request, _compared)
-
-
-@view("/inspect", OnPage, pinned=False)
-def inspect(index: Index, params: OnPage, request: Request) -> Page:
-    """Tokens or attention of a model for a text."""
-    return _laboratory("/inspect", index, params, request, _inspected)
-
-
-def _laboratory(action: str, index: Index, params: OnPage, request: Request, work: View[OnPage]) -> Page:
-    """Return a form with the answer to the texts typed into it."""
+def laboratory_page(index: Index, params: OnPage, request: Request) -> Page:
+    """The form that compares sentences or inspects a text, with the answer to what was typed into it."""
+    action: str = request.scope["path"]
     answer: Page | str | None = None
     if any(text.strip() for text in params.text):
+        work = _compared if action == "/similarity" else _inspected
         try:
             answer = work(index, params, request)
         except (InputError, OptionalDependency) as error:
             answer = str(error)
     return laboratory.form(action, params.text, params.index or "", answer, params.show)
+
+
+for _path in ("/similarity", "/inspect"):
+    view(_path, OnPage, pinned=False)(laboratory_page)
 
 
 def _compared(index: Index, params: OnPage, request: Request) -> Page:

@@ -159,11 +159,6 @@ class HitView:
         return segments
 
 
-def number(value: float) -> str:
-    """Format an addend with three decimals and a wide minus sign."""
-    return f"{value:.3f}".replace("-", "\u2212")
-
-
 def full_width(views: Iterable[HitView]) -> float:
     """Return the score that fills a bar: the best one, rounded up to tenths."""
     best = max((sum(max(part.value, 0) for part in view.parts) for view in views), default=0.0)

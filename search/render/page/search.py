@@ -24,17 +24,7 @@ from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import HitView, PageRequest, full_width
 
 SCRIPTS = ("reading.css", "whatif.js", "explanation.js", "reading.js", "search.js")
-MODES = {"hybrid": "Meaning and keywords", "dense": "Meaning only", "lexical": "Keywords only"}
 MOST_FIELDS, MOST_VALUES = 5, 8
-KEYS = {
-    "/": "to the query",
-    "j, k": "next hit, previous hit",
-    "Enter": "open the document at the passage",
-    "e": "why this hit",
-    "s": "more like this",
-    "c": "compare two hits",
-    "Esc": "close the open panel, then back to the query",
-}
 
 
 @dataclass(frozen=True)
@@ -80,8 +70,6 @@ def search(request: PageRequest, result: SearchResult) -> Page:
         most=MOST_VALUES,
         weight=WEIGHT if request.weight is None else request.weight,
         default=WEIGHT,
-        modes=MODES,
-        keys=KEYS,
     )
     return Page(f"{request.q} \u2013 seewhy", "", body, SCRIPTS)
 

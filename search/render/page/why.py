@@ -17,10 +17,10 @@ from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.tokens import Word
 from search.render import why as written
-from search.render.format import counted, headings, layer_of, percentile_of, shortened
+from search.render.format import headings, layer_of, percentile_of, shortened
 from search.render.heatmap import Unit, Units, largest_addend
 from search.render.page.document import Page, drawn, isolated
-from search.render.page.hit_list import PageRequest, number, viewed
+from search.render.page.hit_list import PageRequest, viewed
 
 _LONGEST_NAME = 28
 
@@ -117,7 +117,6 @@ def panel(explained: Explanation, hit: Hit, request: PageRequest) -> Page:
         parts=parts,
         most=max((abs(value) for part in parts for value in (part.meaning, part.keyword)), default=0.0)
         or 1.0,
-        number=number,
         hit=hit,
         request=request,
     )
@@ -149,7 +148,6 @@ def choice(typed: str, documents: Sequence[NamedDocument], limit: int, request: 
     Args:
         documents: at most `limit` documents with `typed` in their name.
     """
-    count = f"The first {limit:,}" if len(documents) >= limit else counted(len(documents), "document")
-    body = drawn("choice.html", typed=typed, count=count, documents=documents, request=request)
+    body = drawn("choice.html", typed=typed, limit=limit, documents=documents, request=request)
     heading = "Which document did you expect?"
     return Page(heading, heading, body, ("live.js",))
