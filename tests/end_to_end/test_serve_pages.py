@@ -361,7 +361,9 @@ def pages(served: list[Index]) -> list[str]:
         f"/?q={QUERY}&why={one.passage_id}",
         f"/?q={QUERY}&facets=1&more={other.passage_id}&without=key",
         "/?q=key&where=(",
-        f"/similar?passage={one.passage_id}",
+        f"/?more={one.passage_id}",
+        f"/map?q={QUERY}",
+        f"/documents/{one.document_id}?{asked}&source=1",
         f"/documents/{one.document_id}?{asked}",
         f"/explain?{asked}",
         f"/contrast?q={QUERY}&a={one.passage_id}&b={other.passage_id}",
@@ -390,6 +392,36 @@ def test_every_page_is_accessible_and_fits(
             shown_in(browser, width, scheme)
             assert browser.execute_async_script(run, TAGS) == [], (path, width)
             assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path
+
+
+def test_printing_keeps_shades_and_sums(
+    opened: Callable[..., webdriver.Chrome], served: list[Index]
+) -> None:
+    one, other = (hit.passage_id for hit in served[0].query(QUERY)[:2])
+    for path, css in (
+        (f"/?q={QUERY}", "mark"),
+        (f"/explain?q={QUERY}&passage={one}", ".unit"),
+        (f"/contrast?q={QUERY}&a={one}&b={other}", "tfoot"),
+    ):
+        browser = opened(path)
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        of = f"getComputedStyle(document.querySelector('{css}'))"
+        wanted = ("display", "table-row-group") if css == "tfoot" else ("printColorAdjust", "exact")
+        assert browser.execute_script(f"return {of}.{wanted[0]}") == wanted[1], path
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_an_explanation_is_saved_as_an_image(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened(f"/?q={QUERY}")
+    browser.execute_script(
+        "URL.createObjectURL = (blob) => (blob.arrayBuffer().then((all) => (window.saved ="
+        " [...new Uint8Array(all.slice(0, 24))])), 'blob:x'); HTMLAnchorElement.prototype.click = () => {}"
+    )
+    until(lambda: whole(browser))
+    browser.find_element(By.CSS_SELECTOR, ".why-link").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".picture"))[0].click()
+    head = bytes(until(lambda: browser.execute_script("return window.saved")))
+    assert head.startswith(b"\x89PNG") and int.from_bytes(head[16:20], "big") == 2400
 
 
 def test_what_if_ranks_at_once_as_the_server_does(
