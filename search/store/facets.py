@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, starmap
 from posixpath import commonpath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -125,25 +125,37 @@ class _Values:
         clause = _name_in_filter(self.name)
         texts = ((self.spellings[key], n) for key, n in self.by_text.items())
         values = ((text, n, f"{clause}={field_in_filter(text)}") for text, n in texts)
-        facet = _facet(_qualified(self.name), self.documents, self._ranges(clause) or values)
+        ranges = self._ranges(clause)
+        if ranges:
+            return Facet(_qualified(self.name), self.documents, tuple(starmap(FacetValue, ranges)), 0)
+        facet = _facet(_qualified(self.name), self.documents, values)
         return facet if facet and facet.values[0].documents > 1 else None
 
     def _ranges(self, clause: str) -> list[tuple[str, int, str]]:
-        """Return four ranges with about as many documents each; [] unless the values are many, and all numbers."""
+        """Return four ranges with about as many documents each; [] if values are few, lists or no numbers."""
         try:
             numbers = sorted(float(text) for text in Counter(self.by_text).elements())
         except ValueError:
             return []
-        if len(self.by_text) <= _MOST_LISTED or not all(map(math.isfinite, numbers)):
+        is_single = self.by_text.total() == self.documents
+        if len(self.by_text) <= _MOST_LISTED or not is_single or not all(map(math.isfinite, numbers)):
             return []
+        step = 10.0 ** math.floor(math.log10((numbers[-1] - numbers[0]) / 40))
         quarters = (numbers[len(numbers) * i // 4] for i in (1, 2, 3))
-        edges = [float("-inf"), *sorted({float(f"{edge:.2g}") for edge in quarters}), float("inf")]
+        edges = [-math.inf, *sorted({round(round(edge / step) * step, 9) for edge in quarters}), math.inf]
         ranges = []
         for low, high in pairwise(edges):
             count = bisect_left(numbers, high) - bisect_left(numbers, low)
-            parts = [f"{clause}>={low:g}" * (low > edges[0]), f"{clause}<{high:g}" * (high < edges[-1])]
-            names = [f"from {low:g}" * (low > edges[0]), f"below {high:g}" * (high < edges[-1])]
-            ranges.append((" ".join(filter(None, names)), count, " and ".join(filter(None, parts))))
+            if low == edges[0]:
+                name, condition = f"under {high:g}", f"{clause}<{high:g}"
+            elif high == edges[-1]:
+                name, condition = f"{low:g} or more", f"{clause}>={low:g}"
+            else:
+                name, condition = (
+                    f"{low:g} \u2013 {high:g}",
+                    f"{clause}>={low:g} and {clause}<{high:g}",
+                )
+            ranges.append((name, count, condition))
         return [each for each in ranges if each[1]]
 
 

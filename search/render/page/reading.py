@@ -170,5 +170,5 @@ def _sources(
             line = passage.text[start:stop].rstrip("\r\n")
             content = marked(line, kinds[start : start + len(line)])
             number = passage.line_start + i if counts or (i == 0 and document.kind in _LINES) else ""
-            lines += Markup('<span class="line" data-n="{}">{}</span>\n').format(number, content)
+            lines += Markup('<span class="line" data-n="{}">{}</span>').format(number, content)
         yield Markup("<pre>{}</pre>").format(lines)
