@@ -19,7 +19,7 @@ def test_blocks_of_pairs_give_what_one_block_gives(index: Index, monkeypatch: py
     monkeypatch.setattr("search.ranking.duplicates._AT_ONCE", 70)
     blocks = index.duplicates(0.995)
     assert [ids_of(cluster) for cluster in blocks] == [ids_of(cluster) for cluster in whole]
-    assert [cluster.cosine for cluster in blocks] == pytest.approx([cluster.cosine for cluster in whole])
+    assert [cluster.lowest for cluster in blocks] == pytest.approx([cluster.lowest for cluster in whole])
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.1, float("nan")])
