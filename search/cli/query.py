@@ -166,9 +166,14 @@ def document_map(output: DrawnOutput, index: IndexOption = None) -> None:
 
 def _drawn(map_: DocumentMap, name: str, kind: str) -> Any:
     from search.render import page, picture
+    from search.render.page.hit_list import PageRequest
     from search.render.page.search import document_map as page_of
 
-    return picture.document_map(map_, name) if kind == "png" else page.document(page_of(map_, name))
+    return (
+        picture.document_map(map_, name)
+        if kind == "png"
+        else page.document(page_of(map_, PageRequest(name)))
+    )
 
 
 def search(

@@ -153,3 +153,20 @@ class Similarities(NotebookMixin):
         rows, columns = np.unravel_index(order, self.cosines.shape)
         pairs = zip(rows.tolist(), columns.tolist(), strict=True)
         return list(islice(((i, j) for i, j in pairs if not self.itself or i < j), count))
+
+
+@dataclass(frozen=True)
+class DeletionTest:
+    """Cosines of a passage without some of its words.
+
+    Attributes:
+        words: the words with the largest contributions, in the order of the passage.
+        cosine: cosine of the whole passage.
+        without: cosine without these words.
+        without_others: mean cosine without as many other words, drawn at random.
+    """
+
+    words: tuple[str, ...]
+    cosine: float
+    without: float
+    without_others: float

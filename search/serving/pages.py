@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query
-from markupsafe import Markup
 from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from search.errors import IdMissing, InputError, OptionalDependency
+from search.explaining.deletion import deletion_test
 from search.index import Index
 from search.records.contents import DocumentText
 from search.records.hits import Hit
@@ -31,18 +31,19 @@ from search.render.page import laboratory, reading, search, why
 from search.render.page.document import Page, assets, document
 from search.render.page.hit_list import viewed
 from search.serving.app_state import GenerationGone, in_one_generation
+from search.serving.fields import LayerName
 from search.serving.parameters import LARGEST, MOST_TEXTS, Id, SearchRequest
 from search.serving.problems import FRAGMENT, as_page
 from search.texts import compare
 from search.texts import explain as explain_two
 
-MOST_NAMES = 50
 _REPLY = re.compile(r"^((re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)  # of a mail
 _BEST, _EXPLAINED, _COUNTED = 30, 10, 100
 _OLD_LINK = "the index has changed since this link was made. Search again."
 _EXACT = ("mean", "mean_sqrt_len", "max")  # poolings that are explained without a gradient
 
 router = APIRouter()
+
 
 Typed = Annotated[str, Field(max_length=laboratory.LONGEST)]
 
@@ -66,6 +67,8 @@ class OfHit(OnPage):
 
     passage: Id
     by: Literal["word", "token"] | None = None
+    layer: LayerName = None
+    test: Annotated[bool, Field(description="Test the explanation.")] = False
     file: Annotated[bool, Field(description="Return a file that needs no server.")] = False
 
 
@@ -120,7 +123,7 @@ def view(path: str, model: type[Params], pinned: bool = True) -> Callable[[View[
 def hits(index: Index, params: OnPage, request: Request) -> Page:
     """The start page, or the hits of a query."""
     if not (params.q.strip() or params.more):
-        names = tuple(request.app.state.served.indexes)
+        names = request.app.state.served.indexes
         return search.start(params.named(), index.status(), _examples(index), names, index.map())
     try:
         result = _result(index, params)
@@ -132,8 +135,7 @@ def hits(index: Index, params: OnPage, request: Request) -> Page:
 @view("/map", OnPage)
 def on_map(index: Index, params: OnPage, request: Request) -> Page:
     """The map of the documents; those of the hits are emphasised."""
-    hits = _query(index, params, params.k) if params.q.strip() else []
-    return search.document_map(index.map(), params.index or "", params.named(), hits)
+    return search.document_map(index.map(), params.named(), _query(index, params, params.k))
 
 
 def _examples(index: Index) -> list[str]:
@@ -158,24 +160,20 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
     views = viewed(hits, [] if can_explain else index.highlights(params.q, hits))
     if params.words:
         return search.SearchResult(index.generation, views, keywords_only=True)
-    words, without = (
-        ((), ()) if params.mode == "dense" else index.counted_words(params.q, **params.of(RankingOptions))
-    )
+    words, without = index.counted_words(params.q, **params.of(RankingOptions))
     facets = None
     if (
         params.facets or params.pick
     ):  # any of the values of a field can be chosen, so choices are not applied
         facets = index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
-    opened = [
-        (hit.passage_id, _panel(index, params, hit)) for hit in hits if hit.passage_id == params.why
-    ]
-    explained = opened[0] if opened else None
-    return search.SearchResult(index.generation, views, words, without, facets, notes, why=explained)
-
-
-def _panel(index: Index, params: OnPage, hit: Hit) -> Markup:
-    explained = hit.explanation or index.explain(params.question, hit)
-    return why.panel(explained, hit, params.named()).body
+    opened = {
+        hit.passage_id: why.panel(
+            hit.explanation or index.explain(params.question, hit), hit, params.named()
+        ).body
+        for hit in hits
+        if hit.passage_id == params.why
+    }
+    return search.SearchResult(index.generation, views, words, without, facets, notes, why=opened)
 
 
 @router.get("/what-if", include_in_schema=False)
@@ -237,11 +235,12 @@ def _hits_in(index: Index, params: OnPage, document: DocumentText, best: int) ->
 def explain(index: Index, params: OfHit, request: Request) -> Page:
     """The explanation of a passage's score."""
     hit = index.hit(params.question, params.passage, **params.of(RerankOptions))
-    explained = index.explain(params.question, hit)
+    explained = index.explain(params.question, hit, layer=params.layer)
     if FRAGMENT in request.headers and params.by is None:
         return why.panel(explained, hit, params.named())
     state = None if params.file else params.named()
-    return why.explanation(explained, units(explained, params.by or "word"), hit, state)
+    tested = deletion_test(index.encoder, explained) if params.test else None
+    return why.explanation(explained, units(explained, params.by or "word"), hit, state, tested)
 
 
 @view("/contrast", OfTwo)
@@ -255,8 +254,8 @@ def contrast(index: Index, params: OfTwo, request: Request) -> Page:
 def why_not(index: Index, params: OnPage, request: Request) -> Page:
     """The rank of a document for a query, or a list of documents to choose from."""
     if params.document is None:
-        named = index.documents_named(params.name, MOST_NAMES)
-        return why.choice(params.name, named, MOST_NAMES, params.named())
+        named = index.documents_named(params.name, 50)
+        return why.choice(params.name, named, 50, params.named())
     place, options = index.location(params.document), params.of(RankOptions)
     return why.why_not(index.why_not(params.question, place, params.k, **options), params.named())
 

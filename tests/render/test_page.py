@@ -174,16 +174,7 @@ def evil_pages() -> list[page.Page]:
         EVIL, EVIL_HIT, EVIL_HIT, (Difference(EVIL, "word", 0, 3, 0.5, 0.25, partners, partners),)
     )
     standing = WhyNot(
-        EVIL,
-        EVIL,
-        3,
-        3,
-        20,
-        "copy",
-        detail=EVIL,
-        hit=EVIL_HIT,
-        last=EVIL_HIT,
-        contrast=compared,
+        EVIL, EVIL, 3, 3, 20, "copy", detail=EVIL, hit=EVIL_HIT, last=EVIL_HIT, contrast=compared
     )
     words = tuple(replace(word, text=EVIL) for word in WORDS)
     tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
@@ -392,15 +383,8 @@ def test_chosen_values_of_a_field_are_alternatives() -> None:
 
 
 def test_the_form_holds_the_state() -> None:
-    chosen = {
-        "mode": "lexical",
-        "where": "kind=pdf",
-        "since": "7d",
-        "k": 5,
-        "without": ("b",),
-        "pick": ("lang=de",),
-        "more": (4,),
-    }
+    chosen = {"mode": "lexical", "where": "kind=pdf", "since": "7d", "k": 5}
+    chosen |= {"without": ("b",), "pick": ("lang=de",), "more": (4,)}
     asked = PageRequest("b", 'a "b"', generation=4, **chosen)
     page = search(asked, SearchResult(5, words=("a", "b"), without=("b",))).body
     for part in (

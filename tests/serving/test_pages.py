@@ -120,6 +120,8 @@ def test_a_score_is_explained_as_the_library_does(client: TestClient, index: Ind
     assert "Word by word</a>" in client.get(way).text
     page = client.get("/explain", params={**address, "without": "key"}).text
     assert "<bdi>keyword &quot;key&quot;</bdi>" not in page
+    page = client.get("/explain", params={**address, "test": 1, "layer": 1}).text
+    assert "Test: without" in page and 'aria-current="true">1</a>' in page
     saved = client.get("/explain", params={**address, "file": 1})
     assert saved.headers["Content-Disposition"].startswith("attachment")
     assert f"<b>{hit.score:.6f}</b> score" in saved.text and not links(

@@ -16,10 +16,6 @@ from search.render.page.document import Page, drawn
 
 LONGEST = 8_000  # characters of a text, as it is part of an address
 MOST_CELLS = 40_000  # browsers scroll larger tables badly
-_TITLES = {
-    "/similarity": "How similar are these sentences?",
-    "/inspect": "How does the model represent a text?",
-}
 _USES = ("live.js", "sentences.js", "explanation.js", "attention.js", "attention.css")
 
 
@@ -35,7 +31,10 @@ def form(action: str, texts: Sequence[str], index: str, answer: Page | str | Non
     """
     values = {"action": action, "texts": [*texts, "", ""], "index": index, "show": show}
     body = drawn("laboratory.html", **values, answer=answer, longest=LONGEST)
-    return Page(_TITLES[action], _TITLES[action], body, _USES)
+    about = (
+        "similar are these sentences" if action == "/similarity" else "does the model represent a text"
+    )
+    return Page(f"How {about}?", f"How {about}?", body, _USES)
 
 
 def inspection(inspected: Inspection) -> Page:

@@ -25,7 +25,6 @@ _OPENED = re.compile("[\U000f0000-\U000ffffd]")
 _FENCE = re.compile(r"(?m)^ {0,3}(```|~~~)")
 _TABLE = re.compile(r"(?m)^\|.*\n\|[-|: ]+$")
 _NO_ADDRESS = re.compile(r'<a href="(?!https?:|mailto:)[^"]*"')
-_HEADING = re.compile(r"<(/?)h([1-6])>")
 _SHORT = re.compile(r"(?m)^(.{1,50})(?=\n\S)")  # a line that ends before the margin
 
 # reStructuredText
@@ -75,8 +74,9 @@ class Renderer:
         else:
             lines = (f"## {line}" if line in self._headings else line for line in source.split("\n"))
             source = _SHORT.sub(r"\1  ", "\n".join(lines))
-        html = escape(_markdown(is_markup).render(source))
-        html = _NO_ADDRESS.sub("<a", _HEADING.sub(_as_second, html)).replace(_CLOSE, "</mark>")
+        html = _NO_ADDRESS.sub("<a", escape(_markdown(is_markup).render(source)))
+        html = re.sub("<h([1-6])>", r'<h2 class="h\1">', re.sub("</h[1-6]>", "</h2>", html))
+        html = html.replace(_CLOSE, "</mark>")
         return Markup(_OPENED.sub(lambda match: f"<mark {marks[ord(match[0]) - _OPEN]}>", html))
 
     def _continued(self, gap: str, source: str) -> str:
@@ -103,11 +103,6 @@ def _markdown(is_markup: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("image", lambda _, tokens, i, *__: escape(tokens[i].content))
     return parser
-
-
-def _as_second(match: re.Match[str]) -> str:
-    """Make each heading one below the page's own; its class has its level."""
-    return "</h2>" if match[1] else f'<h2 class="h{match[2]}">'
 
 
 def _from_rst(source: str) -> str:

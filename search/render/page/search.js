@@ -412,7 +412,7 @@ page.define("search-page", (root) => {
     } else if (target.matches(".doc .switch a")) {
       handled();
       read(target.getAttribute("href"));
-    } else if (target.matches("a.details")) {
+    } else if (target.matches("a.details, .all .ways a[href^='/explain']")) {
       handled();
       page.fragment(target.href).then(({ content }) => $(".all", hit).replaceChildren($("why-explanation", content) ?? content));
     } else if (target.matches(".share")) {

@@ -7,8 +7,8 @@ have changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from markupsafe import Markup
@@ -40,7 +40,7 @@ class SearchResult:
         problem: reason why there are no hits.
         keywords_only: True for a first answer by keywords, sent while the user types; the full answer
             follows.
-        why: passage ID of the explained hit, and its explanation as HTML.
+        why: passage ID of an opened hit -> its explanation as HTML.
     """
 
     generation: int = 0
@@ -51,7 +51,7 @@ class SearchResult:
     notes: Sequence[str] = ()
     problem: str = ""
     keywords_only: bool = False
-    why: tuple[int, Markup] | None = None
+    why: Mapping[int, Markup] = field(default_factory=dict)
 
 
 def search(request: PageRequest, result: SearchResult) -> Page:
@@ -76,7 +76,8 @@ def search(request: PageRequest, result: SearchResult) -> Page:
 
 def query_pieces(request: PageRequest, result: SearchResult) -> list[tuple[str, str]]:
     """Return the query in pieces, each with the keyword that it is, or "" for text between keywords."""
-    content = [word for word in result.words if word.casefold() not in STOP_WORDS] or result.words
+    words = () if request.mode == "dense" else result.words
+    content = [word for word in words if word.casefold() not in STOP_WORDS] or words
     by_name = {word.casefold(): word for word in content}
     names = "|".join(map(re.escape, sorted(content, key=len, reverse=True)))
     parts = re.split(rf"(?<!\w)({names})(?!\w)", request.q, flags=re.IGNORECASE) if names else [request.q]
@@ -107,7 +108,7 @@ def start(
     request: PageRequest,
     status: Status,
     examples: Sequence[str],
-    indexes: Sequence[str],
+    indexes: Iterable[str],
     map_: DocumentMap,
 ) -> Page:
     """Return the start page.
@@ -129,17 +130,14 @@ def start(
     return Page(f"seewhy \u2013 search {request.index}", "", body, ("search.js",))
 
 
-def document_map(
-    map_: DocumentMap, name: str, request: PageRequest | None = None, hits: Sequence[Hit] = ()
-) -> Page:
+def document_map(map_: DocumentMap, request: PageRequest, hits: Sequence[Hit] = ()) -> Page:
     """Return the page of a map.
 
     Args:
-        request: index and query, for the links of a page of the server; None for a file.
+        request: index and query; the marks of a map without hits are no links, so it can be a file.
         hits: hits whose documents are emphasised.
     """
-    best = {hit.document_id: hit for hit in reversed(hits)}
-    title = f"{request.q} on the map of {name}" if best and request else f"Map of {name}"
+    best, title = {hit.document_id: hit for hit in reversed(hits)}, f"Map of {request.index}"
     return Page(title, title, drawn("map.html", map=map_, request=request, hits=best))
 
 

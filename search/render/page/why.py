@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from search.records.comparisons import Contrast, WhyNot
+from search.records.comparisons import Contrast, DeletionTest, WhyNot
 from search.records.documents import NamedDocument
 from search.records.explanations import Explanation
 from search.records.hits import Hit
@@ -64,7 +64,11 @@ class _Side:
 
 
 def explanation(
-    why: Explanation, by: Units, hit: Hit | None = None, request: PageRequest | None = None
+    why: Explanation,
+    by: Units,
+    hit: Hit | None = None,
+    request: PageRequest | None = None,
+    test: DeletionTest | None = None,
 ) -> Page:
     """Return the page of an explanation.
 
@@ -79,6 +83,7 @@ def explanation(
         why=why,
         hit=hit,
         request=request,
+        test=test,
         total=by.total,
         late=None if why.late is None else float(why.late.sum()),
         layer=layer_of(why),
