@@ -146,16 +146,12 @@ class _Values:
         ranges = []
         for low, high in pairwise(edges):
             count = bisect_left(numbers, high) - bisect_left(numbers, low)
-            if low == edges[0]:
-                name, condition = f"under {high:g}", f"{clause}<{high:g}"
-            elif high == edges[-1]:
-                name, condition = f"{low:g} or more", f"{clause}>={low:g}"
-            else:
-                name, condition = (
-                    f"{low:g} \u2013 {high:g}",
-                    f"{clause}>={low:g} and {clause}<{high:g}",
-                )
-            ranges.append((name, count, condition))
+            limits = [f"{clause}>={low:g}"] * (low > -math.inf) + [f"{clause}<{high:g}"] * (
+                high < math.inf
+            )
+            name = f"{low:g} \u2013 {high:g}" if len(limits) == 2 else f"{low:g} or more"
+            name = f"under {high:g}" if low == -math.inf else name
+            ranges.append((name, count, " and ".join(limits)))
         return [each for each in ranges if each[1]]
 
 
