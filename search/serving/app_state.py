@@ -86,6 +86,9 @@ class IdleProcess:
             self._pool = None
 
 
+_LABORATORY = IdleProcess(300)  # PyTorch takes 380 MB
+
+
 class AppState:
     """The open indexes of a server. Indexes with the same embeddings share an encoder. Thread-safe.
 
@@ -101,7 +104,7 @@ class AppState:
         self.indexes: dict[str, Index] = {}
         self.notes: tuple[str, ...] = ()
         self.ready, self.ends = threading.Event(), threading.Event()
-        self.laboratory = IdleProcess(300)  # PyTorch takes 380 MB
+        self.laboratory = _LABORATORY
         self._lock, self._every = threading.RLock(), False
         self._encoders: WeakValueDictionary[Fingerprint, Encoder] = WeakValueDictionary()
         self._open = partial(Index.open, offline=offline, engine=engine)
