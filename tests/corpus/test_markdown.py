@@ -177,11 +177,8 @@ def test_cells_are_pages_and_their_headings_sections(document: Callable[[str, by
         "A first look",
         {"language": "python"},
     )
-    assert [section.trail for section in found.sections] == [
-        ("A first look",),
-        ("A first look", "Sub"),
-        ("A first look", "Last"),
-    ]
+    trails = [section.trail for section in found.sections]
+    assert trails == [("A first look",), ("A first look", "Sub"), ("A first look", "Last")]
     read = visible(found.text, list(zip(found.marks[::2], found.marks[1::2], strict=True)))
     assert read.split() == [
         *"A first look At data, p. Sub one x = *y* print(x) red line".split(),

@@ -490,11 +490,14 @@ def test_a_change_of_the_index_shows_by_itself(
     (tmp_path / "a.md").write_text("# A\n\nOpen the door.\n", encoding="utf-8")
     index = search.Index.build(tmp_path, model=str(tiny_model))
     with serving(index) as address:
-        browser.get(f"{address}/?q=key")
+        browser.get(f"{address}/?q=key&why=1")
         assert len(passages(browser)) == 1
-        (tmp_path / "b.md").write_text("# B\n\nTurn the key.\n", encoding="utf-8")
+        for name in "ab":
+            (tmp_path / f"{name}.md").write_text(f"# {name}\n\nTurn the key.\n", encoding="utf-8")
         time.sleep(1)
         index.update()
-        until(lambda: len(passages(browser)) == 2)
+        until(lambda: len(passages(browser)) == 2)  # the explained passage is another one now
+        where = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".is-explained .where"))
+        assert "a.md" in where[0].text
         assert "Updated" in browser.find_element(By.CSS_SELECTOR, ".verdict").text
         browser.get("about:blank")

@@ -55,10 +55,13 @@ page.define("recent-queries", (root) => {
   });
 });
 
+// Change the page, with a transition where the browser has them; the promise waits for the change.
 const moved = (change) => {
-  if (document.startViewTransition && !matchMedia("(prefers-reduced-motion: reduce)").matches && !document.hidden)
-    document.startViewTransition(change).ready.catch(() => null); // another change came meanwhile
-  else change();
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden;
+  if (still || !document.startViewTransition) return Promise.resolve(change());
+  const transition = document.startViewTransition(change);
+  transition.ready.catch(() => null); // another change came meanwhile
+  return transition.updateCallbackDone;
 };
 
 page.define("search-page", (root) => {
@@ -70,6 +73,13 @@ page.define("search-page", (root) => {
   const hits = () => $$(".hit", list);
   const within = (css) => /** @type {HTMLElement?} */ (document.activeElement?.closest(css));
   const hitOf = (id) => hits().find((hit) => hit.dataset.passage === String(id));
+  // A changed file has new passages: the hit at the same place, or else the first one of the file.
+  const placeOf = (hit) => $(".where", hit)?.textContent.trim() ?? "";
+  const hitAt = (place) => {
+    const file = place.replace(/:[\d-]+$/, "");
+    if (!file) return undefined;
+    return hits().find((hit) => placeOf(hit) === place) ?? hits().find((hit) => placeOf(hit).startsWith(file));
+  };
   const defaults = { weight: root.dataset.weight, mode: "hybrid", k: "10", per_document: "3" };
   let asked = 0; // questions asked; shown: the last that was answered
   let shown = 0;
@@ -136,7 +146,7 @@ page.define("search-page", (root) => {
       old.className = hit.className;
       return old;
     });
-    moved(() => {
+    return moved(() => {
       list.dataset.full = made.dataset.full;
       list.replaceChildren(...next);
       for (const hit of next) hit.style.viewTransitionName = `hit-${hit.dataset.passage}`;
@@ -191,7 +201,7 @@ page.define("search-page", (root) => {
     const content = await ask(query);
     if (!content) return;
     put(content, ["head", "words", "chosen", "more"]);
-    putHits(content);
+    await putHits(content);
     document.title = `${query.get("q")} – seewhy`;
     known = null;
     root.dataset.generation = content.dataset.generation;
@@ -360,9 +370,10 @@ page.define("search-page", (root) => {
 
   // ---- the document, beside the hits
 
-  const pane = async (hit = hitOf(doc.dataset.passage) ?? hits()[0]) => {
+  const pane = async (hit = hitOf(doc.dataset.passage) ?? hitAt(doc.dataset.place ?? "") ?? hits()[0]) => {
     if (!wide.matches || !hit) return void (hit || doc.replaceChildren());
     doc.dataset.passage = hit.dataset.passage;
+    doc.dataset.place = placeOf(hit);
     dress();
     return read($(".open", hit).getAttribute("href"));
   };
@@ -502,7 +513,13 @@ page.define("search-page", (root) => {
     const events = new EventSource("/api/v1/events");
     events.addEventListener("changed", (event) => {
       if (JSON.parse(event.data).index !== form.elements.index.value) return;
-      all().then(() => $(".counted", root)?.append(" · Updated"));
+      const open = $(".is-explained", list);
+      const place = open && placeOf(open);
+      all().then(() => {
+        $(".counted", root)?.append(" · Updated");
+        const hit = place && !$(".is-explained", list) && hitAt(place);
+        if (hit) toggle(hit);
+      });
     });
     addEventListener("pagehide", () => events.close());
   }
