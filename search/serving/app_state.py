@@ -203,6 +203,7 @@ class AppState:
                 return
             try:
                 index.query("a", k=1)
+                index.map()  # of a large index, it takes seconds the first time
             except Exception as error:
                 say(f"note: the index '{name}' cannot be searched: {first_line(error)}")
         self.ready.set()
