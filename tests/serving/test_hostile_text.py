@@ -29,9 +29,10 @@ PAGES = (
     "/documents/{q}", "/explain?q={q}&passage={n}", "/explain?q=key&passage={n}&by={q}",
     "/contrast?q={q}&a=1&b=2",
     "/why-not?q={q}", "/why-not?q={q}&name={q}", "/why-not?q={q}&document={n}", "/why-not?q=key&name=hostile",
-    "/similar?passage={n}", "/similar?passage={q}", "/what-if?q={q}", "/similarity?text={q}&text={q}",
+    "/?more={n}", "/map?q=key&index={q}", "/map?q={q}", "/documents/{n}?q=key&source=1", "/what-if?q={q}",
+    "/similarity?text={q}&text={q}",
     "/similarity?text={q}",
-    "/similarity?text=key {q}&text={q}&text=key", "/inspect?text={q}", "/inspect?text=key&text={q}",
+    "/similarity?text=key {q}&text={q}&text=key", "/inspect?text=key&text={q}",
     "/{q}", "/static/0/{q}", "/session?{q}", "/api/{q}",
 )  # fmt: skip
 
