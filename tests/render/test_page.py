@@ -424,6 +424,7 @@ Use ``turn`` (see :pep:`8` and `docs <https://example.org/a>`_)::
         ("markdown", "[a](javascript:b)", "[a](javascript:b)"),
         ("markdown", "[a](b.md) ![c](d)", "<a>a</a> c"),
         ("markdown", "|a|b|\n|-|-|\n|1|2|", "<td>1</td>"),
+        ("markdown", "\U000f0001 \U00100000", "<p>\U000f0001 \ufffd</p>"),
         ("rst", RST, '<h2 class="h2">Keys</h2>\n<p>Use <code>turn</code> (see PEP 8 and <a href="https://'),
         ("rst", RST, "<pre><code>turn(key)\n</code></pre>\n<p>It is <em>old</em>."),
         ("mail", "Dear *B*,\n> no\n\n- one\n- two", "<p>Dear *B*,</p>\n<blockquote>\n<p>no</p>\n</blockquote>\n<ul>"),
@@ -441,6 +442,13 @@ def test_a_code_block_and_a_table_go_on_in_the_next_passage() -> None:
     shown = reading(STATE, made(*passages), file_text=file).body
     assert [f"<pre><code>{text}</code>" in shown for text in parts[:2]] == [True, True]
     assert shown.count("<th>c</th>") == 2 and "<td>e</td>" in shown and "<code></code>" not in shown
+
+
+def test_marks_of_a_table_head_are_not_repeated_with_it() -> None:
+    head, rest = of_document(1, "|c|\n|-|\n|d|", 0), of_document(2, "|e|", 13)
+    found = [marked(head, 1, Mark(1, 2, 1))]
+    shown = reading(STATE, made(head, rest), hits=found).body
+    assert shown.count("<mark") == shown.count("<th>c</th>") == 1 and "<td>e</td>" in shown
 
 
 def test_hits_are_marked_and_linked_to() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from itertools import groupby
 from typing import Any
@@ -206,12 +206,18 @@ def attributes_of(source: str, hidden: Sequence[tuple[int, int]], marks: Sequenc
 
 def marked(source: Sequence[str], kinds: Sequence[str]) -> Markup:
     """Return characters as HTML: highlights as marks, markup in a faint colour; `kinds` as from `attributes_of`."""
-    parts = Markup("")
-    for kind, run in groupby(zip(source, kinds, strict=True), key=lambda pair: pair[1]):
-        part = text("".join(character for character, _ in run))
+    html = Markup("")
+    for kind, part in runs(source, kinds):
         if kind == HIDDEN:
-            part = Markup('<span class="markup">{}</span>').format(part)
+            html += Markup('<span class="markup">{}</span>').format(text(part))
         elif kind and part.strip():
-            part = Markup("<mark {}>{}</mark>").format(Markup(kind), part)
-        parts += part
-    return parts
+            html += Markup("<mark {}>{}</mark>").format(Markup(kind), text(part))
+        else:
+            html += text(part)
+    return html
+
+
+def runs(source: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield (kind, characters) for each run of characters of one kind."""
+    for kind, run in groupby(zip(source, kinds, strict=True), key=lambda pair: pair[1]):
+        yield kind, "".join(character for character, _ in run)

@@ -1,6 +1,6 @@
 """Text of a document as HTML: Markdown and reStructuredText rendered, other text in paragraphs.
 
-Each passage is rendered by itself. Marks enter the source as private characters, which no markup contains, and become
+Each passage is rendered by itself. Marks enter the source as private characters, which are no markup, and become
 `<mark>` elements in the HTML.
 """
 
@@ -9,19 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from search.render.format import escape
-from search.render.page.hit_list import HIDDEN
+from search.render.page.hit_list import HIDDEN, runs
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_OPEN, _CLOSE = 0xF0000, "\U000ffffe"
-_OPENED = re.compile("[\U000f0000-\U000ffffd]")
+# Characters of plane 16 stand for marks: the n-th begins mark n, the last one ends each. Icon fonts use plane 15.
+_OPEN, _CLOSE = 0x100000, "\U0010fffd"
+_OPENED = re.compile("[\U00100000-\U0010fffc]")
+_OURS = re.compile("[\U00100000-\U0010fffd]")
 _FENCE = re.compile(r"(?m)^ {0,3}(```|~~~)")
 _TABLE = re.compile(r"(?m)^\|.*\n\|[-|: ]+$")
 _NO_ADDRESS = re.compile(r'<a href="(?!https?:|mailto:)[^"]*"')
@@ -59,8 +60,7 @@ class Renderer:
         marks: list[str] = []
         is_markup = self._kind in ("markdown", "notebook", "rst")
         parts = []
-        for kind, run in groupby(zip(text, kinds, strict=True), key=lambda pair: pair[1]):
-            part = "".join(character for character, _ in run)
+        for kind, part in runs(_OURS.sub("\ufffd", text), kinds):
             if kind and kind != HIDDEN and part.strip():
                 parts.append(f"{chr(_OPEN + len(marks))}{part}{_CLOSE}")
                 marks.append(kind)
@@ -87,7 +87,7 @@ class Renderer:
         for fence in _FENCE.findall(source):
             self._inside = "" if self._inside else fence
         if heads := _TABLE.findall(source):
-            self._table = heads[-1]
+            self._table = _OURS.sub("", heads[-1])
         elif source.startswith("|") and self._table:
             return f"{self._table}\n{source}"
         return f"{begun}\n{source}" if begun else source
