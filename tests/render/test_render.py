@@ -24,14 +24,7 @@ from search.records.options import Ranking
 from search.records.predictions import Answer, Answers
 from search.records.reports import Report, SkippedGroup
 from search.render import heatmap, hits, json, predictions, reports, why
-from search.render.format import (
-    escape,
-    letters,
-    one_line,
-    percentile_of,
-    snippet,
-    where,
-)
+from search.render.format import escape, letters, one_line, percentile_of, snippet, where
 from search.render.heatmap import largest_addend, left_out, part, units
 from search.render.hits import line_of
 from tests.explaining.test_explanation import by_hand
@@ -410,11 +403,7 @@ def test_the_sum_and_the_stored_score() -> None:
 
 def test_a_score_of_two_parts() -> None:
     hybrid = replace(
-        by_hand(),
-        weight=0.8,
-        terms=(Term("keys", 0.25), Term("lock", 0.125)),
-        score=1.175,
-        mode="hybrid",
+        by_hand(), weight=0.8, terms=(Term("keys", 0.25), Term("lock", 0.125)), score=1.175, mode="hybrid"
     )
     drawn = why.explanation(hybrid)
     assert "score 1.175000 = 0.8 x 1.000000 (24 token pairs) + 0.375000 (2 keywords)" in drawn

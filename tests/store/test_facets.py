@@ -107,9 +107,7 @@ def test_values_beyond_the_most_frequent_are_counted(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
         for at in range(60):
             add_document(
-                connection,
-                b"%d.md" % at,
-                {"tag": [at % 20, f"{at}"], "kind": at, "year": 2000 + at % 15},
+                connection, b"%d.md" % at, {"tag": [at % 20, f"{at}"], "kind": at, "year": 2000 + at % 15}
             )
         found = {facet.field: facet for facet in require_counts(connection)}
         assert set(found) == {"tag", "year", "metadata.kind"}  # numbers are ranges
