@@ -45,6 +45,7 @@ import search
 from search.encoding.description import KnownModel
 from search.encoding.encoder import with_context
 from search.encoding.torch_engine import TorchEngine
+from search.explaining.deletion import without_words
 from search.explaining.explanation import explain_pair, similarity_matrix
 from search.explaining.gradients import Differentiable
 from search.records.explanations import Explanation, middle_layer
@@ -82,7 +83,7 @@ def main() -> None:
         some = sorted(chance.permutation(len(queries))[: args.queries].tolist())
         with tempfile.TemporaryDirectory() as place:
             index = indexed(folder, Path(place), "mean", args.documents)
-            judge = Judge(index.encoder, masked if args.mask else without, args.draws, args.seed)
+            judge = Judge(index.encoder, masked if args.mask else without_words, args.draws, args.seed)
             for query in (queries[i] for i in some):
                 hits = index.query(query, k=args.hits, mode="dense", per_document=1)
                 explained = explained_texts(
@@ -101,16 +102,6 @@ def main() -> None:
     )
     report(f"fall of the cosine, words {way}", found, 0, args.seed)
     report("cosine of these words alone", found, 1, args.seed)
-
-
-def without(text: str, words: Sequence[Word]) -> str:
-    """A text less some of its words; a blank stands for each and the white space around it."""
-    pieces, at = [], 0
-    for word in sorted(words, key=lambda word: word.start):
-        pieces.append(text[at : word.start].strip())
-        at = max(at, word.end)
-    pieces.append(text[at:].strip())
-    return " ".join(filter(None, pieces))
 
 
 def explained_texts(encoder: search.Encoder, query: str, texts: Sequence[str]) -> list[Explanation]:

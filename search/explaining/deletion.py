@@ -14,6 +14,8 @@ from search.encoding import Encoder
 from search.encoding.encoder import with_context
 from search.records.comparisons import DeletionTest
 from search.records.explanations import Explanation
+from search.records.tokens import Word
+from search.records.visible_text import Spans
 
 _DRAWS = 8
 
@@ -27,15 +29,20 @@ def deletion_test(encoder: Encoder, why: Explanation, count: int = 3) -> Deletio
     best, others = places[:count], places[count:]
     chance = np.random.default_rng(0)
     draws = [chance.permutation(others)[:count].tolist() for _ in range(_DRAWS)]
-
-    def left(cut: Iterable[int]) -> str:
-        kept = np.ones(len(why.passage), dtype=bool)
-        for word in (matrices.passage[i] for i in cut):
-            kept[word.start : word.end] = False
-        return "".join(np.array(list(why.passage))[kept])
-
-    texts = [with_context(why.context, left(cut)) for cut in ([], best, *draws)]
+    texts = []
+    for cut in ([], best, *draws):
+        words = [matrices.passage[i] for i in cut]
+        texts.append(with_context(why.context, without_words(why.passage, words, why.hidden)))
     (query,) = encoder.encode([why.query], role="query")
     whole, without, *random = (encoder.encode(texts, role="document", truncate=True) @ query).tolist()
-    words = tuple(matrices.passage[i].text for i in sorted(best))
-    return DeletionTest(words, whole, without, float(np.mean(random)))
+    strongest = tuple(matrices.passage[i].text for i in sorted(best))
+    return DeletionTest(strongest, whole, without, float(np.mean(random)))
+
+
+def without_words(text: str, words: Iterable[Word], hidden: Spans = ()) -> str:
+    """Return a text without some of its words and without its hidden spans."""
+    pieces, at = [], 0
+    for start, end in sorted([*hidden, *((word.start, word.end) for word in words)]):
+        pieces.append(text[at:start])
+        at = max(at, end)
+    return "".join(pieces) + text[at:]
