@@ -6,6 +6,7 @@ import secrets
 import socket
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -15,11 +16,10 @@ import typer
 
 from search.cli.options import EngineOptions, ServedIndexes, panel
 from search.cli.output import note
-from search.errors import NO_INDEX, IndexNotFound, InputError, OptionalDependency
+from search.errors import NO_INDEX, IndexNotFound, InputError, OptionalDependency, SearchError
 
 if TYPE_CHECKING:
     from search.serving.app_state import AppState
-    from search.serving.life import Background
 
 
 network_option = panel("Network")
@@ -86,22 +86,26 @@ def serve(
     if token != network.token:
         note(f"token for this run: {token}", False)
     note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C stops it)", quiet)
-    background: list[Background] = [
-        partial(served.warm, say=partial(note, quiet=quiet)),
-        served.laboratory.end,
-    ]
-    if open_:
-        background.append(lambda ends: _open_when_ready(address, served, ends))
-    live(configured(application(served, settings)), listening, background, served.ends)
+    prepare = partial(_prepare, served, address if open_ else "", quiet)
+    live(
+        configured(application(served, settings)),
+        listening,
+        [prepare, served.laboratory.end],
+        served.ends,
+    )
 
 
-def _open_when_ready(address: str, served: AppState, ends: threading.Event) -> None:
-    while not (served.ready.wait(0.2) or ends.is_set()):
-        pass
-    if not ends.is_set():
+def _prepare(served: AppState, address: str, quiet: bool, ends: threading.Event) -> None:
+    """Load what the first queries need, then open the page in a browser, then make the maps of the start page."""
+    served.warm(ends, partial(note, quiet=quiet))
+    if address and not ends.is_set():
         import webbrowser
 
         webbrowser.open(address)
+    for index in served.indexes.values():
+        if not ends.is_set():
+            with suppress(SearchError):
+                index.map()
 
 
 def _listening(host: str, port: int) -> socket.socket:

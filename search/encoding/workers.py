@@ -138,7 +138,12 @@ def _begin(remote: RemoteEncoder, threads: int) -> None:
     global _remote
     _remote = remote
     os.environ["OMP_NUM_THREADS"] = str(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    begin_child()
+
+
+def begin_child() -> None:
+    """Prepare a process: Ctrl-C is for its parent, and it ends when its parent does, even if that is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

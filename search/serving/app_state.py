@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from search.encoding import Encoder, Fingerprint
+from search.encoding.workers import begin_child
 from search.errors import NO_INDEX, IndexNotFound, SearchError, first_line
 from search.index import Index
 from search.indexes import Indexes, name_of
@@ -32,6 +32,10 @@ class GenerationGone(SearchError):
 
 class IndexBusy(SearchError):
     """The index kept changing while a request was answered."""
+
+
+class ProcessEnded(SearchError):
+    """The process of a laboratory was killed while it worked."""
 
 
 def in_one_generation(
@@ -63,14 +67,15 @@ class IdleProcess:
         self._timer = threading.Timer(0, self.end)
 
     def run(self, work: Callable[..., Answered], *values: Any) -> Answered:
-        """Return the result of a function, computed in the process."""
+        """Return the result of a function, computed in the process; raise ProcessEnded if that was killed."""
         with self._lock:
             self._timer.cancel()
-            self._pool = self._pool or ProcessPoolExecutor(
-                1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-            )
+            self._pool = self._pool or ProcessPoolExecutor(1, get_context("spawn"), begin_child)
             try:
                 return self._pool.submit(work, *values).result()
+            except BrokenExecutor:
+                self._pool = None
+                raise ProcessEnded("the process that looks into models was ended. Try again.") from None
             finally:
                 self._timer = threading.Timer(self._seconds, self.end)
                 self._timer.daemon = True
@@ -203,7 +208,6 @@ class AppState:
                 return
             try:
                 index.query("a", k=1)
-                index.map()  # of a large index, it takes seconds the first time
             except Exception as error:
                 say(f"note: the index '{name}' cannot be searched: {first_line(error)}")
         self.ready.set()
