@@ -138,7 +138,7 @@ class _Values:
         except ValueError:
             return []
         is_single = self.by_text.total() == self.documents
-        if len(self.by_text) <= _MOST_LISTED or not is_single or not all(map(math.isfinite, numbers)):
+        if len(set(numbers)) <= _MOST_LISTED or not is_single or not all(map(math.isfinite, numbers)):
             return []
         step = 10.0 ** math.floor(math.log10((numbers[-1] - numbers[0]) / 40))
         quarters = (numbers[len(numbers) * i // 4] for i in (1, 2, 3))

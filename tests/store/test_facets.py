@@ -197,7 +197,8 @@ def test_an_index_tells_its_facets_and_keeps_them_until_it_changes(
 def test_many_numbers_are_ranges(tmp_path: Path) -> None:
     with closing(empty(tmp_path)) as connection:
         for number in range(40):
-            add_document(connection, b"%d.md" % number, {"price": number % 23}, passages=(("", None),))
+            metadata = {"price": number % 23, "same": f"1.{'0' * number}"}
+            add_document(connection, b"%d.md" % number, metadata, passages=(("", None),))
         (price,) = (facet for facet in facets_of(connection, None) if facet.field == "price")
         assert [value.value for value in price.values][::3] == ["under 5", "15 or more"]
         counts = [value.documents for value in price.values]
