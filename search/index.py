@@ -919,10 +919,11 @@ class Index:
         return document_text(self._store, id_)
 
     def file_text(self, document: int) -> str | None:
-        """Read a document's text from its file, with parts that are in no passage, such as front matter.
+        """Read a document's text from its file, with parts that are in no passage, such as front matter and fences.
 
         Returns:
-            The text; None if the file has changed or is gone, or if its format is converted (HTML, CSV, PDF).
+            The text; None if the file has changed or is gone, or if its format is converted (HTML, CSV, PDF). Only
+            notebooks are converted again.
 
         Raises:
             IdMissing: the index has no document with this ID.

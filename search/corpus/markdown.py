@@ -216,8 +216,8 @@ def notebook(path: str, raw: bytes) -> list[Document | Skipped]:
             text += f"{source}\n\n" if source.strip() else ""
         elif cell["cell_type"] == "code":
             outputs = (_COLOUR.sub("", _written(output)) for output in cell["outputs"])
-            for block in (source, *(clean(output[:_LONGEST_OUTPUT]) for output in outputs)):
-                text += f"{_FENCE}\n{block.strip(chr(10))}\n{_FENCE}\n\n" if block.strip() else ""
+            for block in (source, *(clean(output[:_LONGEST_OUTPUT]).strip("\n") for output in outputs)):
+                text += f"{_FENCE}\n{block}\n{_FENCE}\n\n" if block.strip() else ""
     if len(text) > MAX_BYTES:
         raise ReadError(path, Reason.TOO_LARGE, f"more than {MAX_BYTES:,} characters of text")
     metadata = content.get("metadata", {})

@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.errors import InputError, ReadError
 from search.ranking.freshness import since_indexed
 from search.records.contents import DocumentText, Gap, StoredPassage
-from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS
+from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS, Document
 from search.records.hits import Hit, Surroundings
 
 if TYPE_CHECKING:
@@ -87,12 +86,14 @@ def file_text(store: Store, document: int) -> str | None:
     """See `Index.file_text`."""
     with store.reading() as snapshot:
         stored = snapshot.document(document)
-    if stored.file.kind in PLAIN_KINDS:
-        with suppress(OSError, ReadError):
-            text, sha256 = _read(stored.name, stored.path)
-            if sha256 == stored.file.sha256:
-                return text
-    return None
+    if stored.file.kind not in (*PLAIN_KINDS, "notebook"):
+        return None
+    try:
+        text, sha256 = _read(stored.name, stored.path, stored.file.kind)
+    except (OSError, ReadError):
+        return None
+    spans = (text[passage.start : passage.end] == passage.text for passage in stored.passages)
+    return text if sha256 == stored.file.sha256 and all(spans) else None
 
 
 def surroundings(hit: Hit, lines: int) -> Surroundings:
@@ -128,13 +129,15 @@ def _file_lines(hit: Hit) -> tuple[list[str], str]:
     return _LINE_END.split(text), ""
 
 
-def _read(name: str, path: str) -> tuple[str, str]:
+def _read(name: str, path: str, kind: str = "text") -> tuple[str, str]:
     """Return the current text of a file, and its SHA-256."""
+    from search.corpus.markdown import notebook
     from search.corpus.sources import regular_bytes
     from search.corpus.text import decode
 
     raw = regular_bytes(Path(path))
-    return decode(name, raw), hashlib.sha256(raw).hexdigest()
+    read = notebook(name, raw)[0] if kind == "notebook" else None
+    return read.text if isinstance(read, Document) else decode(name, raw), hashlib.sha256(raw).hexdigest()
 
 
 def span_lines(hit: Hit, start: int, end: int) -> tuple[int, int, int | None]:

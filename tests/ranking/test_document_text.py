@@ -1,5 +1,6 @@
 """Documents put together from their passages, compared with the files that they were cut from."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,20 @@ def test_the_file_is_not_read_but_looked_at(index: Index, folder: Path) -> None:
     assert (after.changed, after.text) == ("changed", before.text)
     (folder / before.document).unlink()
     assert index.document(number).changed == "gone"
+
+
+def test_the_text_of_a_notebook_has_its_fences_until_it_changes(tmp_path: Path, tiny_model: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": f"# Doors\n\n{PROSE * 6}"},
+        {"cell_type": "code", "source": CODE, "outputs": []},
+    ]
+    (file := tmp_path / "key.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    index = Index.build(tmp_path, model=str(tiny_model), max_tokens=32)
+    document = index.document(index.query("turn the door")[0].document_id)
+    text = index.file_text(document.document_id) or ""
+    assert len(document.passages) > 2 and f"~~~~~\n{CODE.strip()}\n~~~~~" in text
+    file.write_text(json.dumps({"cells": cells[:1]}), encoding="utf-8")
+    assert index.file_text(document.document_id) is None
 
 
 def test_a_number_that_is_none_is_said(index: Index) -> None:
