@@ -5,6 +5,7 @@ terminal.py     the canvas and the tables for all output to a terminal
 hits.py         ranked hits, also as paths; near-duplicates
 reports.py      reports of indexing and checks; status; lists of indexes and models
 why.py          explanation of a score; comparison of two hits; why a document is not a hit
+bars.py         the parts of a score, for bars
 heatmap.py      matrices of sentences, two texts and attention: their units and colours
 inspection.py   views into BERT
 predictions.py  answers, masked words, labels, entities

@@ -14,17 +14,11 @@ from starlette.responses import HTMLResponse, Response
 from search.errors import IdMissing, InputError, OptionalDependency
 from search.explaining.deletion import deletion_test
 from search.index import Index
+from search.records import options as declared
 from search.records.contents import DocumentText
 from search.records.hits import Hit
 from search.records.inspections import Inspection
-from search.records.options import (
-    CandidateOptions,
-    QueryOptions,
-    RankingOptions,
-    RankOptions,
-    RerankOptions,
-    part_of,
-)
+from search.records.options import RankingOptions, RankOptions
 from search.render import json, page
 from search.render.heatmap import units
 from search.render.page import laboratory, reading, search, why
@@ -43,7 +37,6 @@ _OLD_LINK = "the index has changed since this link was made. Search again."
 _EXACT = ("mean", "mean_sqrt_len", "max")  # poolings that are explained without a gradient
 
 router = APIRouter()
-
 
 Typed = Annotated[str, Field(max_length=laboratory.LONGEST)]
 
@@ -147,7 +140,7 @@ def _examples(index: Index) -> list[str]:
 
 def _query(index: Index, params: OnPage, k: int, **more: Any) -> list[Hit]:
     """Return the hits of a request; `more` overrides its options."""
-    options: QueryOptions = part_of(params.ranking_options(RankOptions), QueryOptions)
+    options = declared.part_of(params.ranking_options(RankOptions), declared.QueryOptions)
     return index.query(params.question, k, **{**options, **more})
 
 
@@ -160,19 +153,16 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
     views = viewed(hits, [] if can_explain else index.highlights(params.q, hits))
     if params.words:
         return search.SearchResult(index.generation, views, keywords_only=True)
-    words, without = index.counted_words(params.q, **params.of(RankingOptions))
+    dense, options = params.mode == "dense", params.of(RankingOptions)
+    words, without = ((), ()) if dense else index.counted_words(params.q, **options)
     facets = None
-    if (
-        params.facets or params.pick
-    ):  # any of the values of a field can be chosen, so choices are not applied
+    if params.facets or params.pick:  # chosen values are not applied, so that others can be chosen
         facets = index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
-    opened = {
-        hit.passage_id: why.panel(
-            hit.explanation or index.explain(params.question, hit), hit, params.named()
-        ).body
-        for hit in hits
-        if hit.passage_id == params.why
-    }
+    opened = {}
+    for hit in hits:
+        if hit.passage_id == params.why:
+            explained = hit.explanation or index.explain(params.question, hit)
+            opened[hit.passage_id] = why.panel(explained, hit, params.named()).body
     return search.SearchResult(index.generation, views, words, without, facets, notes, why=opened)
 
 
@@ -183,7 +173,7 @@ async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Respo
 
     def answer() -> str:
         index = state.served.index(params.index)
-        options = params.ranking_options(CandidateOptions)
+        options = params.ranking_options(declared.CandidateOptions)
         return json.lines([index.candidates(params.question, **options)])
 
     return Response(await state.limiter.run(answer), media_type="application/json")
@@ -234,7 +224,7 @@ def _hits_in(index: Index, params: OnPage, document: DocumentText, best: int) ->
 @view("/explain", OfHit)
 def explain(index: Index, params: OfHit, request: Request) -> Page:
     """The explanation of a passage's score."""
-    hit = index.hit(params.question, params.passage, **params.of(RerankOptions))
+    hit = index.hit(params.question, params.passage, **params.of(declared.RerankOptions))
     explained = index.explain(params.question, hit, layer=params.layer)
     if FRAGMENT in request.headers and params.by is None:
         return why.panel(explained, hit, params.named())

@@ -7,10 +7,10 @@
 
     document.py     Page, its two frames, and escaping of texts
     search.py       search page (server only); hit_list.py  its list of hits
-    reading.py      whole document, opened at a passage (server only)
+    reading.py      whole document, opened at a passage (server only); rendering.py  its text as HTML
     why.py          explanation of a score, word by word; on the server also comparisons and "why not"
     laboratory.py   similarities of sentences; attention; on the server also forms and tokens
-    *.css  *.js     one style and script for each custom element; site.css and live.js are for the server only
+    *.css  *.js     one style and script for each custom element; page.css and live.js are for the server only
 
 All numbers are in the HTML. Without scripts, a page still has the texts, the sum, and the sums of rows and columns.
 """

@@ -164,11 +164,9 @@ def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
     """Return the head of a page of the server."""
     place = f"/static/{version()}/"
     lines = [f'<link rel="stylesheet" href="{place}{name}">' for name in styles]
-    # The first script is no module: it chooses the theme before anything is drawn.
-    lines += [
-        f'<script{" type=module" if i else ""} src="{place}{name}"></script>'
-        for i, name in enumerate(scripts)
-    ]
+    theme, *modules = scripts  # the theme is chosen before anything is drawn, so its script is no module
+    lines.append(f'<script src="{place}{theme}"></script>')
+    lines += [f'<script type="module" src="{place}{name}"></script>' for name in modules]
     return "\n".join(lines)
 
 

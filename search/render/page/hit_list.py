@@ -14,16 +14,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from search.records import options
 from search.records.explanations import Highlight
 from search.records.hits import Hit
-from search.records.options import (
-    CountOptions,
-    FilterOptions,
-    ListOptions,
-    RankOptions,
-    declared,
-    defaults,
-)
+from search.records.options import FilterOptions, ListOptions, defaults
 from search.render.bars import Mark, Part, bars
 from search.render.format import cut_in_the_middle, one_line, where
 from search.render.hits import Cut, cut
@@ -42,8 +36,8 @@ _Options: Any = make_dataclass(
     "_Options",
     [
         (name, type_, field(default=option.default))
-        for kind in (CountOptions, RankOptions)
-        for name, (type_, option) in declared(kind).items()
+        for kind in (options.CountOptions, options.RankOptions)
+        for name, (type_, option) in options.declared(kind).items()
     ],
     frozen=True,
     kw_only=True,
@@ -140,20 +134,10 @@ class HitView:
         segments, x = [], 0.0
         for part in sorted(self.parts, key=lambda part: part.value < 0):
             share = 100 * part.value / full
-            meaning = (
-                part.meaning / part.value
-                if part.meaning > 0 < part.keyword
-                else part.meaning > part.keyword
-            )
-            pixels = len(part.name) * _LETTER
-            fits = next(
-                (
-                    name
-                    for name, bar in (("all", _PHONE), ("wide", _WIDE))
-                    if pixels <= bar * abs(share) / 100
-                ),
-                "",
-            )
+            both = part.meaning > 0 < part.keyword
+            meaning = part.meaning / part.value if both else part.meaning > part.keyword
+            room = abs(share) / 100 / (len(part.name) * _LETTER)
+            fits = "all" if room * _PHONE >= 1 else "wide" if room * _WIDE >= 1 else ""
             segments.append(BarSegment(part, x + min(share, 0), abs(share), 100 * meaning, fits))
             x += share
         return segments
@@ -180,9 +164,8 @@ def passage(hit: Hit, marks: Sequence[Mark], excerpt: Cut) -> Markup:
     """Return the excerpt of a passage with its highlights, without its markup."""
     kinds = attributes_of(hit.text, hit.hidden, marks)
     is_code = hit.kind in IN_COLUMNS
-    source = (
-        hit.text if is_code or "```" in hit.text or "~~~" in hit.text else _GOES_ON.sub(r"\1 ", hit.text)
-    )
+    keeps_lines = is_code or "```" in hit.text or "~~~" in hit.text
+    source = hit.text if keeps_lines else _GOES_ON.sub(r"\1 ", hit.text)
     visible = [i for i in range(excerpt.start, excerpt.end) if kinds[i] != HIDDEN]
     body = marked([source[i] for i in visible], [kinds[i] for i in visible])
     if not is_code:

@@ -31,10 +31,9 @@ def form(action: str, texts: Sequence[str], index: str, answer: Page | str | Non
     """
     values = {"action": action, "texts": [*texts, "", ""], "index": index, "show": show}
     body = drawn("laboratory.html", **values, answer=answer, longest=LONGEST)
-    about = (
-        "similar are these sentences" if action == "/similarity" else "does the model represent a text"
-    )
-    return Page(f"How {about}?", f"How {about}?", body, _USES)
+    compares = action == "/similarity"
+    title = f"How {'similar are these sentences' if compares else 'does the model represent a text'}?"
+    return Page(title, title, body, _USES)
 
 
 def inspection(inspected: Inspection) -> Page:
@@ -80,9 +79,10 @@ def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
         "heads": attention.heads,
         "tokens": [token.text for token in attention.tokens],
         "special": [int(token.special) for token in attention.tokens],
-        "weights": [
-            [np.rint(1000 * each).astype(int).ravel().tolist() for each in row] for row in weights
-        ],
+        "weights": np.rint(1000 * np.array(weights))
+        .astype(int)
+        .reshape(len(layers), len(heads), -1)
+        .tolist(),
         "opened": opened,
     }
 

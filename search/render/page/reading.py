@@ -15,13 +15,7 @@ from markupsafe import Markup
 from search.records.contents import DocumentText, StoredPassage
 from search.records.documents import CONVERTED_KINDS, PLAIN_KINDS
 from search.render.page.document import Page, Site, drawn
-from search.render.page.hit_list import (
-    IN_COLUMNS,
-    HitView,
-    PageRequest,
-    attributes_of,
-    marked,
-)
+from search.render.page.hit_list import IN_COLUMNS, HitView, PageRequest, attributes_of, marked
 from search.render.page.rendering import Renderer
 
 BEFORE, AFTER = 20_000, 40_000  # characters that are shown before and after the passage
@@ -68,11 +62,8 @@ def reading(
     visible = passages[first:last]
     pages = [_page_of(document, stored.page).capitalize() for stored in visible]
     as_source = source or document.kind in IN_COLUMNS
-    texts = (
-        _sources(document, visible, by_id)
-        if as_source
-        else _rendered(document, visible, by_id, file_text)
-    )
+    whole = file_text or document.text
+    texts = (_sources if as_source else _rendered)(document, visible, by_id, whole)
     body = drawn(
         "document.html",
         site=Site("/documents", request.index),
@@ -144,10 +135,9 @@ def _rendered(
     document: DocumentText,
     passages: Sequence[StoredPassage],
     hits: Mapping[int, HitView],
-    file_text: str | None,
+    whole: str,
 ) -> Iterator[Markup]:
-    """Yield the passages, rendered."""
-    whole = file_text or document.text
+    """Yield the passages, rendered; `whole` is the text that they are spans of."""
     headings = [passage.heading.rpartition(" > ")[2] for passage in passages]
     renderer = Renderer(document.kind, headings)
     at = 0
@@ -158,7 +148,7 @@ def _rendered(
 
 
 def _sources(
-    document: DocumentText, passages: Sequence[StoredPassage], hits: Mapping[int, HitView]
+    document: DocumentText, passages: Sequence[StoredPassage], hits: Mapping[int, HitView], whole: str
 ) -> Iterator[Markup]:
     """Yield the passages with their markup; lines are numbered if the kind of file has line numbers."""
     for passage in passages:

@@ -76,8 +76,7 @@ def search(request: PageRequest, result: SearchResult) -> Page:
 
 def query_pieces(request: PageRequest, result: SearchResult) -> list[tuple[str, str]]:
     """Return the query in pieces, each with the keyword that it is, or "" for text between keywords."""
-    words = () if request.mode == "dense" else result.words
-    content = [word for word in words if word.casefold() not in STOP_WORDS] or words
+    content = [word for word in result.words if word.casefold() not in STOP_WORDS] or result.words
     by_name = {word.casefold(): word for word in content}
     names = "|".join(map(re.escape, sorted(content, key=len, reverse=True)))
     parts = re.split(rf"(?<!\w)({names})(?!\w)", request.q, flags=re.IGNORECASE) if names else [request.q]
