@@ -1,6 +1,7 @@
 """Which picture names the words that the score needs?
 
     python benchmarks/faithfulness.py CRANFIELD [CACM ...] [--queries 40] [--hits 1] [--documents 0] [--mask]
+        [--pooling cls]
 
 Each folder is in BEIR layout (corpus.jsonl, queries.jsonl). Its corpus is indexed with the default model, some of its
 queries, drawn by --seed, are asked, and every picture ranks the words of the best hits' passages, which are taken
@@ -15,7 +16,7 @@ without their titles:
 | attention, all layers | the same, mean over layers |
 | gradient length | of the derivative of the cosine by its input embedding |
 | gradient x input | that derivative times the input embedding |
-| integrated gradients | search/explaining/gradients.py, from [PAD] |
+| integrated gradients | search/explaining/gradients.py, from [MASK] |
 | each word cut out | how far the cosine falls without it alone: what the test itself asks |
 | random | chance; mean of --draws |
 
@@ -53,7 +54,6 @@ from search.records.tokens import TokenVectors, Word
 from search.records.visible_text import visible
 
 COUNTS = (1, 3, 5)
-STEPS = 16  # of integration
 RESAMPLES = 5000
 OURS, ORACLE, RANDOM = "contributions", "each word cut out", "random"
 
@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument(
         "--documents", type=int, default=0, help="index only the first so many; 0 for all"
     )
+    parser.add_argument("--pooling", default="mean")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
@@ -82,7 +83,7 @@ def main() -> None:
         queries = [item["text"] for item in records(folder / "queries.jsonl", 0) if item["text"].strip()]
         some = sorted(chance.permutation(len(queries))[: args.queries].tolist())
         with tempfile.TemporaryDirectory() as place:
-            index = indexed(folder, Path(place), "mean", args.documents)
+            index = indexed(folder, Path(place), args.pooling, args.documents)
             judge = Judge(index.encoder, masked if args.mask else without_words, args.draws, args.seed)
             for query in (queries[i] for i in some):
                 hits = index.query(query, k=args.hits, mode="dense", per_document=1)
@@ -163,7 +164,7 @@ class Judge:
             return np.array([of_token[slice(*word.tokens)].sum() for word in passage])
 
         query, text = self._tokens(why)
-        yield OURS, by_word(why.contributions.sum(axis=0))
+        yield OURS, by_word(why.sums[1])
         yield "cosine, middle layer", best_cosine(why, passage)
         last = similarity_matrix(query.vectors, text.vectors)
         yield "cosine, last layer", best_cosine(replace(why, similarity=last), passage)
@@ -174,7 +175,7 @@ class Judge:
         yield "gradient length", by_word(np.linalg.norm(slope, axis=1))
         yield "gradient x input", by_word((slope * point).sum(axis=1))
         way = self._slopes.path(text, "document")
-        yield "integrated gradients", by_word(self._slopes.products(way, asked[None], STEPS)[0])
+        yield "integrated gradients", by_word(self._slopes.products(way, asked[None])[0])
 
     def _tokens(self, why: Explanation) -> tuple[TokenVectors, TokenVectors]:
         (query,) = self._encoder.tokens([why.query], role="query")

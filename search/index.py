@@ -33,13 +33,14 @@ from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
 from search.records.hits import Cluster, Hit, Hits, Surroundings
 from search.records.options import (
+    AttributionOptions,
     BuildOptions,
     CandidateOptions,
     EncoderOptions,
     EngineName,
     ExplainOptions,
     FilterOptions,
-    LayerOptions,
+    Gradients,
     LimitOptions,
     MatrixOptions,
     Pooling,
@@ -720,7 +721,14 @@ class Index:
 
         return highlights(self._store, self._words_of(query), hits)
 
-    def explain(self, query: Query, hit: Hit | int, **options: Unpack[ExplainOptions]) -> Explanation:
+    def explain(
+        self,
+        query: Query,
+        hit: Hit | int,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[ExplainOptions],
+    ) -> Explanation:
         """Explain the score of a passage for a query, token by token.
 
         Args:
@@ -728,24 +736,33 @@ class Index:
             hit: a hit, whose score is explained exactly; or a passage ID.
             layer: layer of the token vectors in the matrix `similarity`: 0 is the embedding layer, "last" the last
                 hidden state, "middle" the default.
+            gradients: "tokens", "pairs" or "off", for embeddings whose addends are not exact.
+            progress: callback for "pairs", which are slow.
             mode, weight, without: as for `query`, if `hit` is a passage ID; a `Hit` stores its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
-        that have a Dense module with an activation they are integrated gradients, which take seconds and
-        load the model in PyTorch; `residual` is their error.
+        that have a Dense module with an activation they are integrated gradients, which load the model in PyTorch;
+        `residual` is their error. "tokens" computes the addends of the tokens of each text in a few seconds; "off"
+        leaves the cosine whole.
 
         Raises:
             InputError: an empty query, an unknown passage ID, or an unknown layer.
         """
-        return self.explain_all(query, [hit], **options)[0]
+        return self.explain_all(query, [hit], progress=progress, **options)[0]
 
     def explain_all(
-        self, query: Query, hits: Sequence[Hit | int], **options: Unpack[ExplainOptions]
+        self,
+        query: Query,
+        hits: Sequence[Hit | int],
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[ExplainOptions],
     ) -> list[Explanation]:
         """Explain several hits of one query, in their order; their tokens are encoded in one batch."""
-        ranking_options, layer = parts_of(options, RankingOptions, LayerOptions)
+        ranking_options, how = parts_of(options, RankingOptions, AttributionOptions)
         question, _ = self._parsed(query)
-        return self._explainer(question, Ranking.of(**ranking_options), **layer).explain(hits)
+        explainer = self._explainer(question, Ranking.of(**ranking_options), progress=progress, **how)
+        return explainer.explain(hits)
 
     def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
         """Compare the scores of two passages for a query, for each word of the query.
@@ -1159,10 +1176,14 @@ class Index:
         query: str | Question | EncodedQuery,
         ranking: Ranking,
         layer: Layer | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        gradients: Gradients = "tokens",
     ) -> Explainer:
         from search.explaining.explainer import Explainer
+        from search.explaining.explanation import GradientMethod
 
-        return Explainer(self._store, self.encoder, query, ranking, self._offline, layer)
+        method = GradientMethod(gradients, self._offline, progress)
+        return Explainer(self._store, self.encoder, query, ranking, method, layer)
 
 
 def _model_object(options: Any) -> AnyEncoder | None:

@@ -120,6 +120,7 @@ SMALL: dict[str, Made] = {
     "agent": answered,
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
+    "gradients": lambda p: [HANDBOOK.parent / "sentences", spoken(p / "q.json"), "--queries", "1"],
     "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],

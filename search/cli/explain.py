@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +19,7 @@ from search.cli.options import (
     matrix_option,
     passage_or_path,
 )
-from search.cli.output import DrawnOutput, Output, lines_of
+from search.cli.output import DrawnOutput, Output, lines_of, progress_bar
 from search.errors import InputError
 from search.records import options
 from search.records.hits import Hit
@@ -36,6 +37,19 @@ class MatrixView:
 
     layer: LayerOption = None
     words: Annotated[bool, matrix_option("--words", help="Show whole words instead of tokens.")] = False
+    pairs: Annotated[
+        bool,
+        matrix_option(
+            "--pairs", help="With pooling cls or pooler: the contribution of each pair of tokens."
+        ),
+    ] = False
+
+    @contextmanager
+    def method(self, only_cosines: bool, quiet: bool) -> Iterator[dict[str, Any]]:
+        """Yield the options of an explanation, while a progress bar is shown."""
+        gradients = "pairs" if self.pairs else "off" if only_cosines else "tokens"
+        with progress_bar(quiet or not self.pairs) as progress:
+            yield {"layer": layer_of(self.layer), "gradients": gradients, "progress": progress}
 
     def show(
         self,
@@ -91,7 +105,8 @@ def explain(
     hit = _hit_at(opened, text, typed, chosen)
     if not isinstance(hit, Hit):
         hit = opened.hit(text, hit, **options.part_of(chosen, options.RerankOptions))
-    explanation = opened.explain(text, hit, layer=layer_of(view.layer))
+    with view.method(matrix or view.words, output.quiet) as method:
+        explanation = opened.explain(text, hit, **method)
     view.show(
         explanation,
         "token" if matrix and not view.words else "word",
@@ -227,6 +242,7 @@ def _show_pair(texts: list[str], encoder: EncoderChoice, view: MatrixView, outpu
     if len(texts) != 2:
         raise InputError(f"--tokens, --words and --layer compare two texts, not {len(texts)}. Give two.")
     loaded = encoder.load()
-    why = explain(*texts, layer=layer_of(view.layer), model=loaded)
+    with view.method(True, output.quiet) as method:
+        why = explain(*texts, model=loaded, **method)
     view.show(why, by, output, lambda: json.explanation(why))
     output.remarks(loaded.notes)

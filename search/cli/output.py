@@ -254,7 +254,7 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
 def _described(state: Progress) -> str:
     if state.stage == "training":
         return f"training step {state.done:,} of {state.total:,}"
-    return f"{state.stage} {state.passages:,} passages"
+    return f"{state.stage} {state.passages:,} passages" if state.passages else state.stage
 
 
 @contextmanager

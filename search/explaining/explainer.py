@@ -20,7 +20,13 @@ from search.corpus import Skipped, SourceFile, documents, load
 from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
 from search.explaining.addends import AddendFinder, Addends, IndexedHit
-from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layer
+from search.explaining.explanation import (
+    GradientMethod,
+    encoded_parts,
+    explain_pair,
+    explain_parts,
+    similarity_layer,
+)
 from search.indexing.plan import listed as walked
 from search.ranking.freshness import since_indexed, with_file_status
 from search.ranking.fusion import Fusion
@@ -109,7 +115,7 @@ class Explainer:
     Args:
         query: a text that is not empty, or a query of several parts.
         ranking: options for ranking passages named by ID or path; a `Hit` has its own.
-        offline: never connect to the hub, even if the model is needed in PyTorch (see gradients.py).
+        method: for embeddings whose addends are not exact.
         layer: see `search.explain`.
 
     Attributes:
@@ -125,10 +131,10 @@ class Explainer:
         encoder: Encoder,
         query: str | Question | EncodedQuery,
         ranking: Ranking,
-        offline: bool = False,
+        method: GradientMethod,
         layer: Layer | None = None,
     ) -> None:
-        self._store, self._encoder, self._offline = store, encoder, offline
+        self._store, self._encoder, self._method = store, encoder, method
         self._ranking = ranking
         self._layer = similarity_layer(layer, encoder.n_layers)
         layers = [self._layer, -1]
@@ -261,13 +267,13 @@ class Explainer:
     def _whole(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.ranking.rerank, 0.0)
         if parts := self.query.parts:
-            explain = partial(
-                explain_parts, parts, self._parts, vectors, addends.embedding, weight=counts
-            )
+            explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding)
         else:
             assert self.query.tokens is not None
             explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
-        why: Explanation = explain(encoder=self._encoder, layer=self._layer, offline=self._offline)
+        why: Explanation = explain(
+            encoder=self._encoder, layer=self._layer, weight=counts, method=self._method
+        )
         return replace(
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,

@@ -15,8 +15,8 @@ without tokens is a single addend.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ from search.encoding import Encoder
 from search.encoding.pooling import layer_number
 from search.errors import InputError
 from search.records.explanations import Explanation, Term, middle_layer
+from search.records.options import Gradients
+from search.records.reports import Progress
 from search.records.tokens import Token, TokenVectors
 
 if TYPE_CHECKING:
@@ -115,6 +117,21 @@ def similarity_layer(layer: Layer | None, n_layers: int) -> int:
     return layer_number(int(number), n_layers)
 
 
+@dataclass(frozen=True)
+class GradientMethod:
+    """Method for embeddings whose addends are not exact; see `search.explaining.gradients`.
+
+    Attributes:
+        gradients: "tokens", "pairs" or "off".
+        offline: never download from the hub, even if the model is needed in PyTorch.
+        progress: callback for "pairs".
+    """
+
+    gradients: Gradients = "tokens"
+    offline: bool = False
+    progress: Callable[[Progress], None] | None = None
+
+
 def explain_pair(
     query: TokenVectors,
     passage: TokenVectors,
@@ -122,7 +139,8 @@ def explain_pair(
     encoder: Encoder,
     layer: int,
     roles: tuple[Role | None, Role | None] = (None, None),
-    offline: bool = False,
+    weight: float = 1.0,
+    method: GradientMethod = GradientMethod(),
 ) -> Explanation:
     """Explain the cosine of two texts; the cosine is the score.
 
@@ -130,10 +148,24 @@ def explain_pair(
         query, passage: token vectors from `encoder`, of the last layer and of `layer`.
         layer: layer of the similarity matrix.
         roles: roles that the two texts were encoded with.
-        offline: never download from the hub, even if the model is needed in PyTorch.
+        weight: weight of the cosine in the score.
     """
     cosine = float(query.embedding @ passage.embedding)
-    contributions, steps = _contributions(query, passage, encoder, roles, offline)
+    pairs, margins, steps = None, None, 0
+    terms: tuple[Term, ...] = ()
+    if query.addends is not None and passage.addends is not None:
+        pairs = contribution_matrix(query.addends, passage.addends, encoder.pooling)
+    elif method.gradients == "off":
+        margins = np.zeros(len(query.tokens)), np.zeros(len(passage.tokens))
+        terms = (Term("cosine", weight * cosine, kind="like"),)
+    else:
+        from search.explaining.gradients import NODES, attribution
+
+        split = attribution(encoder, query, roles[0], method.offline)
+        if method.gradients == "pairs":
+            pairs, steps = split.pairs(passage, roles[1], method.progress), NODES[0]
+        else:
+            margins, steps = split.margins(passage, roles[1])
     return Explanation(
         query=query.text,
         passage=passage.text,
@@ -144,29 +176,15 @@ def explain_pair(
         similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),
         similarity_layer=layer,
         n_layers=encoder.n_layers,
-        contributions=contributions,
-        terms=(),
+        contributions=pairs,
+        margins=margins,
+        terms=terms,
         cosine=cosine,
         score=cosine,
         mode="dense",
         pooling=encoder.pooling,
         steps=steps,
     )
-
-
-def _contributions(
-    query: TokenVectors,
-    passage: TokenVectors,
-    encoder: Encoder,
-    roles: tuple[Role | None, Role | None],
-    offline: bool,
-) -> tuple[Matrix, int]:
-    """Return the addends of the cosine, and the number of integration steps: 0 if they are exact."""
-    if query.addends is not None and passage.addends is not None:
-        return contribution_matrix(query.addends, passage.addends, encoder.pooling), 0
-    from search.explaining.gradients import attribution
-
-    return attribution(encoder, query, roles[0], offline).cells(passage, roles[1])
 
 
 def encoded_parts(
@@ -196,7 +214,7 @@ def explain_parts(
     encoder: Encoder,
     layer: int,
     weight: float,
-    offline: bool = False,
+    method: GradientMethod,
 ) -> Explanation:
     """Explain a cosine like `explain_pair`, for a query of several parts.
 
@@ -212,17 +230,30 @@ def explain_parts(
             added = weight * part.factor * float(part.embedding @ embedding)
             others.append(Term(part.name, added, kind="like"))
         elif mine is not None:
-            roles: tuple[Role, Role] = (part.role, "document")
-            pair = explain_pair(mine, passage, encoder=encoder, layer=layer, roles=roles, offline=offline)
+            pair = explain_pair(
+                mine,
+                passage,
+                encoder=encoder,
+                layer=layer,
+                roles=(part.role, "document"),
+                weight=weight * part.factor,
+                method=method,
+            )
+            others += pair.terms
             wholes.append((part.factor, pair))
     texts = [whole.query for _, whole in wholes]
     _, first = wholes[0]
+    pairs = [factor * whole.contributions for factor, whole in wholes if whole.contributions is not None]
+    sides = [(factor * whole.sums[0], factor * whole.sums[1]) for factor, whole in wholes]
     return replace(
         first,
         query="\n".join(texts),
         query_tokens=_concatenated([whole.query_tokens for _, whole in wholes], texts),
         similarity=np.vstack([whole.similarity for _, whole in wholes]).astype(np.float32),
-        contributions=np.vstack([factor * whole.contributions for factor, whole in wholes]),
+        contributions=np.vstack(pairs) if pairs else None,
+        margins=None
+        if pairs
+        else (np.concatenate([a for a, _ in sides]), np.sum([b for _, b in sides], axis=0)),
         terms=tuple(others),
         steps=max(whole.steps for _, whole in wholes),
     )

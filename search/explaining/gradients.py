@@ -5,20 +5,26 @@ non-linear function of its tokens' input embeddings x_1 .. x_n. On the straight 
 
     e(x) - e(b) = sum_i v_i    with    v_i = integral over t in [0, 1] of  de/dx_i (b + t (x - b)) (x_i - b_i)
 
-so each token has a vector v_i as its addend. In the baseline every token except special tokens is [PAD]; special tokens
-are the same as in x, so their v_i is 0. The embedding of the baseline, e(b), is added to the first special token. Both
-embeddings are then sums over tokens, and the cell of a query token and a passage token is
+so each token has a vector v_i as its addend. In the baseline every token except special tokens is [MASK] ([PAD] if
+there is no mask token); special tokens are the same as in x, so their v_i is 0. The embedding of the baseline, e(b), is
+added to the first special token, which thus gets the cosine of the text without its words.
 
-    c_ij = v_i . w_j        so that    sum_ij c_ij = e(q) . e(p) = cosine
+The addends of the tokens of one text take the embedding of the other text as it is:
 
-as in Moeller, Nikolaev & Pado 2023, "An Attribution Method for Siamese Encoders". The sum of a row is what a query
-token adds to the cosine, and likewise for columns. Integrals are computed from finitely many points, so the sum differs
-a little from the cosine: the completeness error.
+    query token i    v_i . e(p)        passage token j    w_j . e(q)
+
+Either sum is e(q) . e(p), the cosine; each takes one pass through the model for each text. The pairs of tokens
+
+    c_ij = v_i . w_j
+
+(Moeller, Nikolaev & Pado 2023, "An Attribution Method for Siamese Encoders") have these addends as the sums of their
+rows and columns, but take a pass for each query token. Integrals are computed at some Gauss-Legendre nodes, so a sum
+differs a little from the cosine: the completeness error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +35,7 @@ from search.encoding.loading import cached_models
 from search.encoding.pooling import pooled_layers
 from search.encoding.tokenizer import Role, encode_ids, with_context
 from search.errors import ModelError
+from search.records.reports import Progress
 from search.records.tokens import TokenVectors
 from search.records.visible_text import visible
 
@@ -37,13 +44,13 @@ if TYPE_CHECKING:
 
     from search.encoding.torch_engine import TorchEngine
 
-FEWEST_STEPS, MOST_STEPS = 16, 128
-_TOLERANCE = 0.01  # of the cosine
+NODES = (32, 64, 128)
+_TOLERANCE = 5e-4  # of the cosine
 _TOKENS_AT_ONCE = 2048
 
 
 class Attribution:
-    """Contribution of each pair of tokens to the cosine of a query and a passage, by integrated gradients.
+    """Contributions of tokens to the cosine of a query and a passage, by integrated gradients.
 
     Args:
         model: from `differentiable`.
@@ -54,23 +61,37 @@ class Attribution:
     def __init__(self, model: Differentiable, query: TokenVectors, role: Role | None) -> None:
         self._model, self._query = model, model.path(query, role)
         self._embedding = query.embedding
-        self._by_steps: dict[int, NDArray[np.float64]] = {}
+        self._addends: NDArray[np.float64] | None = None
 
-    def cells(self, passage: TokenVectors, role: Role | None) -> tuple[NDArray[np.float64], int]:
-        """Return the (q, p) addends of the cosine with a passage, and the number of points on the path.
+    def margins(
+        self, passage: TokenVectors, role: Role | None
+    ) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], int]:
+        """Return the (q,) and (p,) addends of the tokens of query and passage, and the number of nodes."""
+        cosine = float(self._embedding @ passage.embedding)
+        sides = (self._query, passage.embedding), (self._model.path(passage, role), self._embedding)
+        (query, n), (tokens, m) = (self._margin(path, other, cosine) for path, other in sides)
+        return (query, tokens), max(n, m)
 
-        The number of points is doubled until the sum differs from the cosine by less than 1 %, or reaches MOST_STEPS.
-        """
-        cosine = float(self._embedding.astype(np.float64) @ passage.embedding)
-        way = self._model.path(passage, role)
-        steps = FEWEST_STEPS
-        while True:
-            if steps not in self._by_steps:
-                self._by_steps[steps] = self._model.token_addends(self._query, steps)
-            cells = self._model.products(way, self._by_steps[steps], steps)
-            if abs(cosine - cells.sum()) < _TOLERANCE * abs(cosine) or steps >= MOST_STEPS:
-                return cells, steps
-            steps *= 2
+    def _margin(
+        self, path: Path, other: NDArray[Any], cosine: float
+    ) -> tuple[NDArray[np.float64], int]:
+        """Return the addends of a text's tokens and the number of nodes, which is doubled until the error is small."""
+        for nodes in NODES:
+            (addends,) = self._model.products(path, other[None], nodes)
+            if abs(addends.sum() - cosine) < _TOLERANCE * abs(cosine):
+                break
+        return addends, nodes
+
+    def pairs(
+        self,
+        passage: TokenVectors,
+        role: Role | None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the (q, p) addends of the cosine with a passage."""
+        if self._addends is None:
+            self._addends = self._model.token_addends(self._query)
+        return self._model.products(self._model.path(passage, role), self._addends, progress=progress)
 
 
 class Path:
@@ -106,9 +127,11 @@ class Differentiable:
                 "the model takes no input embeddings. Build the index with --pooling mean."
             )
         self._layers = pooled_layers(encoder.layer, engine.n_layers)
+        masks = map(encoder.tokenizer.token_to_id, ("[MASK]", "<mask>"))
+        self._mask = next((id_ for id_ in masks if id_ is not None), engine.pad)
 
     def path(self, text: TokenVectors, role: Role | None) -> Path:
-        """Return the path from a baseline of [PAD] tokens to the text."""
+        """Return the path from a baseline of [MASK] tokens to the text."""
         torch, engine = self._torch, self._engine
         whole = self._encoder.prompt(role) + with_context(text.context, visible(text.text, text.hidden))
         (encoded,) = encode_ids(self._encoder.tokenizer, [whole], self._encoder.max_tokens)
@@ -116,15 +139,15 @@ class Differentiable:
         ids = torch.tensor(encoded.ids, device=engine.device)
         special = torch.tensor([token.special for token in text.tokens], device=engine.device)
         with torch.no_grad():
-            words, pad = table(ids), table(torch.tensor([engine.pad], device=engine.device))
-            start = torch.where(special[:, None], words, pad)
+            words, mask = table(ids), table(torch.tensor([self._mask], device=engine.device))
+            start = torch.where(special[:, None], words, mask)
         inputs = {"attention_mask": torch.ones_like(ids)[None]}
         if engine.takes_types:
             inputs["token_type_ids"] = torch.tensor([encoded.types], device=engine.device)
         moving = [i for i, token in enumerate(text.tokens) if not token.special]
         return Path(inputs, start, words - start, moving)
 
-    def token_addends(self, path: Path, steps: int) -> NDArray[np.float64]:
+    def token_addends(self, path: Path, nodes: int = NODES[0]) -> NDArray[np.float64]:
         """Return the (n, d) addends v_i of a text's embedding, which is their sum up to the integration error.
 
         Uses forward differentiation, with one row per token.
@@ -133,7 +156,7 @@ class Differentiable:
         n = len(path.start)
         base = self._at(path, np.zeros(1))[0]
         addends = np.zeros((n, len(base)))
-        rows = [(i, t, weight) for i in path.moving for t, weight in _points(steps)]
+        rows = [(i, t, weight) for i in path.moving for t, weight in _points(nodes)]
         for some in _pieces(rows, n):
             parts = torch.zeros(len(some), n, path.start.shape[1], device=path.start.device)
             for row, (i, _, _) in enumerate(some):
@@ -153,19 +176,27 @@ class Differentiable:
         addends[_first_special(path)] += base
         return addends
 
-    def products(self, path: Path, directions: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+    def products(
+        self,
+        path: Path,
+        directions: NDArray[Any],
+        nodes: int = NODES[0],
+        progress: Callable[[Progress], None] | None = None,
+    ) -> NDArray[np.float64]:
         """Return the (q, n) inner products of q directions with the addends of the n tokens of an embedding.
 
         Uses backward differentiation, with one pass per non-zero direction.
 
         Args:
             directions: (q, d) vectors, such as the query's addends.
+            progress: callback, called after each pass.
         """
         torch = self._torch
         products = np.zeros((len(directions), len(path.start)))
         rows = np.flatnonzero(directions.any(axis=1))
         towards = self._tensor(directions[rows])
-        for some in _pieces(list(_points(steps)), len(path.start)):
+        batches, passes = list(_pieces(list(_points(nodes)), len(path.start))), 0
+        for some in batches:
             points = _between(path, [t for t, _ in some]).requires_grad_()
             with torch.enable_grad():
                 projections = self._embed(path, points) @ towards.T
@@ -173,6 +204,9 @@ class Differentiable:
                 for row, total in zip(rows, (projections * weights[:, None]).sum(dim=0), strict=True):
                     (slopes,) = torch.autograd.grad(total, points, retain_graph=True)
                     products[row] += (slopes * path.way).sum(dim=(0, 2)).double().cpu().numpy()
+                    passes += 1
+                    if progress:
+                        progress(Progress("pairs of tokens", passes, len(batches) * len(rows)))
         products[:, _first_special(path)] += directions @ self._at(path, np.zeros(1))[0]
         return products
 
@@ -219,9 +253,9 @@ def attribution(encoder: Encoder, query: TokenVectors, role: Role | None, offlin
     return Attribution(differentiable(encoder, offline), query, role)
 
 
-def _points(steps: int) -> Iterator[tuple[float, float]]:
+def _points(nodes: int) -> Iterator[tuple[float, float]]:
     """Return Gauss-Legendre points on [0, 1] and their weights."""
-    points, weights = np.polynomial.legendre.leggauss(steps)
+    points, weights = np.polynomial.legendre.leggauss(nodes)
     return zip(((points + 1) / 2).tolist(), (weights / 2).tolist(), strict=True)
 
 

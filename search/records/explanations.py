@@ -120,7 +120,7 @@ class Share:
 class Explanation(NotebookMixin):
     """Explanation of a passage's score for a query.
 
-    `score = weight * contributions.sum() + the terms' contributions + late.sum() + residual`
+    `score = weight * sums[0].sum() + the terms' contributions + late.sum() + residual`
 
     Attributes:
         query, passage: the two texts. `context` is the text encoded before the passage, `hidden` are the markup
@@ -130,7 +130,8 @@ class Explanation(NotebookMixin):
             words, but do not sum to the score. Row i belongs to query_tokens[i], column j to passage_tokens[j].
         n_layers: number of the model's layers; layer 0 is the embedding layer. None if unknown.
         contributions: (q, p) float64 addends of the cosine of the two embeddings, from the last layer: they explain the
-            score. `contributions.sum()` is `cosine`, apart from rounding.
+            score. `contributions.sum()` is `cosine`, apart from rounding. None if they would need gradients that were
+            not requested; `margins` then has the (q,) and (p,) addends of the tokens of each text.
         terms: addends of the keyword score; empty if the ranking does not use it.
         cosine: cosine of the two embeddings, as stored and used in the ranking.
         score: the score that the hit was ranked by.
@@ -139,7 +140,7 @@ class Explanation(NotebookMixin):
         recomputed: the score, recomputed from a new embedding of the query and the stored embedding of the passage.
             None if there is no stored embedding: for two free texts, and for a passage that is no longer in the index.
         steps: 0 if the addends are exact; else the number of points of integrated gradients, and `residual` is
-            their completeness error (see search/explaining/gradients.py).
+            their completeness error, of the text where it is larger (see search/explaining/gradients.py).
         late: (q, p) addends of late-interaction reranking, multiplied by their weight in the score. Each query token
             has an addend with its most similar passage token, and 0 with all others. None without such reranking.
     """
@@ -151,7 +152,7 @@ class Explanation(NotebookMixin):
     passage_tokens: tuple[Token, ...]
     similarity: Matrix
     similarity_layer: int
-    contributions: Matrix
+    contributions: Matrix | None
     terms: tuple[Term, ...]
     cosine: float
     score: float
@@ -163,6 +164,7 @@ class Explanation(NotebookMixin):
     late: Matrix | None = None
     hidden: Spans = ()
     n_layers: int | None = None
+    margins: tuple[Vector, Vector] | None = None
 
     def __repr__(self) -> str:
         size = f"{len(self.query_tokens)} x {len(self.passage_tokens)} tokens"
@@ -183,10 +185,10 @@ class Explanation(NotebookMixin):
             by: "token", or "word" to merge tokens to words.
 
         Raises:
-            InputError: unknown `matrix` or `by`.
+            InputError: unknown `matrix` or `by`, or contributions that were not computed.
             OptionalDependency: matplotlib is not installed.
         """
-        _require_choices(matrix, by)
+        self._require_choices(matrix, by)
         return self._plotted(ax, matrix=matrix, by=by)
 
     def to_pandas(
@@ -198,23 +200,43 @@ class Explanation(NotebookMixin):
         """Return one of the two matrices as a table; rows and columns are labelled by position and token, "13:##ot".
 
         Raises:
-            InputError: unknown `matrix` or `by`.
+            InputError: unknown `matrix` or `by`, or contributions that were not computed.
             OptionalDependency: pandas is not installed.
         """
-        _require_choices(matrix, by)
+        self._require_choices(matrix, by)
         return self._tabulated(matrix=matrix, by=by)
+
+    def _require_choices(self, matrix: str, by: str) -> None:
+        """Raise InputError for an unknown `matrix` or `by`, or for contributions that were not computed."""
+        choices = {"matrix": (matrix, ("similarity", "contributions")), "by": (by, ("token", "word"))}
+        for name, (value, names) in choices.items():
+            if value not in names:
+                raise InputError(f"{name} is {value!r}. Choose one of: {', '.join(map(repr, names))}.")
+        if matrix == "contributions" and self.contributions is None:
+            raise InputError('pairs of tokens were not computed. Explain with gradients="pairs".')
+
+    @property
+    def sums(self) -> tuple[Vector, Vector]:
+        """(q,) and (p,) addends of the query's and the passage's tokens; either sum is the cosine."""
+        if self.margins is not None:
+            return self.margins
+        assert self.contributions is not None  # one of the two is there
+        return self.contributions.sum(axis=1), self.contributions.sum(axis=0)
 
     @property
     def addends(self) -> float:
-        """The sum of all addends."""
+        """The sum of all addends, with those of the query's tokens."""
+        return self._added(0)
+
+    def _added(self, side: int) -> float:
         others = sum(term.contribution for term in self.terms)
         others += 0.0 if self.late is None else float(self.late.sum())
-        return self.weight * float(self.contributions.sum()) + others
+        return self.weight * float(self.sums[side].sum()) + others
 
     @property
     def residual(self) -> float:
         """Score minus the sum of all addends: a rounding error, or the completeness error of inexact addends."""
-        return self.score - self.addends
+        return max((self.score - self._added(side) for side in (0, 1)), key=abs)
 
     @property
     def drift(self) -> float | None:
@@ -233,11 +255,11 @@ class Explanation(NotebookMixin):
         words = self.words()
         shares: list[Share] = []
         others: dict[str, float] = {}
-        counted = zip(words.query, self.weight * words.contributions, strict=True) if self.weight else ()
-        for word, addends in counted:
-            added = float(addends.sum())
+        for i, word in enumerate(words.query if self.weight else ()):
+            added = self.weight * float(words.sums[0][i])
             if word.kind == "word":
-                best = _partners(words.passage, addends)[:partners]
+                pairs = None if words.contributions is None else self.weight * words.contributions[i]
+                best = () if pairs is None else _partners(words.passage, pairs)[:partners]
                 shares.append(Share(word.text, word.kind, word.start, word.end, added, best))
             else:
                 others[word.kind] = others.get(word.kind, 0.0) + added
@@ -269,8 +291,14 @@ class Explanation(NotebookMixin):
         passage = merged(
             self.passage_tokens, {"text": self.passage, "context": self.context}, self.hidden
         )
-        added = _by_words(np.add, self.contributions, query, passage)
-        return WordMatrices(query, passage, added, _by_words(np.maximum, self.similarity, query, passage))
+        pairs = self.contributions
+        added = None if pairs is None else _by_words(np.add, pairs, query, passage)
+        similarity = _by_words(np.maximum, self.similarity, query, passage)
+        rows, columns = (
+            np.add.reduceat(sums, [word.tokens[0] for word in words])
+            for sums, words in zip(self.sums, (query, passage), strict=True)
+        )
+        return WordMatrices(query, passage, added, similarity, (rows, columns))
 
     def alignment(self, threshold: float = 0.0, *, punctuation: bool = False) -> list[Pair]:
         """Return pairs of words that are each other's best match, without special tokens.
@@ -327,12 +355,12 @@ class Explanation(NotebookMixin):
     def passage_added(self, words: WordMatrices) -> Vector:
         """Return the (P,) contribution of each passage word to the score.
 
-        It is the weighted sum of the word's column of the contribution matrix, plus its part of the keyword addends. A
+        It is the weighted sum of the addends of its tokens, plus its part of the keyword addends. A
         keyword's addend is divided equally among its occurrences, because BM25 does not distinguish them.
         """
         import numpy as np
 
-        sums = self.weight * words.contributions.sum(axis=0)
+        sums = self.weight * words.sums[1]
         if self.late is not None:
             sums += _by_words(np.add, self.late, words.query, words.passage).sum(axis=0)
         for term in self.terms:
@@ -371,11 +399,3 @@ def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]
             total[name] = total.get(name, 0.0) + float(added)
     best = sorted(total.items(), key=lambda item: -item[1])
     return tuple(Partner(name, added) for name, added in best if added > 0)
-
-
-def _require_choices(matrix: str, by: str) -> None:
-    """Raise InputError for an unknown `matrix` or `by`."""
-    choices = {"matrix": (matrix, ("similarity", "contributions")), "by": (by, ("token", "word"))}
-    for name, (value, names) in choices.items():
-        if value not in names:
-            raise InputError(f"{name} is {value!r}. Choose one of: {', '.join(map(repr, names))}.")

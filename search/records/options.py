@@ -62,6 +62,7 @@ Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
 Pooling: TypeAlias = Literal["mean", "cls", "pooler", "max", "mean_sqrt_len"]
 EngineName: TypeAlias = Literal["auto", "openvino", "torch"]
 Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
+Gradients: TypeAlias = Literal["tokens", "pairs", "off"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 # Default weight of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README.
@@ -211,7 +212,20 @@ class LayerOptions(TypedDict, total=False):
     ]
 
 
-class ExplainOptions(RankingOptions, LayerOptions, total=False):
+class AttributionOptions(LayerOptions, total=False):
+    """Options for the method of an explanation."""
+
+    gradients: Annotated[
+        Gradients,
+        Option(
+            "tokens",
+            "With the poolings cls and pooler: addends of the tokens of each text, of pairs of tokens, or none.",
+            "tokens|pairs|off",
+        ),
+    ]
+
+
+class ExplainOptions(RankingOptions, AttributionOptions, total=False):
     """Options for an explanation."""
 
 

@@ -109,14 +109,16 @@ class WordMatrices:
     """Both matrices of an explanation by whole words: Q words of the query, P of the passage.
 
     Attributes:
-        contributions: (Q, P) sums of the tokens' addends; their total is the cosine.
+        contributions: (Q, P) sums of the tokens' addends; their total is the cosine. None if they were not computed.
         similarity: (Q, P) maximum cosine over the tokens of the two words, in [-1, 1].
+        sums: (Q,) and (P,) sums of the addends of the tokens of each word.
     """
 
     query: tuple[Word, ...]
     passage: tuple[Word, ...]
-    contributions: Matrix
+    contributions: Matrix | None
     similarity: Matrix
+    sums: tuple[Vector, Vector]
 
 
 def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans = ()) -> tuple[Word, ...]:

@@ -126,6 +126,7 @@ def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
     """Return highlights for the words of a passage that contribute most, and for all of its keywords."""
     matrices = why.words()
     added = why.passage_added(matrices).tolist()
+    pairs = matrices.similarity if matrices.contributions is None else matrices.contributions
     rows = {
         i: word.text.casefold() for i, word in enumerate(matrices.query) if word.text.casefold() in words
     }
@@ -154,7 +155,7 @@ def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:
         shaded = word.text.casefold() in strongest[:MOST_WORDS] and added[j] > 0.1 * most
         if not shaded and term is None:
             continue
-        best = max(rows, key=lambda i: matrices.contributions[i, j], default=-1)
+        best = max(rows, key=lambda i: pairs[i, j], default=-1)
         of = term if term and term in words else rows.get(best, REST)
         level = 1 + (added[j] > 0.3 * most) + (added[j] > 0.6 * most)
         marks.append(Mark(word.start, word.end, level if shaded else 1, term is not None, of))

@@ -27,7 +27,7 @@ from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_ki
 from search.render import json
 from search.render.format import fixed, layer_of, letters, one_line
 from search.render.terminal import Canvas, as_text, grid
-from search.render.why import draw_head, how_made, signed
+from search.render.why import addend_count, draw_head, how_made, signed
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix, Vector
@@ -72,6 +72,8 @@ class Units:
         words: the words or tokens that the units refer to.
         query, passage: the U units of the query and the V units of the passage.
         contributions: (U, V) sums of addends, weighted as in the score; with the keyword addends they sum to the score.
+            None if they were not computed.
+        sums: (U,) and (V,) contributions of the units of each text.
         similarity: (U, V) highest cosine of a token of one unit with a token of the other.
         by: "word" if the units are words, "token" if they are tokens.
     """
@@ -79,14 +81,15 @@ class Units:
     words: WordMatrices
     query: tuple[Unit, ...]
     passage: tuple[Unit, ...]
-    contributions: Matrix
+    contributions: Matrix | None
     similarity: Matrix
+    sums: tuple[Vector, Vector]
     by: By
 
     @property
     def total(self) -> float:
         """Sum of the contributions of all units."""
-        return float(self.contributions.sum())
+        return float(self.sums[0].sum())
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:
@@ -102,8 +105,11 @@ def units(why: Explanation, by: By = "word") -> Units:
         words=words,
         query=query,
         passage=passage,
-        contributions=why.weight * _by_units(np.add, words.contributions, query, passage),
+        contributions=None
+        if words.contributions is None
+        else why.weight * _by_units(np.add, words.contributions, query, passage),
         similarity=_by_units(np.maximum, words.similarity, query, passage),
+        sums=(_of_units(why, words.sums[0], query), _of_units(why, words.sums[1], passage)),
         by=by,
     )
 
@@ -111,25 +117,29 @@ def units(why: Explanation, by: By = "word") -> Units:
 def largest_addend(drawn: Units) -> float:
     """Largest absolute contribution of a pair of single words or tokens; the end of the colour scale.
 
-    Grouped units are left out: their sums would make all other cells pale.
+    Grouped units are left out: their sums would make all other cells pale. Without pairs, it is that of a single word.
     """
     rows = [i for i, unit in enumerate(drawn.query) if len(unit.words) == 1]
     columns = [j for j, unit in enumerate(drawn.passage) if len(unit.words) == 1]
-    cells = drawn.contributions[np.ix_(rows, columns)] if rows and columns else drawn.contributions
+    pairs = drawn.contributions
+    if pairs is None:
+        singles = np.concatenate([drawn.sums[0][rows], drawn.sums[1][columns]])
+        return float(np.abs(singles).max(initial=0)) or 1.0
+    cells = pairs[np.ix_(rows, columns)] if rows and columns else pairs
     return float(np.abs(cells).max()) or 1.0
 
 
 def part(whole: Units, rows: int, columns: int) -> Units:
     """Return the `rows` and `columns` with the largest absolute contributions, in the order of the text."""
-    chosen_rows = _largest(whole.contributions.sum(axis=1), rows)
-    chosen_columns = _largest(whole.contributions.sum(axis=0), columns)
+    chosen_rows, chosen_columns = _largest(whole.sums[0], rows), _largest(whole.sums[1], columns)
     cells = np.ix_(chosen_rows, chosen_columns)
     return replace(
         whole,
         query=tuple(whole.query[i] for i in chosen_rows),
         passage=tuple(whole.passage[j] for j in chosen_columns),
-        contributions=whole.contributions[cells],
+        contributions=None if whole.contributions is None else whole.contributions[cells],
         similarity=whole.similarity[cells],
+        sums=(whole.sums[0][chosen_rows], whole.sums[1][chosen_columns]),
     )
 
 
@@ -155,6 +165,10 @@ def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
     return tuple(units)
 
 
+def _of_units(why: Explanation, sums: Vector, units: Sequence[Unit]) -> Vector:
+    return why.weight * np.array([sums[list(unit.words)].sum() for unit in units])
+
+
 def _by_units(reduce: np.ufunc, cells: Matrix, query: Sequence[Unit], passage: Sequence[Unit]) -> Matrix:
     """Reduce a matrix of words to a (U, V) matrix of units: to the sum or maximum over the words of two units."""
     rows = np.stack([reduce.reduce(cells[list(unit.words)], axis=0) for unit in query])
@@ -169,6 +183,7 @@ def _tokens(why: Explanation) -> WordMatrices:
         tuple(_token(token, i) for i, token in enumerate(why.passage_tokens)),
         why.contributions,
         why.similarity,
+        why.sums,
     )
 
 
@@ -211,7 +226,10 @@ def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = N
     else:
         canvas.facts((("rows", one_line(why.query)), ("columns", one_line(why.passage))))
     rows, columns = drawn.labels
-    _draw_contributions(canvas, why, drawn)
+    if why.steps or drawn.contributions is not None:
+        _draw_contributions(canvas, why, drawn)
+    else:
+        canvas.dim("For the contribution of each pair of tokens, add --pairs, which is slow.")
     canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not sum to the score")
     _draw_cells(canvas, rows, columns, drawn.similarity)
     canvas.gap()
@@ -223,14 +241,20 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     part = "cosine" if why.weight == 1 else "cosine's part of the score"
     canvas.title(f"Contributions, in thousandths: they sum to the {part}")
     rows, columns = drawn.labels
-    cells = 1000 * np.column_stack([drawn.contributions, drawn.contributions.sum(axis=1)])
-    _draw_cells(canvas, rows, [*columns, "sum"], cells, 1000 * largest_addend(drawn), places=1)
+    limit = 1000 * largest_addend(drawn)
+    if drawn.contributions is not None:
+        cells = np.column_stack([drawn.contributions, drawn.sums[0]]).astype(np.float64) * 1000
+        _draw_cells(canvas, rows, [*columns, "sum"], cells, limit, places=1)
+    else:
+        for names, sums in zip((rows, columns), drawn.sums, strict=True):
+            _draw_cells(canvas, ["added"], names, 1000 * sums.reshape(1, -1), limit, places=1)
+            canvas.gap()
     canvas.gap()
     whole = why.weight == 1 and not why.terms and why.late is None
     canvas.line(
         "cosine " if whole else "score ",
         (f"{why.score:.6f}", "bold green"),
-        f" = {drawn.total:.6f} (all {why.contributions.size:,} pairs of tokens) ",
+        f" = {drawn.total:.6f} (all {addend_count(why)}) ",
         "" if whole else f"+ {why.addends - drawn.total:.6f} (keywords and others) ",
         f"{signed(why.residual)} (residual)",
     )

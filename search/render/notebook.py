@@ -19,7 +19,7 @@ from search.render import json
 from search.render.format import fixed, layer_of, named, one_line, snippet, where
 from search.render.heatmap import By, Units, largest_addend, left_out, part, units
 from search.render.page.document import isolated, text
-from search.render.why import how_made, sentence, signed
+from search.render.why import addend_count, how_made, sentence, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,10 +53,17 @@ def _(why: Explanation) -> str:
     rows, columns = visible.labels
     cosines = _matrix(rows, columns, visible.similarity, 1.0, (_PURPLE, _GREY), 2)
     limit = 1000 * largest_addend(visible)
-    added = _matrix(rows, columns, 1000 * visible.contributions, limit, (_BLUE, _BROWN), 1)
+    if visible.contributions is None:
+        sides = zip((rows, columns), visible.sums, strict=True)
+        added = "".join(
+            _matrix(["added"], names, 1000 * sums[None], limit, (_BLUE, _BROWN), 1)
+            for names, sums in sides
+        )
+    else:
+        added = _matrix(rows, columns, 1000 * visible.contributions, limit, (_BLUE, _BROWN), 1)
     rest = why.addends - drawn.total
     others = f" + {rest:.6f} (keywords and others)" if abs(rest) > 1e-12 else ""
-    pairs = f"= {drawn.total:.6f} ({why.contributions.size:,} pairs of tokens)"
+    pairs = f"= {drawn.total:.6f} ({addend_count(why)})"
     total = f"{pairs}{others} {signed(why.residual)} (residual)"
     parts = (
         f"<p><b>{isolated(why.query)}</b></p>",
@@ -152,7 +159,9 @@ def frame(record: Any, **how: Any) -> DataFrame:
 
 def _chosen(why: Explanation, matrix: MatrixName, by: By) -> tuple[Units, Matrix]:
     drawn = units(why, by)
-    return drawn, {"similarity": drawn.similarity, "contributions": drawn.contributions}[matrix]
+    cells = drawn.similarity if matrix == "similarity" else drawn.contributions
+    assert cells is not None  # Explanation.plot has checked it
+    return drawn, cells
 
 
 def _matrix(

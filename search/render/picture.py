@@ -171,11 +171,14 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes
     visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
     rows, columns = visible.labels
     width, height = _size(rows, columns)
-    figure = _figure((2 * width + 1, height))
-    left, right = figure.subplots(1, 2)
-    title = "Contributions to the score, in thousandths"
-    limit = 1000 * largest_addend(visible)
-    heat_map(left, 1000 * visible.contributions, rows, columns, title, "contribution", limit)
+    pairs = visible.contributions
+    count = 1 if pairs is None else 2
+    figure = _figure((count * width + 1, height))
+    *left, right = figure.subplots(1, count, squeeze=False)[0]
+    if pairs is not None:
+        title = "Contributions to the score, in thousandths"
+        limit = 1000 * largest_addend(visible)
+        heat_map(left[0], 1000 * pairs, rows, columns, title, "contribution", limit)
     heat_map(right, visible.similarity, rows, columns, f"Cosines at {layer_of(why)}", "cosine")
     return _png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, visible)])
 
@@ -188,7 +191,7 @@ def _head(why: Explanation, hit: Hit | None) -> list[str]:
 
 def _sum(why: Explanation) -> str:
     """Return the score as a sum of its parts, in one line."""
-    parts = [f"{why.weight * why.contributions.sum():.6f} (contributions)"]
+    parts = [f"{why.weight * why.sums[0].sum():.6f} (contributions)"]
     if why.terms:
         parts.append(f"{sum(term.contribution for term in why.terms):.6f} (terms)")
     if why.late is not None:

@@ -176,7 +176,7 @@ def sentence(why: Explanation) -> str:
 def _divided(why: Explanation) -> str:
     """Return the shares of a score's parts: "62 % meaning, 38 % keywords"; as numbers if a part is negative."""
     parts = {
-        "meaning": why.weight * float(why.contributions.sum()),
+        "meaning": why.weight * float(why.sums[0].sum()),
         "keywords": _sum_of(why, "term"),
         "similarity to examples": _sum_of(why, "like"),
         "best matches": 0.0 if why.late is None else float(why.late.sum()),
@@ -240,7 +240,7 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     parts = []
     if why.weight:
         factor = "" if why.weight == 1 else f"{why.weight:g} x "
-        parts.append(f"{factor}{why.contributions.sum():.6f} ({why.contributions.size:,} token pairs)")
+        parts.append(f"{factor}{why.sums[0].sum():.6f} ({addend_count(why)})")
     if why.terms or not why.weight:
         name = "other addend" if any(term.kind != "term" for term in why.terms) else "keyword"
         added = sum(term.contribution for term in why.terms)
@@ -256,12 +256,19 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     canvas.gap()
 
 
+def addend_count(why: Explanation) -> str:
+    """Return the number of addends of the cosine: "1,120 token pairs"."""
+    if why.contributions is None:
+        return counted(len(why.query_tokens), "query token")
+    return f"{why.contributions.size:,} token pairs"
+
+
 def how_made(why: Explanation) -> str:
     """Return the pooling of the embeddings, and the method of addends that are not exact."""
-    steps = (
-        f"; integrated gradients in {why.steps} steps, whose error is the residual" if why.steps else ""
-    )
-    return f"{why.pooling} pooling{steps}"
+    if not why.steps:
+        return f"{why.pooling} pooling"
+    baseline = "from the text with every word masked, whose cosine is part of [CLS]"
+    return f"{why.pooling} pooling; integrated gradients in {why.steps} steps {baseline}; their error is the residual"
 
 
 def _draw_passage(canvas: Canvas, why: Explanation) -> None:

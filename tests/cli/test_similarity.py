@@ -165,10 +165,14 @@ def test_a_vector_with_itself_has_the_cosine_1(run: Run) -> None:
     assert all(cosines[i][i] == cosines[i][(i + 3) % 6] == 1 for i in range(6))
 
 
-def test_integrated_gradients_are_named(run: Run) -> None:
-    code, out, _ = run("find keys", "the key", "--tokens", "--pooling", "pooler")
-    assert code == 0
-    assert "pooler pooling; integrated gradients in" in " ".join(out.split())
+def test_pairs_are_computed_on_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pooler = ("find keys", "the key", "--tokens", "--pooling", "pooler")
+    with monkeypatch.context() as without:
+        without.setattr("search.explaining.gradients.attribution", None)
+        code, out, _ = run(*pooler)
+    assert code == 0 and "Cosines of token" in out and "add --pairs" in out
+    out = " ".join(run(*pooler, "--pairs")[1].split())
+    assert "token pairs)" in out and "pooler pooling; integrated gradients in 32" in out
 
 
 def test_a_model_that_is_none_of_sentences_is_said_to_be(run: Run, tmp_path: Path) -> None:

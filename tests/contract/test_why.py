@@ -290,8 +290,8 @@ def test_two_texts_are_explained_by_every_pooling(tiny_model: Path, pooling: str
     assert why.pooling == pooling
     assert why.score == pytest.approx(cosine(*vectors), abs=1e-5)
     exact = pooling in ("mean", "max", "mean_sqrt_len")
-    assert abs(why.residual) < (SCORE if exact else 0.05)
-    assert why.contributions.sum() + why.residual == pytest.approx(why.score, abs=1e-9)
+    assert abs(why.residual) < (SCORE if exact else 0.001 * why.score)
+    assert why.residual in [pytest.approx(why.score - added.sum(), abs=1e-9) for added in why.sums]
     if pooling == "max":  # each dimension is of the two tokens that have its maximum
         q, p = (states(folder, tokens)[0][-1] for tokens in (why.query_tokens, why.passage_tokens))
         addends = np.zeros((len(q), len(p)))

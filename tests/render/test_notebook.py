@@ -153,7 +153,7 @@ def test_a_notebook_runs_to_its_last_cell(
         for cell in notebook.cells
     )
     assert [row[0] for row in Cells(hits["text/html"]).rows] == ["rank", "1", "2", "3"]
-    assert "pairs of tokens" in explained["text/html"] and "layer 1 of 3" in explained["text/html"]
+    assert "token pairs" in explained["text/html"] and "layer 1 of 3" in explained["text/html"]
     assert plotted["image/png"].startswith("iVBOR")  # a PNG, in base64
     assert "1:find" in table["text/html"]
     assert Cells(compared["text/html"]).rows[1][1] == "1.00"

@@ -315,7 +315,7 @@ def test_other_sentences_have_letters() -> None:
 
 def test_pairs_in_a_terminal() -> None:
     drawn = heatmap.matrices(by_hand(), units(by_hand(), "token"))
-    assert "cosine 1.250000 = 1.000000 (all 24 pairs of tokens) + 2.5e-01 (residual)" in drawn
+    assert "cosine 1.250000 = 1.000000 (all 24 token pairs) + 2.5e-01 (residual)" in drawn
     assert "(mean pooling)" in drawn
     lines = drawn.split("\n")
     (first, second) = (i for i, line in enumerate(lines) if line.split()[:2] == ["[CLS]", "door"])
@@ -414,7 +414,7 @@ def test_a_score_of_two_parts() -> None:
 
 def test_integrated_gradients_say_so() -> None:
     drawn = " ".join(why.explanation(replace(by_hand(), pooling="cls", steps=32)).split())
-    assert "cls pooling; integrated gradients in 32 steps, whose error is the residual" in drawn
+    assert "cls pooling; integrated gradients in 32 steps from the text" in drawn
 
 
 def test_json_of_an_explanation() -> None:

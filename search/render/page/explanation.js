@@ -10,7 +10,7 @@ page.define("why-explanation", (root, data) => {
   const choice = root.querySelector(".choice");
   const hint = detail.firstElementChild;
   const shown = 8;
-  let matrix = "contribution";
+  let matrix = data.contribution ? "contribution" : "cosine";
   let chosen = null; // by keyboard or click; stays
   let pointed = null; // by the mouse; goes when it goes
 

@@ -76,7 +76,6 @@ def explanation(
         by: the units of `why`.
         request: index, query and options, for the links of a page of the server; None for a file.
     """
-    sums = by.contributions.sum
     names = ("First", "Second") if hit is None else ("Query", "Passage")
     body = drawn(
         "explanation.html",
@@ -88,9 +87,9 @@ def explanation(
         late=None if why.late is None else float(why.late.sum()),
         layer=layer_of(why),
         by=by.by,
-        query=_Side(names[0], why.query, "", by.words.query, by.query, sums(axis=1).tolist()),
+        query=_Side(names[0], why.query, "", by.words.query, by.query, by.sums[0].tolist()),
         passage=_Side(
-            names[1], why.passage, why.context, by.words.passage, by.passage, sums(axis=0).tolist()
+            names[1], why.passage, why.context, by.words.passage, by.passage, by.sums[1].tolist()
         ),
         others=[share for share in why.shares() if share.kind in ("term", "model", "like", "late")],
         written=written,
@@ -102,14 +101,17 @@ def explanation(
 
 
 def _values(why: Explanation, by: Units) -> dict[str, Any]:
-    """Return the data for the script: units, contributions and cosines."""
+    """Return the data for the script: units, contributions (None if there are no pairs) and cosines."""
+    cells = by.contributions
+    pairs = None if cells is None else cells.round(8).tolist()
     return {
         "limit": largest_addend(by),
         "score": why.score,
         "query": [{"label": unit.label, "kind": unit.kind} for unit in by.query],
         "passage": [{"label": unit.label, "kind": unit.kind} for unit in by.passage],
-        "contribution": [[round(cell, 8) for cell in row] for row in by.contributions.tolist()],
-        "cosine": [[round(cell, 4) for cell in row] for row in by.similarity.tolist()],
+        "contribution": pairs,
+        "sums": {"query": by.sums[0].tolist(), "passage": by.sums[1].tolist()},
+        "cosine": by.similarity.astype(float).round(4).tolist(),
     }
 
 
