@@ -86,7 +86,7 @@ def main() -> None:
             index = indexed(folder, Path(place), args.pooling, args.documents)
             judge = Judge(index.encoder, masked if args.mask else without_words, args.draws, args.seed)
             for query in (queries[i] for i in some):
-                hits = index.query(query, k=args.hits, mode="dense", per_document=1)
+                hits = index.query(search.Question.of(query), args.hits, mode="dense", per_document=1)
                 explained = explained_texts(
                     index.encoder, query, [visible(hit.text, hit.hidden) for hit in hits]
                 )

@@ -77,7 +77,7 @@ def options(args: argparse.Namespace, **more: Any) -> dict[str, Any]:
     """Of a training, whatever is trained."""
     return {
         "model": args.model, "epochs": args.epochs, "batch_size": args.batch_size, "lr": args.lr,
-        "precision": args.precision, "resume": True, "offline": True, "progress": shown, **more,
+        "precision": args.precision, "offline": True, "progress": shown, **more,
     }  # fmt: skip
 
 

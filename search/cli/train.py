@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, panel
-from search.cli.output import Output, note, progress_bar
+from search.cli.output import Output, progress_bar
 
 step_option, held_option = panel("Steps"), panel("Held out")
 _TRAINERS = {
@@ -32,10 +32,6 @@ class TrainerOptions:
             help="Freeze the embeddings and the first N layers; 'all' freezes the encoder.",
         ),
     ] = None
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue an interrupted run from its last checkpoint."),
-    ] = False
     dev: Annotated[
         Path | None, held_option(metavar="FILE", help="Evaluate on this file. Default: a tenth of DATA.")
     ] = None
@@ -89,11 +85,6 @@ def train(
         if not freeze.isdecimal():
             raise typer.BadParameter(f"--freeze takes a number of layers or 'all', not '{freeze}'")
         keywords["freeze"] = int(freeze)
-    try:
-        with progress_bar(output.quiet) as progress:
-            report = getattr(bert, _TRAINERS[kind])(data, out, progress=progress, **keywords)
-    except KeyboardInterrupt:
-        again = "To continue from the last checkpoint, run the same command with --resume."
-        note(f"seewhy: stopped. {again}", output.quiet)
-        raise
+    with progress_bar(output.quiet) as progress:
+        report = getattr(bert, _TRAINERS[kind])(data, out, progress=progress, **keywords)
     output.show(report, draw.training)

@@ -72,9 +72,7 @@ class Attribution:
         (query, n), (tokens, m) = (self._margin(path, other, cosine) for path, other in sides)
         return (query, tokens), max(n, m)
 
-    def _margin(
-        self, path: Path, other: NDArray[Any], cosine: float
-    ) -> tuple[NDArray[np.float64], int]:
+    def _margin(self, path: Path, other: NDArray[Any], cosine: float) -> tuple[NDArray[np.float64], int]:
         """Return the addends of a text's tokens and the number of nodes, which is doubled until the error is small."""
         for nodes in NODES:
             (addends,) = self._model.products(path, other[None], nodes)

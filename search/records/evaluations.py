@@ -214,7 +214,6 @@ class TrainingReport:
             `counts` has "chosen_by", otherwise on the held-out data.
         steps: number of training steps.
         kept: the step whose weights were kept.
-        resumed: the step at which this run resumed an interrupted one; 0 for none.
         seconds: duration of the steps and evaluations of this run.
         device: device that the training ran on.
         classes: for a classification head, the quality of the trained model by class.
@@ -238,7 +237,6 @@ class TrainingReport:
     scores: tuple[CurvePoint, ...]
     steps: int
     kept: int
-    resumed: int
     seconds: float
     device: str
     classes: ClassReport | None = None

@@ -349,7 +349,7 @@ class TrainOptions(TypedDict, total=False):
         tenth is held out for early stopping and to choose the best checkpoint. freeze: freeze the embeddings and this
         many of the first layers; "all" freezes the encoder. precision: arithmetic of the training steps, "fp32" or
         "bf16"; weights and metrics are in fp32. lr: peak learning rate; it rises over the first tenth of the steps,
-        then falls to 0. resume: continue from the last checkpoint of an interrupted run, if there is one.
+        then falls to 0.
     """
 
     model: str | None
@@ -360,7 +360,6 @@ class TrainOptions(TypedDict, total=False):
     batch_size: int
     lr: float | None
     seed: int
-    resume: bool
     offline: bool
     progress: "Callable[[Progress], None] | None"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,11 +130,28 @@ def training(canvas: Canvas, done: TrainingReport) -> None:
             ("time", f"{duration(done.seconds)} on {one_line(done.device)}"),
         )
     )
+    canvas.gap()
+    table = grid(number("epoch"), number("mean training loss"), number(f"held-out {done.primary}"))
+    for epoch, loss, score in epochs(done):
+        table.add_row(str(epoch), f"{loss:.4f}", score)
+    canvas.table(table)
     if done.classes:
         canvas.gap()
         _draw_classes(canvas, done.classes)
     canvas.gap()
     canvas.notes(done.notes)
+
+
+def epochs(done: TrainingReport) -> Iterator[tuple[int, float, str]]:
+    """Yield the number, mean training loss and last held-out metric ("" for none) of each epoch."""
+    steps = math.ceil(done.counts["train"] / done.settings["batch_size"])
+    for epoch in range(1, math.ceil(done.steps / steps) + 1):
+        losses, scores = (
+            [point.value for point in curve if (epoch - 1) * steps < point.step <= epoch * steps]
+            for curve in (done.losses, done.scores)
+        )
+        if losses:
+            yield epoch, sum(losses) / len(losses), f"{scores[-1]:.4f}" if scores else ""
 
 
 def base_name(done: TrainingReport) -> str:

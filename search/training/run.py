@@ -4,8 +4,8 @@ A tenth of the rows is held out: the model is measured on it before and after tr
 that uses the model later. Another tenth is held out to choose the best checkpoint, so that the metrics stay
 unbiased. Rows that share a text are always in the same part.
 
-During training the folder `.NAME.training/` beside the result contains `plan.json` (data and settings), the trainer's
-`checkpoint-STEP/`, and at the end `result/`, which is then moved into place.
+During training a folder `.NAME.…` beside the result contains the trainer's `checkpoint-STEP/`, and at the end
+`result/`, which is then moved into place.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import tempfile
 import time
 import warnings
 from collections import Counter
@@ -75,7 +76,7 @@ def train(data: str | Path, out: str | Path, **options: Unpack[TrainOptions]) ->
 
     Raises:
         InputError: malformed data (with file and line), too little data, invalid settings, an output folder that is not
-            empty, or an unfinished training without `resume` or with other settings.
+            empty.
         ModelError: the model cannot be found, loaded or trained.
         OptionalDependency: the extra `training` is not installed.
     """
@@ -130,7 +131,7 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
     values: dict[str, Any] = {**options}
     name, offline = values.pop("model", None) or DEFAULT_MODEL, values.pop("offline", False)
     base = Encoder(name, offline=offline, engine="torch", device="cpu")
-    dev, resume, progress = (values.pop(name, None) for name in ("dev", "resume", "progress"))
+    dev, progress = values.pop("dev", None), values.pop("progress", None)
     place = Path(out).expanduser().absolute()
     _require_free(place)
     settings = _settings(kind, values)
@@ -139,8 +140,7 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
     measure, chooser = (
         kind.measure(rows, parts.train, settings.seed) for rows in (parts.dev, parts.choice)
     )
-    work = place.parent / f".{place.name}.training"
-    _open_work(work, _plan(kind, base, classes, parts, settings), bool(resume))
+    work = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     from search.training import trainers
 
     try:
@@ -148,18 +148,14 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
             model = trainers.load(kind, base.files, classes, settings)
             before, first = measure.measured(model), chooser.score(model)
             _require_numbers([first, before.metrics[measure.primary].mean])
-            began, checkpoint = time.monotonic(), _checkpoint(work)
-            state = trainers.fit(
-                model, kind, parts.train, chooser.score, settings, work, checkpoint, progress
-            )
+            began = time.monotonic()
+            state = trainers.fit(model, kind, parts.train, chooser.score, settings, work, progress)
             seconds = time.monotonic() - began
             after = measure.measured(model)
             _require_numbers([after.metrics[measure.primary].mean])
-            shutil.rmtree(work / "result", ignore_errors=True)
             sha256 = trainers.save(model, base.files, work / "result")
     except BaseException:
-        if _checkpoint(work) is None:
-            shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
         raise
     report = TrainingReport(
         out=str(place),
@@ -179,7 +175,6 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
         scores=(CurvePoint(0, first), *_curve(state.log_history, "eval_score")),
         steps=state.global_step,
         kept=int(str(state.best_model_checkpoint).rpartition("-")[2]),
-        resumed=int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0,
         seconds=seconds,
         device=settings.device,
         classes=after.classes,
@@ -263,42 +258,6 @@ def _require_free(out: Path) -> None:
         )
 
 
-def _plan(
-    kind: Kind, base: Encoder, classes: Sequence[str], parts: Parts, settings: TrainingSettings
-) -> str:
-    """Return a JSON text of all that determines the trained model: base model, data and settings."""
-    files = {file.role: file.sha256 for file in parts.files}
-    learned = {"objective": kind.objective, "classes": list(classes), "files": files}
-    made_of = {"weights": base.files.weights_sha256, "tokenizer": base.files.tokenizer_sha256}
-    return json.dumps({**made_of, **learned, **asdict(settings), "device": None}, indent=2)
-
-
-def _open_work(work: Path, plan: str, resume: bool) -> None:
-    """Create the working folder of a training, or check that the training in it can be resumed.
-
-    Raises:
-        InputError: there is an unfinished training, and `resume` is false or its plan differs.
-    """
-    file = work / "plan.json"
-    if not work.exists() and not work.is_symlink():
-        work.mkdir()
-        file.write_text(plan, encoding="utf-8")
-    elif not resume:
-        raise InputError(
-            f"unfinished training in {quoted(work)}. Continue it with --resume, or delete that folder."
-        )
-    elif work.is_symlink() or not file.is_file() or file.read_text(encoding="utf-8") != plan:
-        raise InputError(
-            f"{quoted(work)} contains a training with other settings or examples. Delete that folder."
-        )
-
-
-def _checkpoint(work: Path) -> Path | None:
-    """Return the last complete checkpoint: one with the trainer's state, written last. None without one."""
-    states = work.glob("checkpoint-*/trainer_state.json")
-    return max((state.parent for state in states), key=lambda path: int(path.name[11:]), default=None)
-
-
 def _finish(work: Path, out: Path) -> None:
     """Move the trained model from the working folder to `out`, and delete the working folder.
 
@@ -343,8 +302,6 @@ def _remarks(report: TrainingReport) -> list[str]:
         remarks.append(
             "the metrics did not improve. Keep the original model, or train with other settings or examples"
         )
-    if report.resumed:
-        remarks.append(f"the time leaves out the first {report.resumed:,} steps, done in an earlier run")
     return remarks
 
 

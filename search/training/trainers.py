@@ -1,6 +1,6 @@
 """Adapters for the trainers of sentence-transformers and transformers: load, train and save a model.
 
-The trainers provide batches, steps, checkpoints, resuming, the log, early stopping and the best checkpoint. This module
+The trainers provide batches, steps, checkpoints, the log, early stopping and the best checkpoint. This module
 imports PyTorch, so it is imported when a training begins.
 """
 
@@ -115,7 +115,6 @@ def fit(
     score: Callable[[Any], float],
     settings: TrainingSettings,
     work: Path,
-    checkpoint: Path | None,
     progress: Callable[[Progress], None] | None,
 ) -> TrainerState:
     """Train a model in place; at the end it has the weights of its best checkpoint.
@@ -123,7 +122,6 @@ def fit(
     Args:
         score: returns a model's metric, by which checkpoints are compared.
         work: folder for checkpoints.
-        checkpoint: folder of the checkpoint at which to resume; None starts from the beginning.
 
     Raises:
         ModelError: no checkpoint could be measured.
@@ -155,7 +153,7 @@ def fit(
         trainer = _EncoderTrainer(model, arguments, loss=getattr(losses, kind.loss)(model), **common)
     trainer.score = partial(score, model)
     trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    trainer.train()
     if trainer.state.best_model_checkpoint is None:
         raise ModelError("all metrics are NaN or infinite. Use a lower --lr.")
     # A wrapped model would still compute in bf16.

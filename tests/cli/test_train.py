@@ -96,15 +96,6 @@ def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, messa
     assert "Traceback" not in err
 
 
-def test_a_stop_says_how_to_go_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-
-    def stopped(*given: Any, **named: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("search.bert.train", stopped)
-    assert "run the same command with --resume" in run("encoder", "a.csv")[2]
-
-
 def report(**changed: Any) -> TrainingReport:
     return TrainingReport(
         **{
@@ -118,7 +109,7 @@ def report(**changed: Any) -> TrainingReport:
             "difference": {"spearman": Estimate(0.05, 0.04, 0.06)},
             "losses": (CurvePoint(10, 5.0), CurvePoint(20, 4.0)),
             "scores": (CurvePoint(0, 0.8), CurvePoint(10, 0.85), CurvePoint(20, 0.84)),
-            "steps": 20, "kept": 10, "resumed": 0, "seconds": 61.0, "device": "cpu, 2 threads",
+            "steps": 20, "kept": 10, "seconds": 61.0, "device": "cpu, 2 threads",
             "notes": ("a note with \u202e in it",),
             **changed,
         }
@@ -132,6 +123,7 @@ def test_a_report_as_text() -> None:
     assert "spearman  0.8000  0.8500     +0.0500  +0.040 to +0.060" in out
     assert "20; the weights of step 10 were kept" in out
     assert "1 min 1 s on cpu, 2 threads" in out
+    assert "epoch  mean training loss  held-out spearman" in out and "    1              4.5000" in out
     assert "\x1b" not in out and "\u202e" not in out
     assert re.search("\x1b\\[1;32m *\\+0.0500", draw.training(report(), width=100, colour=True))
     worse = report(
