@@ -45,7 +45,7 @@ def report(pooling: str, index: search.Index, questions: list[str]) -> None:
         seconds.append(time.perf_counter() - started)
         errors.append(abs(why.residual / (why.weight * why.cosine)))
         lengths.append(len(why.passage_tokens))
-    first, *seconds = seconds
+    first, seconds = seconds[0], seconds[1:] or seconds
     print(
         f"{pooling}: {len(seconds)} hits of {min(lengths)} to {max(lengths)} tokens: median "
         f"{statistics.median(seconds):.2f} s, at most {max(seconds):.2f}; the first {first:.2f} s; "

@@ -250,7 +250,7 @@ def _note_changes(report: Report, quiet: bool) -> None:
 
 def layer_of(typed: str | None) -> Layer | None:
     """Convert the text of --layer: return 3 for "3", and "middle", "last" or None unchanged."""
-    return int(typed) if re.fullmatch(r"[+-]?\d+", typed or "") else typed  # type: ignore[arg-type, return-value]
+    return int(typed) if re.fullmatch(r"[+-]?\d+", typed or "") else typed  # type: ignore[arg-type]
 
 
 def passage_id(typed: str) -> int | None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,7 +53,7 @@ class Encoder:
             needed.
         pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None takes the model's own, "mean" by default.
         layer: hidden states to pool: a number in Python's convention (-1 is the last layer, 0 the embedding layer), or
-            "mean:4" for the mean of the last 4 layers.
+            "mean:4", "sum:4" or "concat:4" for the mean, sum or concatenation of the last 4 layers.
         dim: number of dimensions to keep, for models trained for it (Kusupati et al. 2022, "Matryoshka Representation
             Learning"); None keeps all.
         max_tokens: maximum number of tokens of a text, special tokens included; None takes the model's limit.
@@ -303,14 +304,14 @@ class Encoder:
         contexts: Sequence[str] | None = None,
         hidden: Sequence[Spans] | None = None,
         role: Role | None = None,
-        layers: Sequence[int] = (-1,),
+        layers: Sequence[int | str] = (-1,),
     ) -> list[TokenVectors]:
         """Return the token vectors of texts, with offsets, and their embeddings.
 
         Args:
             contexts: text encoded before each text (a passage's headings); "" for none.
             hidden: spans of each text that are not encoded (a passage's markup).
-            layers: layers to return; 0 is the embedding layer, -1 the last.
+            layers: layers to return; 0 is the embedding layer, -1 the last, "mean:4" as for the encoder.
 
         Raises:
             TextTooLong: a text has more than `max_tokens` tokens. Nothing is truncated, because dropped tokens could
@@ -323,13 +324,21 @@ class Encoder:
         prompt = self.prompt(role)
         whole = [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)]
         encoded = self._encoded(whole, False)
-        pooled = pooled_layers(self.layer, self.n_layers)
-        numbers = sorted(
-            {layer_number(layer, self.n_layers) for layer in layers} | {self.n_layers, *pooled}
-        )
+        choices = {
+            layer if isinstance(layer, str) else layer_number(layer, self.n_layers): poolings.check_layer(
+                layer, self.n_layers
+            )
+            for layer in (self.n_layers, *layers)
+        }
+        pooled = (pooled_layers(choice, self.n_layers) for choice in (self.layer, *choices.values()))
+        numbers = sorted(set(chain(*pooled)))
         results: dict[int, TokenVectors] = {}
         for batch, states in self._run(encoded, numbers):
             embeddings = self._embed(states)
+            by_choice = {
+                name: combined(states.layers, choice, self.n_layers) for name, choice in choices.items()
+            }
+            to_pool = combined(states.layers, self.layer, self.n_layers)
             for row, i in enumerate(batch):
                 n = len(encoded[i].ids)
                 results[i] = TokenVectors(
@@ -337,9 +346,9 @@ class Encoder:
                     context=contexts[i],
                     hidden=hidden[i],
                     tokens=tokenizing.tokens(self.tokenizer, prompt, contexts[i], read[i]),
-                    layers={layer: states.layers[layer][row, :n].copy() for layer in numbers},
+                    layers={name: by_choice[name][row, :n].copy() for name in by_choice},
                     embedding=embeddings[row],
-                    addends=self._addends(combined(states.layers, pooled)[row, :n]),
+                    addends=self._addends(to_pool[row, :n]),
                 )
         return [results[i] for i in range(len(texts))]
 
@@ -359,7 +368,7 @@ class Encoder:
         return encoded
 
     def _embed(self, hidden: Hidden) -> NDArray[np.float32]:
-        states = combined(hidden.layers, pooled_layers(self.layer, self.n_layers))
+        states = combined(hidden.layers, self.layer, self.n_layers)
         if self.description.only_torch:
             vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask)
         else:
@@ -391,6 +400,10 @@ class Encoder:
     def _dimension(self, dim: int | None) -> int:
         """Return the number of dimensions to keep: `dim`, or the number in the model's configuration."""
         whole = self.description.dimension
+        if self.layer.startswith("concat:"):
+            if self.description.dense or self.description.only_torch or self.pooling == "pooler":
+                raise InputError(f"'{self.model}' cannot pool the layer '{self.layer}'. Choose mean:N.")
+            whole *= len(pooled_layers(self.layer, self.n_layers))
         if dim is not None and not 1 <= dim <= whole:
             raise InputError(f"dim is {dim}; for '{self.model}', choose from 1 to {whole}.")
         return dim or self.description.truncate or whole

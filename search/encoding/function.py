@@ -136,7 +136,7 @@ class FunctionEncoder(Encoder):
         contexts: Sequence[str] | None = None,
         hidden: Sequence[Spans] | None = None,
         role: Role | None = None,
-        layers: Sequence[int] = (-1,),
+        layers: Sequence[int | str] = (-1,),
     ) -> list[TokenVectors]:
         """Return the embedding of each text as the vector of a single token, which stands for the whole text."""
         texts = strings(texts)

@@ -1,7 +1,7 @@
 """Pooling: from the token vectors of a text to one vector.
 
-Layers: 0 is the embedding layer, n the last; negative numbers count from the end, as in Python. "mean:4" is the mean of
-the last four layers (Devlin et al. 2018, "BERT", table 7, compare such combinations).
+Layers: 0 is the embedding layer, n the last; negative numbers count from the end, as in Python. "mean:4", "sum:4" and
+"concat:4" combine the last four layers (Devlin et al. 2018, "BERT", table 7); mean and sum have the same cosines.
 
 With h_1 .. h_n the vectors of the text's n tokens, special tokens included:
 
@@ -17,10 +17,11 @@ vectors, so its scores can still be explained exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 ST_NAMES = {"mean": "mean", "cls": "cls", "max": "max", "mean_sqrt_len": "mean_sqrt_len_tokens"}
 """sentence-transformers' names for the same poolings."""
+COMBINATIONS: dict[str, Callable[[Any], Any]] = {
+    "mean": partial(np.mean, axis=0, dtype=np.float32),
+    "sum": partial(np.sum, axis=0, dtype=np.float32),
+    "concat": partial(np.concatenate, axis=-1),
+}
 ACTIVATIONS = {"Identity": None, "Tanh": np.tanh}
 
 
@@ -150,19 +156,20 @@ def addends(
 
 
 def check_layer(layer: int | str, n_layers: int) -> str:
-    """Normalise a layer option to its stored form, "-1" or "mean:4"; raise InputError for an unknown layer."""
+    """Normalise a layer option to its stored form, "-1" or "concat:4"; raise InputError for an unknown layer."""
     text = str(layer).strip()
     kind, _, number = text.rpartition(":")
     try:
         value = int(number)
     except ValueError:
         value, kind = 0, "?"
-    if kind == "mean" and 1 <= value <= n_layers + 1:
-        return f"mean:{value}"
+    if kind in COMBINATIONS and 1 <= value <= n_layers + 1:
+        return f"{kind}:{value}"
     if kind == "" and -n_layers - 1 <= value <= n_layers:
         return str(value if value < 0 else value - n_layers - 1)
     raise InputError(
-        f"no layer '{layer}'. Choose from {-n_layers - 1} to {n_layers}, or mean:N for the last N layers."
+        f"no layer '{layer}'. Choose from {-n_layers - 1} to {n_layers}, or mean:N, sum:N or concat:N for the last N "
+        "layers."
     )
 
 
@@ -177,13 +184,15 @@ def layer_number(layer: int, n_layers: int) -> int:
 def pooled_layers(choice: str, n_layers: int) -> list[int]:
     """Return the numbers of the layers to pool; `choice` is what `check_layer` returns."""
     kind, _, number = choice.rpartition(":")
-    if kind == "mean":
+    if kind:
         return list(range(n_layers + 1 - int(number), n_layers + 1))
     return [layer_number(int(number), n_layers)]
 
 
-def combined(layers: Mapping[int, NDArray[np.float32]], chosen: list[int]) -> NDArray[np.float32]:
-    """Return the hidden states to pool: of one layer, or the mean over several layers."""
-    if len(chosen) == 1:
-        return layers[chosen[0]]
-    return np.mean([layers[layer] for layer in chosen], axis=0, dtype=np.float32)
+def combined(
+    layers: Mapping[int, NDArray[np.float32]], choice: str, n_layers: int
+) -> NDArray[np.float32]:
+    """Return the hidden states of a layer, or of a combination of layers; `choice` as in `pooled_layers`."""
+    states = [layers[layer] for layer in pooled_layers(choice, n_layers)]
+    kind = choice.rpartition(":")[0]
+    return states[0] if not kind else COMBINATIONS[kind](states)

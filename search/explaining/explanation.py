@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.encoding import Encoder
-from search.encoding.pooling import layer_number
+from search.encoding.pooling import check_layer, layer_number
 from search.errors import InputError
 from search.records.explanations import Explanation, Term, middle_layer
 from search.records.options import Gradients
@@ -100,11 +100,12 @@ def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
 
 
-def similarity_layer(layer: Layer | None, n_layers: int) -> int:
-    """Return the number of a layer; the embedding layer is 0.
+def similarity_layer(layer: Layer | None, n_layers: int) -> Layer:
+    """Return the number of a layer, or the normalised name of a combination; the embedding layer is 0.
 
     Args:
-        layer: a number (negative ones count from the last), "middle" or "last"; None is "middle".
+        layer: a number (negative ones count from the last), "middle", "last", or a combination of the last N layers:
+            "mean:N", "sum:N" or "concat:N". None is "middle".
 
     Raises:
         InputError: the model has no such layer.
@@ -112,8 +113,13 @@ def similarity_layer(layer: Layer | None, n_layers: int) -> int:
     middle = middle_layer(n_layers)
     named = {"None": middle, "middle": middle, "last": n_layers}
     number = named.get(str(layer), layer)
+    if isinstance(number, str) and ":" in number:
+        return check_layer(number, n_layers)
     if not isinstance(number, Integral) or isinstance(number, bool):
-        raise InputError(f"no layer {layer!r}. Choose from 0 to {n_layers}, 'middle' or 'last'.")
+        raise InputError(
+            f"no layer {layer!r}. Choose from 0 to {n_layers}, 'middle', 'last', or mean:N, sum:N or concat:N for the "
+            "last N layers."
+        )
     return layer_number(int(number), n_layers)
 
 
@@ -137,7 +143,7 @@ def explain_pair(
     passage: TokenVectors,
     *,
     encoder: Encoder,
-    layer: int,
+    layer: Layer,
     roles: tuple[Role | None, Role | None] = (None, None),
     weight: float = 1.0,
     method: GradientMethod = GradientMethod(),
@@ -188,7 +194,7 @@ def explain_pair(
 
 
 def encoded_parts(
-    encoder: Encoder, parts: Sequence[QuestionPart], layers: Sequence[int]
+    encoder: Encoder, parts: Sequence[QuestionPart], layers: Sequence[int | str]
 ) -> list[TokenVectors | None]:
     """Return the token vectors of the parts that have a text; None for the others."""
     vectors: list[TokenVectors | None] = []
@@ -212,7 +218,7 @@ def explain_parts(
     embedding: Matrix,
     *,
     encoder: Encoder,
-    layer: int,
+    layer: Layer,
     weight: float,
     method: GradientMethod,
 ) -> Explanation:

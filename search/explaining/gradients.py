@@ -124,7 +124,6 @@ class Differentiable:
                 f"cannot explain scores of '{encoder.model}' with pooling '{encoder.pooling}': "
                 "the model takes no input embeddings. Build the index with --pooling mean."
             )
-        self._layers = pooled_layers(encoder.layer, engine.n_layers)
         masks = map(encoder.tokenizer.token_to_id, ("[MASK]", "<mask>"))
         self._mask = next((id_ for id_ in masks if id_ is not None), engine.pad)
 
@@ -215,14 +214,16 @@ class Differentiable:
 
     def _embed(self, path: Path, points: Any) -> Any:
         """Compute embeddings (b, d) of unit length from input embeddings (b, n, h), like `Encoder.encode`."""
-        torch = self._torch
+        torch, encoder, engine = self._torch, self._encoder, self._engine
         inputs = {name: value.expand(len(points), -1) for name, value in path.inputs.items()}
-        output = self._engine.model(inputs_embeds=points, output_hidden_states=True, **inputs)
+        output = engine.model(inputs_embeds=points, output_hidden_states=True, **inputs)
         states = (*output.hidden_states[:-1], output.last_hidden_state)
-        hidden = torch.stack([states[layer] for layer in self._layers]).mean(dim=0)
-        pooler = output.pooler_output if self._encoder.pooling == "pooler" else None
-        vectors = self._engine.after(hidden, inputs["attention_mask"], self._encoder.pooling, pooler)
-        vectors = vectors[:, : self._encoder.dimension]
+        chosen = [states[layer] for layer in pooled_layers(encoder.layer, engine.n_layers)]
+        is_concat = encoder.layer.startswith("concat:")  # a sum differs from the mean in length only
+        hidden = torch.cat(chosen, dim=-1) if is_concat else torch.stack(chosen).mean(dim=0)
+        pooler = output.pooler_output if encoder.pooling == "pooler" else None
+        vectors = engine.after(hidden, inputs["attention_mask"], encoder.pooling, pooler)
+        vectors = vectors[:, : encoder.dimension]
         return vectors / torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
 
     def _tensor(self, array: NDArray[Any]) -> Any:

@@ -258,7 +258,7 @@ def as_embedding(vector: ArrayLike, dimension: int) -> NDArray[np.float32]:
     return (embedding / length).astype(np.float32)
 
 
-def encoded_text(text: str, encoder: Encoder, layers: Sequence[int]) -> EncodedQuery:
+def encoded_text(text: str, encoder: Encoder, layers: Sequence[int | str]) -> EncodedQuery:
     """Encode a query of one text, with its token vectors at the last layer and the given layers."""
     (tokens,) = encoder.tokens([unquoted(text)], role="query", layers=layers)
     return EncodedQuery(text, tokens.embedding.astype("float32", copy=False), tokens)

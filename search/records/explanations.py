@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from search.errors import InputError
 from search.records.notebook_mixin import NotebookMixin
-from search.records.tokens import Token, Word, WordMatrices, all_of_kind, merged
+from search.records.tokens import Layer, Token, Word, WordMatrices, all_of_kind, merged
 from search.records.visible_text import Spans
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Explanation(NotebookMixin):
     query_tokens: tuple[Token, ...]
     passage_tokens: tuple[Token, ...]
     similarity: Matrix
-    similarity_layer: int
+    similarity_layer: Layer
     contributions: Matrix | None
     terms: tuple[Term, ...]
     cosine: float

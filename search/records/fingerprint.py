@@ -26,7 +26,7 @@ class Fingerprint:
             affects the computation.
         prompts: JSON of the prompts for queries and documents.
         precision: precision of the arithmetic: "fp32", "bf16" or "fp16".
-        layer: the hidden states that are pooled: "-1" for the last layer, "mean:4" for the mean of the last 4.
+        layer: the hidden states that are pooled: "-1" for the last layer, "concat:4" for those of the last 4.
         passages: JSON of the settings that passages were cut with; "" outside an index. A model name in it is
             not compared.
         revision: commit of a model from the Hugging Face hub, "" for others.

@@ -207,7 +207,10 @@ class LayerOptions(TypedDict, total=False):
     layer: Annotated[
         Layer | None,
         Option(
-            None, "Layer whose token vectors are compared. Default: middle.", "N|middle|last", "Matrix"
+            None,
+            "Layer whose token vectors are compared. Default: middle.",
+            "N|middle|last|mean:N",
+            "Matrix",
         ),
     ]
 
@@ -259,7 +262,9 @@ class VectorOptions(TypedDict, total=False):
 
     layer: Annotated[
         int | str | None,
-        Option(None, "Layer to pool: -1 is the last, mean:4 averages the last 4.", panel="Model"),
+        Option(
+            None, "Layer to pool: -1 is the last; mean:4, sum:4 or concat:4 of the last 4.", panel="Model"
+        ),
     ]
     dim: Annotated[int | None, Option(None, "Keep the first N dimensions.", "N", "Model", ge=1)]
     precision: Annotated[

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 Part = Literal["special", "prompt", "context", "text"]
-Layer: TypeAlias = int | Literal["middle", "last"]
+Layer: TypeAlias = int | str
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class TokenVectors:
     Attributes:
         text, context: the strings that the tokens' offsets point into.
         tokens: n tokens, special tokens included.
-        layers: layer number -> (n, d) float32 vectors; 0 is the embedding layer, the highest number is the last layer.
+        layers: layer number or combination ("mean:4") -> (n, d) float32 vectors; 0 is the embedding layer, the highest
+            number is the last layer.
         embedding: (d,) float32 embedding of unit length, as an index stores it.
         addends: (n, d) vectors, one for each token; their mean (with max pooling, their maximum) is the embedding
             before it is scaled to unit length. None if the embedding cannot be computed from such vectors.
@@ -60,7 +61,7 @@ class TokenVectors:
     text: str
     context: str
     tokens: tuple[Token, ...]
-    layers: Mapping[int, Matrix]
+    layers: Mapping[int | str, Matrix]
     embedding: Matrix
     addends: Matrix | None
     hidden: Spans = ()
@@ -68,7 +69,7 @@ class TokenVectors:
     @property
     def vectors(self) -> Matrix:
         """(n, d) token vectors of the last layer."""
-        return self.layers[max(self.layers)]
+        return self.layers[max(layer for layer in self.layers if isinstance(layer, int))]
 
 
 @dataclass(frozen=True)

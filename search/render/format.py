@@ -201,9 +201,15 @@ def counted(number: int, name: str) -> str:
     return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
+_COMBINATIONS = {"mean": "mean", "sum": "sum", "concat": "concatenation"}
+
+
 def layer_of(why: Explanation) -> str:
     """Return the layer of the compared token vectors: "layer 3 of 6, the middle one, which is the default"."""
     layer, last = why.similarity_layer, why.n_layers
+    if isinstance(layer, str):
+        kind, _, count = layer.partition(":")
+        return f"the {_COMBINATIONS[kind]} of the last {count} layers"
     if last is None:
         return f"layer {layer}"
     names = {

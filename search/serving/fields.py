@@ -16,7 +16,11 @@ LAST_HIT = 10_000  # highest rank of a hit
 MOST_HITS = 100  # hits in one answer
 
 Text = Annotated[str, Field(max_length=LONGEST_QUERY)]
-LayerName = Annotated[int, Field(ge=0, le=1_000)] | Literal["middle", "last"] | None
+LayerName = (
+    Annotated[int, Field(ge=0, le=1_000)]
+    | Annotated[str, Field(pattern=r"^(middle|last|(mean|sum|concat):\d{1,3})$")]
+    | None
+)
 T = TypeVar("T")
 
 _BY_TYPE: dict[Any, Any] = {

@@ -37,21 +37,44 @@ def states(encoder: Encoder, text: str) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("layer", "which", "pooling"), [(-2, [2], "mean"), (0, [0], "max"), ("mean:4", [0, 1, 2, 3], "cls")]
+    ("layer", "which", "pooling"),
+    [
+        (-2, [2], "mean"),
+        (0, [0], "max"),
+        ("mean:4", [0, 1, 2, 3], "cls"),
+        ("sum:2", [2, 3], "mean"),
+        ("concat:3", [1, 2, 3], "mean"),
+        ("concat:2", [2, 3], "cls"),
+    ],
 )
-def test_any_layer_and_the_mean_of_the_last(
+def test_layers_and_their_combinations(
     tiny: Encoder, layer: int | str, which: list[int], pooling: str
 ) -> None:
     encoder = Encoder(tiny.model, layer=layer, pooling=pooling)
     expected = []
     for text in TEXTS:
         hidden = states(tiny, text)
-        mean = np.mean([hidden[i] for i in which], axis=0)
+        chosen = [hidden[i] for i in which]
+        is_concat = str(layer).startswith("concat")
+        mean = np.concatenate(chosen, axis=1) if is_concat else np.mean(chosen, axis=0)
         expected.append({"mean": mean.mean(axis=0), "max": mean.max(axis=0), "cls": mean[0]}[pooling])
     np.testing.assert_allclose(encoder.encode(TEXTS), unit(np.array(expected)), atol=1e-5)
-    if pooling != "cls":
-        why = search.explain(TEXTS[0], TEXTS[1], model=encoder)
-        assert abs(why.residual) < 1e-5
+    assert encoder.fingerprint.dimension == str(len(expected[0]))
+    again = Encoder.of(encoder.fingerprint)
+    assert (again.layer, again.dimension) == (encoder.layer, len(expected[0]))
+    why = search.explain(TEXTS[0], TEXTS[1], model=encoder, layer=str(layer) if len(which) > 1 else None)
+    assert abs(why.residual) < (1e-3 if pooling == "cls" else 1e-5)
+    assert why.similarity.shape == (len(why.query_tokens), len(why.passage_tokens))
+    if len(which) > 1:
+        assert why.similarity_layer == layer
+        first, second = (states(tiny, text) for text in TEXTS[:2])
+        q, p = (
+            np.concatenate([of[i][1] for i in which]) if is_concat else sum(of[i][1] for i in which)
+            for of in (first, second)
+        )
+        assert why.similarity[1, 1] == pytest.approx(
+            q @ p / np.linalg.norm(q) / np.linalg.norm(p), abs=1e-5
+        )
 
 
 def test_layers_are_recorded_alike_however_they_are_named(tiny: Encoder) -> None:
@@ -60,9 +83,11 @@ def test_layers_are_recorded_alike_however_they_are_named(tiny: Encoder) -> None
     assert Encoder(tiny.model, layer=3).fingerprint == tiny.fingerprint
     with pytest.raises(FingerprintMismatch, match="layer: the index has '-1', you asked for '-2'"):
         tiny.fingerprint.require_equal(Encoder(tiny.model, layer=-2).fingerprint)
-    for layer in (4, -5, "mean:5", "mean:0", "last", "sum:2", ""):
+    for layer in (4, -5, "mean:5", "mean:0", "last", "max:2", ""):
         with pytest.raises(InputError, match=f"no layer '{layer}'"):
             Encoder(tiny.model, layer=layer)
+    with pytest.raises(InputError, match="cannot pool the layer 'concat:2'"):
+        Encoder(tiny.model, layer="concat:2", pooling="pooler")
 
 
 def test_dim_keeps_the_first_dimensions(tiny: Encoder) -> None:
