@@ -73,7 +73,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,tui,server,mcp,milvus,ray,langchain,llama-index,haystack,mteb,dev]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,tui,server,mcp,milvus,ray,langchain,llama-index,haystack,dev]'
 	@touch $@
 
 clean:

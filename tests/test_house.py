@@ -120,7 +120,7 @@ def test_only_the_store_speaks_sql() -> None:
 
 # Each is an extra, and the adaptor for it has its name.
 FRAMEWORKS = {
-    "langchain_core": "langchain", "llama_index": "llama_index", "haystack": "haystack", "mteb": "mteb",
+    "langchain_core": "langchain", "llama_index": "llama_index", "haystack": "haystack",
 }  # fmt: skip
 
 

@@ -4,6 +4,8 @@
     work_through(text, layer=1, head=1, token=0)  one attention head, step by step: products, softmax, weighted sum
     in_contexts(word, texts)  a word's vectors in several contexts, layer by layer
     equal_rows(a, b)          cosines of two texts' token vectors, position by position
+    padded(texts)             a padded batch, and what its attention mask does
+    positions()               learned position vectors, and those of the formula of the first Transformer
     parameters(), modules()   the tensors of a model by name; its modules as a tree
     vocabulary()              number of vocabulary entries of each kind; decode(ids) and ids_of(tokens) convert
     tokenize(text)            tokens and words of a text
@@ -19,7 +21,7 @@
 
 tokenizing.py  tokenize, vocabulary, decode, ids_of
 checkpoint.py  the model in transformers and PyTorch, also with a task head
-inspecting.py  inspect, work_through, in_contexts, equal_rows, parameters, modules
+inspecting.py  inspect, work_through, in_contexts, equal_rows, padded, positions, parameters, modules
 pretraining.py fill, next_sentence
 answering.py   answer
 labelling.py   label, explain_label
@@ -41,7 +43,9 @@ from search.bert.inspecting import equal_rows as equal_rows
 from search.bert.inspecting import in_contexts as in_contexts
 from search.bert.inspecting import inspect as inspect
 from search.bert.inspecting import modules as modules
+from search.bert.inspecting import padded as padded
 from search.bert.inspecting import parameters as parameters
+from search.bert.inspecting import positions as positions
 from search.bert.inspecting import work_through as work_through
 from search.bert.labelling import LinearHead as LinearHead
 from search.bert.labelling import explain_label as explain_label

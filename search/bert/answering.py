@@ -22,7 +22,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from search.bert.checkpoint import Head, load_head
+from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.tokenizing import check_text, without_space
 from search.corpus.text import line_map
 from search.errors import InputError, ModelError
@@ -161,6 +161,8 @@ def _of_window(
         for i, source in enumerate(window.sequence_ids)
     ]
     null = float(start[0] + end[0])
+    seen = [0, *(i for i, source in enumerate(window.sequence_ids) if source == 1)]
+    begins, ends = (softmax(side[seen]) for side in (start, end))
     # Slightly less, so that rounding cannot hide a span that reaches the null score.
     least = null - 1e-6
     for first, last in _best_spans(start, end, np.array(allowed), least):
@@ -181,6 +183,7 @@ def _of_window(
             start_logit=float(start[first]),
             end_logit=float(end[last]),
             null_score=null,
+            probability=float(begins[seen.index(first)] * ends[seen.index(last)]),
         )
 
 

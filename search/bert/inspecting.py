@@ -1,4 +1,4 @@
-"""Inspect a model on a text: `inspect`, `work_through`, `in_contexts`, `equal_rows`; its tensors and modules.
+"""Inspect a model on a text: `inspect`, `work_through`, `in_contexts`, `equal_rows`, `padded`; its tensors and modules.
 
 The embedding layer computes for each token
 
@@ -26,7 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.bert.checkpoint import Checkpoint, load_checkpoint, softmax
+from search.encoding.engine import padded as padded_arrays
 from search.encoding.models import DEFAULT_MODEL
+from search.encoding.tokenizer import Encoded
 from search.errors import InputError
 from search.records.inspections import (
     Attention,
@@ -36,6 +38,8 @@ from search.records.inspections import (
     HeadAtWork,
     Inspection,
     ModelShape,
+    PaddedBatch,
+    Positions,
     Tokenization,
 )
 
@@ -253,6 +257,48 @@ def equal_rows(text: str, text2: str, *, model: str = DEFAULT_MODEL, offline: bo
         },
         model=first.model.name,
     )
+
+
+def padded(texts: Sequence[str], *, model: str = DEFAULT_MODEL, offline: bool = False) -> PaddedBatch:
+    """Return several texts as a padded batch, and compare it with the texts alone. Errors as for `inspect`."""
+    import torch
+
+    checkpoint = load_checkpoint(model, offline)
+    views = [inspect(text, model=model, offline=offline) for text in texts]
+    pad = int(checkpoint.files.config.get("pad_token_id") or 0)
+    rows = [Encoded([token.id for token in view.tokens], [0] * len(view.tokens)) for view in views]
+    ids, _, mask = padded_arrays(rows, pad)
+
+    def last(seen: NDArray[np.int64]) -> NDArray[np.float64]:
+        with torch.inference_mode():
+            output = checkpoint.model(torch.from_numpy(ids), attention_mask=torch.from_numpy(seen))
+        return _array(output.last_hidden_state)
+
+    batch, ignored = last(mask), last(np.ones_like(mask))
+    alone = [view.states[-1] for view in views]
+    pairs = list(zip(alone, batch, strict=True))
+    means = np.stack([states.mean(axis=0) for states in alone]).astype(np.float64)
+    return PaddedBatch(
+        texts=tuple(texts),
+        tokens=tuple(tuple(str(checkpoint.tokenizer.id_to_token(id_)) for id_ in row) for row in ids),
+        ids=ids,
+        mask=mask,
+        difference=max(float(abs(own - row[: len(own)]).max()) for own, row in pairs),
+        unmasked=(_unit(means) * _unit(ignored.mean(axis=1))).sum(axis=1),
+        model=checkpoint.name,
+    )
+
+
+def positions(count: int = 64, *, model: str = DEFAULT_MODEL, offline: bool = False) -> Positions:
+    """Return the vectors of the first positions, learned and by formula; errors as for `parameters`."""
+    checkpoint = load_checkpoint(model, offline)
+    table = checkpoint.model.embeddings.position_embeddings
+    first = 0 if table.padding_idx is None else int(table.padding_idx) + 1
+    learned = _array(table.weight[first:][:count])
+    n, d = learned.shape
+    angles = np.arange(n)[:, None] / 10_000 ** (np.arange(d) // 2 * 2 / d)
+    formula = np.where(np.arange(d) % 2, np.cos(angles), np.sin(angles))
+    return Positions(learned, formula, checkpoint.name)
 
 
 def _vectors(view: Inspection) -> dict[str, NDArray[np.float64]]:

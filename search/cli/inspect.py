@@ -14,7 +14,7 @@ from search.cli.output import DrawnOutput, Output, output_option
 
 _attention, _texts = panel("Attention"), panel("Two texts side by side")
 _itself = panel("The model, without a text")
-_MODEL_ALONE = ("--parameters", "--modules")
+_MODEL_ALONE = ("--parameters", "--modules", "--positions")
 
 
 def inspect(
@@ -30,7 +30,8 @@ def inspect(
         bool, _attention("--attention", help="Show attention; --html and --json include every head.")
     ] = False,
     layer: Annotated[
-        int | None, _attention(min=1, help="Show the mean attention of this layer's heads.")
+        list[int] | None,
+        _attention(min=1, help="Show the mean attention of this layer's heads; may be repeated."),
     ] = None,
     head: Annotated[int | None, _attention(min=1, help="Show only this head of --layer.")] = None,
     token: Annotated[
@@ -51,6 +52,12 @@ def inspect(
     equal_rows: Annotated[
         bool, _texts("--equal-rows", help="Show at which positions both texts have equal vectors.")
     ] = False,
+    batch: Annotated[
+        bool, _texts("--batch", help="Show both texts as one padded batch, and what the mask does.")
+    ] = False,
+    positions: Annotated[
+        bool, _itself("--positions", help="Compare learned position vectors with the sinusoid formula.")
+    ] = False,
     parameters: Annotated[
         bool, _itself("--parameters", help="List the model's tensors, with shape and size.")
     ] = False,
@@ -65,25 +72,29 @@ def inspect(
 
     Prints tokens, the parts of the embedding layer, hidden states, pooler and number of parameters. --attention,
     --layer and --head show attention instead; --png and --html save it. --token computes one head step by step,
-    --word compares words in two contexts, --equal-rows two texts position by position. --parameters and --modules
-    need no text.
+    --word compares words in two contexts, --equal-rows two texts position by position, --batch pads them. --positions,
+    --parameters and --modules need no text.
     """
     modes = {
         "--parameters": parameters,
         "--modules": modules,
         "--word": bool(word),
         "--equal-rows": equal_rows,
+        "--batch": batch,
+        "--positions": positions,
         "--token": token is not None,
-        "--attention": (attention or layer is not None) and token is None,
+        "--attention": (attention or bool(layer)) and token is None,
     }
     mode = _the_only(modes)
     if (text is None) != (mode in _MODEL_ALONE):
-        raise typer.BadParameter("give a text, or --parameters or --modules alone", param_hint="TEXT")
-    if mode == "--equal-rows" and text2 is None:
-        raise typer.BadParameter("--equal-rows compares two texts: add a second one")
-    if (head or token) and not layer:
-        raise typer.BadParameter("--head and --token also need --layer")
-    if output.files and mode != "--attention":
+        raise typer.BadParameter(
+            "give a text, or --positions, --parameters or --modules alone", param_hint="TEXT"
+        )
+    if mode in ("--equal-rows", "--batch") and text2 is None:
+        raise typer.BadParameter(f"{mode} compares two texts: add a second one")
+    if ((head or token) and not layer) or (token and len(layer or ()) > 1):
+        raise typer.BadParameter("--head and --token also need --layer, --token just one")
+    if output.files and mode != "--attention" and (output.html or mode != "--positions"):
         raise typer.BadParameter(
             "--png and --html need a matrix of attention: add --attention or --layer"
         )
@@ -101,16 +112,23 @@ def inspect(
         view = _contexts(
             word or [], [part for part in (text, text2) if part is not None], against or [], keywords
         )
+    elif mode == "--batch":
+        view = _View(bert.padded([str(text), str(text2)], **keywords), draw.padded)
+    elif mode == "--positions":
+        from search.render import picture
+
+        rows = bert.positions(**keywords)
+        view = _View(rows, draw.positions, png=lambda: picture.positions(rows))
     elif mode == "--equal-rows":
         view = _View(bert.equal_rows(str(text), str(text2), **keywords), draw.equal_rows)
     elif mode == "--token":
         number: Any = int(str(token)) if str(token).isdecimal() else token
         work = bert.work_through(
-            str(text), text2, layer=layer or 1, head=head or 1, token=number, **keywords
+            str(text), text2, layer=(layer or [1])[0], head=head or 1, token=number, **keywords
         )
         view = _View(work, draw.head_at_work)
     elif mode:
-        view = _attended(str(text), text2, layer, head, keywords)
+        view = _attended(str(text), text2, layer or [], head, keywords)
     else:
         looked = bert.inspect(str(text), text2, **keywords)
         drawn = partial(draw.inspection, values=values)
@@ -150,19 +168,19 @@ def _contexts(words: list[str], texts: list[str], against: list[str], keywords: 
 
 
 def _attended(
-    text: str, text2: str | None, layer: int | None, head: int | None, keywords: dict[str, Any]
+    text: str, text2: str | None, layers: list[int], head: int | None, keywords: dict[str, Any]
 ) -> _View:
     from search.bert import inspect
     from search.render import heatmap, page, picture
 
     attention = inspect(text, text2, **keywords).attention
-    drawn = layer or attention.layers
+    drawn = layers or [attention.layers]
     return _View(
         attention,
-        partial(heatmap.attention, layer=drawn, head=head),
-        lambda: heatmap.attention_json(attention, layer, head),
+        partial(heatmap.attention, layers=drawn, head=head),
+        lambda: heatmap.attention_json(attention, layers, head),
         lambda: picture.attention(attention, drawn, head),
-        lambda: page.document(page.attention(attention, layer, head)),
+        lambda: page.document(page.attention(attention, drawn[0], head)),
     )
 
 

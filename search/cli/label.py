@@ -16,7 +16,7 @@ from search.cli.options import (
     checkpoint,
     model_option,
 )
-from search.cli.output import Output, progress_bar, stopped_gently
+from search.cli.output import Output, PageOutput, progress_bar, stopped_gently
 from search.records.options import Pooling
 
 
@@ -35,7 +35,7 @@ class TaggerOptions:
 
 def tag(
     tags: TaggerOptions,
-    output: Output,
+    output: PageOutput,
     model: Annotated[str, checkpoint("A token classification model, such as dslim/bert-base-NER.")],
     text: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Tag this text instead of an index.")
@@ -51,13 +51,16 @@ def tag(
     """
     if text is not None and (index or tags.replace):
         raise typer.BadParameter("--text uses no index: drop --index and --replace")
+    if text is None and output.html:
+        raise typer.BadParameter("--html needs --text")
     from search.render import predictions as draw
 
     if text is not None:
         from search.bert import tag as tagged
+        from search.render import page
 
         words = tagged(text, model=model, task=tags.task, offline=offline)
-        output.show(words, draw.tagged)
+        output.result(words, draw.tagged, html=lambda: page.document(page.tags(words)))
         return
     from search.index import Index
 

@@ -83,31 +83,22 @@ class Output:
 
 
 @dataclass(frozen=True)
-class DrawnOutput(Output):
-    """Options of output that can be printed, or drawn into a PNG or HTML file.
+class PageOutput(Output):
+    """Options of output that can be printed, or written to an HTML file."""
 
-    Raises:
-        OptionalDependency: a PNG is requested, but matplotlib is not installed.
-    """
-
-    png: PngOption = None
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")] = None
-
-    def __post_init__(self) -> None:
-        if self.png and not find_spec("matplotlib"):
-            raise OptionalDependency("matplotlib", "pictures", "drawing a PNG")
 
     @property
     def files(self) -> bool:
         """True if a PNG or HTML file is requested; then no text is printed."""
-        return bool(self.png or self.html)
+        return bool(self.html)
 
     def result(
         self,
         record: Any,
         text: Callable[..., str],
         *,
-        png: Callable[[], bytes],
+        png: Callable[[], bytes] | None = None,
         html: Callable[[], str] | None = None,
         data: Callable[[], str] | None = None,
     ) -> None:
@@ -117,12 +108,31 @@ class DrawnOutput(Output):
             record, text, data: as for `show`.
             png, html: return the content of a file; each is called only if its file is requested.
         """
-        for path, draw in ((self.png, png), (self.html, html)):
+        for path, draw in ((getattr(self, "png", None), png), (self.html, html)):
             if path and draw:
                 write_file(path, draw())
                 self.note(f"wrote {path}")
         if self.as_json or not self.files:
             self.show(record, text, data)
+
+
+@dataclass(frozen=True)
+class DrawnOutput(PageOutput):
+    """Options of output that can be printed, or drawn into a PNG or HTML file.
+
+    Raises:
+        OptionalDependency: a PNG is requested, but matplotlib is not installed.
+    """
+
+    png: PngOption = None
+
+    def __post_init__(self) -> None:
+        if self.png and not find_spec("matplotlib"):
+            raise OptionalDependency("matplotlib", "pictures", "drawing a PNG")
+
+    @property
+    def files(self) -> bool:
+        return bool(self.png or self.html)
 
 
 def echo(text: str) -> None:

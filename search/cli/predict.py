@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from search.cli.options import IndexOptions, OfflineOption, checkpoint
-from search.cli.output import Output, progress_bar, text_of
+from search.cli.output import Output, PageOutput, progress_bar, text_of
 from search.records import options
 
 HeadModel = Annotated[
@@ -83,7 +83,7 @@ def ask(
     reader: ReaderOptions,
     passages: options.HitOptions,
     index: IndexOptions,
-    output: Output,
+    output: PageOutput,
     inside: Annotated[
         str | None,
         typer.Option(
@@ -98,6 +98,7 @@ def ask(
     The index finds the passages, and --model looks for the answer in them. It may find none.
     """
     from search.bert.answering import READERS
+    from search.render import page
     from search.render import predictions as draw
 
     if not reader.model:
@@ -113,5 +114,5 @@ def ask(
             opened = index.open()
             answered = opened.ask(question, progress=progress, **vars(reader), **passages)
             notes = opened.notes
-    output.show(answered, draw.answers)
+    output.result(answered, draw.answers, html=lambda: page.document(page.answers(answered)))
     output.remarks(notes)

@@ -3,7 +3,6 @@
 langchain.py    a retriever, embeddings, and a vector store
 llama_index.py  a retriever, embeddings, and a vector store
 haystack.py     a retriever, and a document store with its retriever
-mteb.py         a search and an encoder
 
 Each framework is an optional extra and is imported only by the module of its name, which is never imported here.
 """

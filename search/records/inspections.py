@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from search.errors import InputError
-from search.records.notebook_mixin import NotebookMixin
+from search.records.notebook_mixin import Html, NotebookMixin
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
+    from pandas import DataFrame
 
     from search.records.tokens import Matrix, Vector
 
@@ -26,7 +28,7 @@ class InputToken:
         start, end: character offsets into the first or second text; 0, 0 for special tokens.
         source: 0 for the first text, 1 for the second, None for special tokens.
         segment: 0 or 1, the row of the segment embedding; always 0 in models without segments.
-        attended: attention mask of the token: always 1, because a single input has no padding.
+        attended: attention mask of the token: always 1, because a single input has no padding (see `PaddedBatch`).
         special: True if the tokenizer added the token ([CLS], [SEP]), so that it is not part of any text.
         word: number of the word it belongs to, within its text; None for special tokens.
         unknown: True if the token replaces text that the vocabulary cannot spell.
@@ -113,8 +115,10 @@ class EmbeddingLayer:
 
 
 @dataclass(frozen=True, eq=False)
-class Attention:
+class Attention(NotebookMixin):
     """Attention weights of one input. Layers and heads are counted from 1, as in Clark et al. 2019.
+
+    A notebook shows the mean over the heads of the last layer.
 
     Attributes:
         weights: (layers, heads, n, n) float32 in [0, 1]; weights[l - 1, h - 1, i, j] is the weight of token j for
@@ -149,6 +153,26 @@ class Attention:
             return self.weights[layer - 1].mean(axis=0, dtype="float64")
         self._require("head", head, self.heads)
         return self.weights[layer - 1, head - 1]
+
+    def plot(self, ax: Axes | None = None, *, layer: int | None = None, head: int | None = None) -> Axes:
+        """Plot the matrix of a layer, the last by default, as a heat map; arguments as for `matrix`.
+
+        Raises:
+            InputError: the model has no such layer or head.
+            OptionalDependency: matplotlib is not installed.
+        """
+        return self._plotted(ax, layer=layer, head=head)
+
+    def to_pandas(self, *, layer: int | None = None, head: int | None = None) -> DataFrame:
+        """Return the matrix of a layer as a table with labels such as "13:##ot"; arguments and errors as for `plot`."""
+        return self._tabulated(layer=layer, head=head)
+
+    def head_view(self, layer: int | None = None, head: int | None = None) -> Html:
+        """Return the interactive page of all heads for a notebook: two columns of tokens with lines between them."""
+        return Html(NotebookMixin.drawer().head_view(self, layer, head))
+
+    def __repr__(self) -> str:
+        return f"<Attention of {len(self.tokens)} tokens: {self.layers} layers, {self.heads} heads>"
 
     def title(self, layer: int, head: int | None = None) -> str:
         """Return the title of a plot of one head, or of the mean of a layer."""
@@ -199,6 +223,54 @@ class Inspection(NotebookMixin):
 
 
 @dataclass(frozen=True, eq=False)
+class PaddedBatch:
+    """Several texts as one input: b rows of t tokens, of which the shorter ones end in padding.
+
+    Attributes:
+        tokens: b rows of t vocabulary entries, such as "[PAD]".
+        ids, mask: (b, t) token IDs, and the attention mask: 1 for a token, 0 for padding.
+        difference: largest difference between a token's vector at the last layer in the batch, and without the others.
+        unmasked: (b,) cosine of each text's mean of token vectors alone, with its mean if the mask is ignored.
+        model: name of the model.
+    """
+
+    texts: tuple[str, ...]
+    tokens: tuple[tuple[str, ...], ...]
+    ids: NDArray[np.int64]
+    mask: NDArray[np.int64]
+    difference: float
+    unmasked: Vector
+    model: str
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """Vectors of the first n positions: those that a model has learned, and the sinusoids of the first Transformer.
+
+    Attributes:
+        learned: (n, d) rows of the model's position table.
+        formula: (n, d) sin(i / 10000^(2k/d)) in dimension 2k and the cosine of the same in 2k + 1, for position i
+            (Vaswani et al. 2017, 3.5).
+        model: name of the model.
+    """
+
+    learned: Vector
+    formula: Vector
+    model: str
+
+    @property
+    def cosines(self) -> tuple[Vector, Vector]:
+        """Two (n, n) matrices: cosines of each position with each other, learned and by the formula."""
+        import numpy as np
+
+        units = (
+            rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (self.learned, self.formula)
+        )
+        learned, formula = (unit @ unit.T for unit in units)
+        return learned, formula
+
+
+@dataclass(frozen=True, eq=False)
 class HeadAtWork:
     """Computation of one attention head for one token, step by step, in float64; h is the width of a head.
 
@@ -231,7 +303,7 @@ class HeadAtWork:
 
 
 @dataclass(frozen=True, eq=False)
-class ContextualCosines:
+class ContextualCosines(NotebookMixin):
     """Cosines between the vectors of a word in several contexts, layer by layer.
 
     Attributes:
@@ -254,6 +326,17 @@ class ContextualCosines:
     between: Vector
     others: Vector
     model: str
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the cosines, pairs by layers, as a heat map; needs matplotlib."""
+        return self._plotted(ax)
+
+    def to_pandas(self) -> DataFrame:
+        """Return a table with a row for each layer and a column for each pair; needs pandas."""
+        return self._tabulated()
+
+    def __repr__(self) -> str:
+        return f"<ContextualCosines of {', '.join(map(repr, self.words))}: {len(self.between)} layers>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+class Html(str):
+    """HTML that a notebook shows."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
 class NotebookMixin:
     """Rich display of a record in a notebook.
 

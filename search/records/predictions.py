@@ -353,6 +353,8 @@ class Answer(Location):
         hit: the hit of that passage; None for a text without an index.
         start_logit, end_logit: logits of the first and the last token.
         null_score: sum of the start and end logits of [CLS] in the same window: the score of "no answer".
+        probability: p(start) p(end), each a softmax over [CLS] and the passage's tokens in the window; such products of
+            different windows cannot be compared.
     """
 
     rank: int
@@ -362,6 +364,7 @@ class Answer(Location):
     start_logit: float
     end_logit: float
     null_score: float
+    probability: float
 
     @property
     def margin(self) -> float:

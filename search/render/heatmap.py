@@ -300,22 +300,29 @@ CAVEATS = (
 
 
 @as_text
-def attention(canvas: Canvas, attention: Attention, layer: int, head: int | None = None) -> None:
-    """Draw the attention weights of one head, or the mean over the heads of a layer, as a matrix."""
-    canvas.line(attention.title(layer, head), style="bold")
-    canvas.gap()
+def attention(
+    canvas: Canvas, attention: Attention, layers: Sequence[int], head: int | None = None
+) -> None:
+    """Draw the attention weights of one head, or the mean over the heads, in each of some layers as a matrix."""
     names = labels(attention)
     numbered = [f"{i} {name}" for i, name in enumerate(names)]
-    _draw_cells(canvas, numbered, names, attention.matrix(layer, head))
-    canvas.gap()
+    for layer in layers:
+        canvas.line(attention.title(layer, head), style="bold")
+        canvas.gap()
+        _draw_cells(canvas, numbered, names, attention.matrix(layer, head))
+        canvas.gap()
     for line in (rows_line(attention), *CAVEATS):
         canvas.dim(line)
 
 
-def attention_json(attention: Attention, layer: int | None = None, head: int | None = None) -> str:
-    """Return tokens and weights as JSON: (layers, heads, n, n) for all heads, (n, n) for one layer or head."""
-    weights = attention.weights if layer is None else attention.matrix(layer, head)
-    return json.document(attention, layer=layer, head=head, weights=weights)
+def attention_json(attention: Attention, layers: Sequence[int] = (), head: int | None = None) -> str:
+    """Return tokens and weights as JSON: (layers, heads, n, n) for all, (n, n) for one layer, else (l, n, n)."""
+    matrices = [attention.matrix(layer, head) for layer in layers]
+    if len(layers) == 1:
+        return json.document(attention, layer=layers[0], head=head, weights=matrices[0])
+    return json.document(
+        attention, layer=layers or None, head=head, weights=matrices or attention.weights
+    )
 
 
 def rows_line(attention: Attention) -> str:

@@ -22,6 +22,8 @@ from search.records.inspections import (
     HeadAtWork,
     Inspection,
     ModelShape,
+    PaddedBatch,
+    Positions,
     Vocabulary,
 )
 from search.render import json
@@ -275,6 +277,50 @@ def equal_rows(canvas: Canvas, pair: EqualRows) -> None:
     canvas.table(table)
     canvas.gap()
     canvas.dim(f"Equal vectors are marked =, others have their cosine, by {one_line(pair.model)}.")
+
+
+@as_text
+def padded(canvas: Canvas, batch: PaddedBatch) -> None:
+    """Draw a padded batch: a line for each position, with each text's token and its mask."""
+    canvas.facts(((letters(i), one_line(text)) for i, text in enumerate(batch.texts)), style="bold")
+    canvas.gap()
+    names = [letters(i) for i in range(len(batch.texts))]
+    headers = [header for name in names for header in (name, f"id {name}", f"mask {name}")]
+    by_text = zip(batch.tokens, batch.ids, batch.mask, strict=True)
+    rows = zip(*(column for columns in by_text for column in columns), strict=True)
+    table = grid(folded("#"), *map(folded, headers), header="dim")
+    for position, cells in enumerate(rows):
+        table.add_row(str(position), *(one_line(str(cell)) for cell in cells))
+    canvas.table(table)
+    canvas.gap()
+    canvas.line(
+        f"With mask 0, padding changes no vector: the largest difference is {batch.difference:.1e}."
+    )
+    cosines = ", ".join(
+        f"{name} {cosine:.3f}" for name, cosine in zip(names, batch.unmasked, strict=True)
+    )
+    canvas.line(
+        f"If the mask were ignored, the mean vectors would have these cosines with the true ones: {cosines}."
+    )
+    canvas.dim(f"Last layer of {one_line(batch.model)}.")
+
+
+@as_text
+def positions(canvas: Canvas, rows: Positions) -> None:
+    """Draw the mean cosines of positions by their distance."""
+    n, d = rows.learned.shape
+    canvas.line(f"{n} positions, {d} dimensions", style="bold")
+    canvas.gap()
+    table = grid(number("distance"), number("learned"), number("formula"), header="dim")
+    for distance in (1, 2, 4, 8, 16, 32):
+        if distance < n:
+            means = (np.diagonal(cosines, distance).mean() for cosines in rows.cosines)
+            table.add_row(str(distance), *map("{:.3f}".format, means))
+    canvas.table(table)
+    canvas.gap()
+    canvas.dim(
+        f"Mean cosines of two positions: in the table of {one_line(rows.model)}, and by sine and cosine waves."
+    )
 
 
 @as_text

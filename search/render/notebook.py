@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import singledispatch
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from search.records.comparisons import Similarities
 from search.records.document_map import DocumentMap
 from search.records.explanations import Explanation
 from search.records.hits import Hit, Hits
-from search.records.inspections import InputToken, Inspection
+from search.records.inspections import Attention, ContextualCosines, InputToken, Inspection
 from search.render import json
-from search.render.format import fixed, layer_of, named, one_line, snippet, where
-from search.render.heatmap import By, Units, largest_addend, left_out, part, units
-from search.render.page.document import isolated, text
+from search.render.format import fixed, layer_of, letters, named, one_line, snippet, where
+from search.render.heatmap import By, Units, labels, largest_addend, left_out, part, rows_line, units
+from search.render.inspection import compared, what_was_compared
+from search.render.page.document import document, isolated, text
+from search.render.page.laboratory import attention as attention_page
 from search.render.why import addend_count, how_made, sentence, signed
 
 if TYPE_CHECKING:
@@ -31,6 +36,7 @@ MatrixName = Literal["similarity", "contributions"]
 MOST_ROWS, MOST_COLUMNS, MOST_SENTENCES = 24, 60, 40
 _PURPLE, _GREY = "138,95,191", "125,133,142"  # cosines above zero and below, as in pictures
 _BLUE, _BROWN = "49,130,196", "201,112,31"  # addends
+_GREEN = "38,150,95"  # attention
 _DEEPEST = 0.75  # opacity of the deepest colour
 
 
@@ -125,6 +131,34 @@ def _(inspected: Inspection) -> str:
     return f"<div>{_table(('', *names), rows)}<p>{note}; states {shape}, layer 0 is the embedding layer</p></div>"
 
 
+@html.register
+def _(attention: Attention) -> str:
+    names, cells = labels(attention), attention.matrix(attention.layers)
+    if len(names) > MOST_SENTENCES:
+        return f"<p>{text(repr(attention))}. Use .head_view(), .plot() or .to_pandas().</p>"
+    title = f"{attention.title(attention.layers)}; all heads: .head_view()"
+    weights = _matrix(names, names, cells, float(cells.max()), (_GREEN, _GREEN), 2)
+    return f"<div><h4>{text(title)}</h4>{weights}<p>{text(rows_line(attention))}</p></div>"
+
+
+@html.register
+def _(cosines: ContextualCosines) -> str:
+    names, columns = compared(cosines)
+    texts = "".join(
+        f"<p><b>{letters(i)}</b> {isolated(sentence)}</p>" for i, sentence in enumerate(cosines.texts)
+    )
+    layers = [f"layer {layer}" for layer in range(len(cosines.between))]
+    cells = _matrix(layers, names, np.array(columns).T, 1.0, (_PURPLE, _GREY), 2)
+    return f"<div>{texts}{cells}<p>{text(what_was_compared(cosines))}</p></div>"
+
+
+def head_view(attention: Attention, layer: int | None, head: int | None) -> str:
+    """Return the page of attention in a frame of its own, so that its scripts and styles stay inside."""
+    page = str(document(attention_page(attention, layer, head)))
+    height = 420 + 26 * len(attention.tokens)
+    return f'<iframe srcdoc="{escape(page)}" width="100%" height="{height}" style="border:0"></iframe>'
+
+
 def plot(record: Any, ax: Axes | None, **how: Any) -> Axes:
     """Plot a record's matrix as a heat map into matplotlib axes; None creates a new pyplot figure."""
     from search.render.picture import heat_map, names_of, scatter
@@ -134,6 +168,14 @@ def plot(record: Any, ax: Axes | None, **how: Any) -> Axes:
     if isinstance(record, Similarities):
         rows, columns, _ = names_of(record)
         return heat_map(ax, record.cosines, rows, columns, "Cosines of sentences", "cosine")
+    if isinstance(record, ContextualCosines):
+        names, values = compared(record)
+        layers = list(map(str, range(len(record.between))))
+        return heat_map(ax, np.array(values), names, layers, "Cosines by layer", "cosine")
+    if isinstance(record, Attention):
+        title, cells = _weights(record, **how)
+        names = labels(record)
+        return heat_map(ax, cells, names, names, title, "attention", float(cells.max()))
     drawn, cells = _chosen(record, **how)
     rows, columns = drawn.labels
     if cells is drawn.similarity:
@@ -148,13 +190,23 @@ def frame(record: Any, **how: Any) -> DataFrame:
 
     if isinstance(record, Explanation):
         drawn, cells = _chosen(record, **how)
-        names = ([unit.numbered for unit in side] for side in (drawn.query, drawn.passage))
-        return pandas.DataFrame(cells, *names)
+        rows, columns = ([unit.numbered for unit in side] for side in (drawn.query, drawn.passage))
+        return pandas.DataFrame(cells, rows, columns)
     if isinstance(record, Similarities):
         return pandas.DataFrame(record.cosines, record.rows, record.columns)
+    if isinstance(record, ContextualCosines):
+        return pandas.DataFrame(dict(zip(*compared(record), strict=True))).rename_axis("layer")
+    if isinstance(record, Attention):
+        names = [f"{i}:{name}" for i, name in enumerate(labels(record))]
+        return pandas.DataFrame(_weights(record, **how)[1], names, names)
     return pandas.DataFrame(
         [{name: value for name, value in vars(row).items() if name != "explanation"} for row in record]
     )
+
+
+def _weights(attention: Attention, layer: int | None, head: int | None) -> tuple[str, Matrix]:
+    layer = layer or attention.layers
+    return attention.title(layer, head), attention.matrix(layer, head)
 
 
 def _chosen(why: Explanation, matrix: MatrixName, by: By) -> tuple[Units, Matrix]:

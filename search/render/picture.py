@@ -21,7 +21,7 @@ from search.records.comparisons import Similarities
 from search.records.document_map import DocumentMap
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.inspections import Attention
+from search.records.inspections import Attention, Positions
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import (
     CAVEATS,
@@ -200,13 +200,39 @@ def _sum(why: Explanation) -> str:
 
 
 @_style()
-def attention(attention: Attention, layer: int, head: int | None = None) -> bytes:
-    """Return the attention weights of a text as a PNG."""
-    names, title = labels(attention), attention.title(layer, head)
-    figure, weights = _figure(_size(names, names)), attention.matrix(layer, head)
-    heat_map(figure.subplots(), weights, names, names, "", "attention", float(weights.max()))
+def attention(attention: Attention, layers: Sequence[int], head: int | None = None) -> bytes:
+    """Return the attention weights of a text in some layers, side by side, as a PNG."""
+    names, titles = labels(attention), [attention.title(layer, head) for layer in layers]
+    width, height = _size(names, names)
+    figure = _figure((len(layers) * width, height))
+    for axes, layer, title in zip(
+        figure.subplots(1, len(layers), squeeze=False)[0], layers, titles, strict=True
+    ):
+        weights = attention.matrix(layer, head)
+        heat_map(axes, weights, names, names, title, "attention", float(weights.max()))
     notes = [rows_line(attention), *CAVEATS]
-    return _png(figure, title, [title, "  |  ".join(attention.texts)], notes)
+    return _png(figure, titles[0], ["  |  ".join(attention.texts)], notes)
+
+
+@_style()
+def positions(rows: Positions) -> bytes:
+    """Return the vectors of positions and their cosines as a PNG: learned on the left, by the formula on the right."""
+    figure = _figure((11, 9))
+    grid = figure.subplots(2, 2)
+    names = (f"learned by {rows.model}", "by the formula")
+    for column, (name, vectors, cosines) in enumerate(
+        zip(names, (rows.learned, rows.formula), rows.cosines, strict=True)
+    ):
+        limit = float(np.quantile(np.abs(vectors), 0.99))
+        for axes, cells, end, kind in (
+            (grid[0][column], vectors, limit, "Vectors"),
+            (grid[1][column], cosines, 1.0, "Cosines"),
+        ):
+            image = axes.imshow(cells, cmap="PRGn_r", vmin=-end, vmax=end, aspect="auto")
+            axes.set(title=f"{kind} {name}", ylabel="position")
+            axes.set_xlabel("dimension" if kind == "Vectors" else "position")
+            figure.colorbar(image, ax=axes)
+    return _png(figure, "Position vectors", [], ["Rows are the first positions of a text."])
 
 
 def _size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:

@@ -257,7 +257,8 @@ def _sum_line(answer: Answer) -> str:
     """Return the parts of an answer's score."""
     spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
     parts = [
-        f"margin {answer.margin:+.2f} over 'no answer' (answer {spans}; 'no answer' {answer.null_score:+.2f})"
+        f"margin {answer.margin:+.2f} over 'no answer' (answer {spans}; 'no answer' {answer.null_score:+.2f}); "
+        f"p(start) x p(end) {answer.probability:.3f}"
     ]
     if answer.hit:
         parts.append(f"its passage ranks {answer.hit.rank}, score {answer.hit.score:.3f}")

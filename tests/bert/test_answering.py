@@ -102,6 +102,11 @@ def test_the_same_as_transformers_and_a_look_at_every_span(
         assert one.text == TEXT[first:last]
         assert one.margin == pytest.approx(over, abs=1e-4)
         assert one.score == pytest.approx(1 / (1 + math.exp(-over)), abs=1e-5)
+        i, j = made.char_to_token(0, first, 1), made.char_to_token(0, last - 1, 1)
+        softmaxes = [
+            np.exp(logits[k]) / np.exp(logits[[0, *ours]]).sum() for logits, k in ((start, i), (end, j))
+        ]
+        assert one.probability == pytest.approx(math.prod(softmaxes), rel=1e-4)
     few = answer(QUESTION, TEXT, model=reader, answers=1)
     assert (len(few.answers) + few.more, few.windows) == (len(found.answers), 1)
     check(found, TEXT)
@@ -238,15 +243,9 @@ def test_nothing_to_read_has_no_answer(index: search.Index, reader: str) -> None
 
 
 def test_the_published_example() -> None:
-    """Its score is the product of two softmaxes over [CLS] and the passage, as transformers' pipeline had it."""
+    """p(start) p(end) is the score of transformers' former pipeline."""
     model, expected = named_checkpoint("roberta-base-squad2"), figures()["question_answering"]
     found = answer(expected["question"], expected["context"], model=model)
     one = found.answers[0]
     assert (one.text, one.start, one.end) == (expected["answer"], expected["start"], expected["end"])
-    made, *logits = logits_of(model, expected["question"], expected["context"])
-    seen = [0, *(i for i, source in enumerate(made.sequence_ids(0)) if source == 1)]
-    shares = [
-        np.exp(own) / np.exp(all_[seen]).sum()
-        for own, all_ in zip((one.start_logit, one.end_logit), logits, strict=True)
-    ]
-    assert shares[0] * shares[1] == pytest.approx(expected["score"], abs=1e-3)
+    assert one.probability == pytest.approx(expected["score"], abs=1e-3)

@@ -15,7 +15,9 @@ from search.bert import (
     in_contexts,
     inspect,
     modules,
+    padded,
     parameters,
+    positions,
     work_through,
 )
 from search.errors import InputError, ModelError
@@ -264,6 +266,29 @@ def test_equal_rows_are_pointed_out(families: dict[str, Path], kind: str) -> Non
     one, two = (inspect(text, model=name).states[2] for text in found.texts)
     cosines = (one * two[:5]).sum(axis=1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two[:5], axis=1)
     np.testing.assert_allclose(found.cosines["layer 2"], cosines, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
+def test_padding_with_and_without_its_mask(families: dict[str, Path], kind: str) -> None:
+    name, texts = str(families[kind]), ("turn the key", "find the door of the house, and the key")
+    batch = padded(texts, model=name)
+    alone = [inspect(text, model=name) for text in texts]
+    lengths = [len(view.tokens) for view in alone]
+    assert batch.mask.tolist() == [[1] * n + [0] * (max(lengths) - n) for n in lengths]
+    assert kind == "roberta" or batch.tokens[0][-1] == "[PAD]"
+    assert batch.ids[0].tolist()[: lengths[0]] == [token.id for token in alone[0].tokens]
+    assert batch.difference < 1e-5
+    assert batch.unmasked[1] == pytest.approx(1) and batch.unmasked[0] < 0.999
+
+
+def test_positions_learned_and_by_formula(families: dict[str, Path]) -> None:
+    rows = positions(8, model=str(families["roberta"]))
+    table = loaded(families["roberta"]).embeddings.position_embeddings
+    own = table.weight.detach().numpy()[table.padding_idx + 1 :][:8]
+    np.testing.assert_allclose(rows.learned, own, atol=1e-6)
+    assert rows.formula[0, :4].tolist() == [0, 1, 0, 1]
+    assert rows.formula[3, 4:6] == pytest.approx([f(3 / 10_000 ** (4 / 32)) for f in (np.sin, np.cos)])
+    assert rows.cosines[1][2, 5] == pytest.approx(rows.cosines[1][0, 3])  # only the distance counts
 
 
 def test_published_figures() -> None:

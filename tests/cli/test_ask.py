@@ -43,6 +43,17 @@ def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
     assert "\x1b[1;32m" in coloured and "«" not in coloured
 
 
+def test_a_page_marks_the_answers(run: Run, indexed: Path, reader: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    code, out, err = run("lab", "ask", QUESTION, "--model", reader, "--html", file)
+    assert (code, out, err) == (0, "", f"wrote {file}\n")
+    html = file.read_text(encoding="utf-8")
+    found = json.loads(run("lab", "ask", QUESTION, "--model", reader, "--json")[1])
+    for one in found["answers"]:
+        assert f">{one['text']} <small>answer {one['rank']}</small></mark>" in html
+        assert f"p(start) × p(end) = {one['probability']:.3f}" in html
+
+
 def test_no_answer_is_an_answer(run: Run, indexed: Path, unsure: Path) -> None:
     code, out, err = run("lab", "ask", QUESTION, "--model", unsure)
     assert (code, err) == (0, "")

@@ -149,6 +149,26 @@ def test_equal_rows(run: Run) -> None:
     assert [cosine > 1 - 1e-9 for cosine in found["layer 0"]] == [True, False, True, False, True]
 
 
+def test_a_padded_batch_and_positions(run: Run, tmp_path: Path) -> None:
+    lines = lines_of(run("turn the key", "find the door and the keys", "--batch")[1])
+    assert next(line for line in lines if line.startswith("7 ")).startswith("7 [PAD] 0 0 ##s")
+    assert any(line.startswith("With mask 0, padding changes no vector") for line in lines)
+    lines = lines_of(run("--positions")[1])
+    assert lines[0] == "64 positions, 32 dimensions" and lines[3].split()[0] == "1"
+    assert run("--positions", "--png", tmp_path / "p.png")[0] == 0
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_several_layers(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+    out = run("turn the key", "--layer", 1, "--layer", 3, "--head", 2)[1]
+    assert "Attention in layer 1, head 2" in out and "Attention in layer 3, head 2" in out
+    found = json.loads(run("turn the key", "--layer", 1, "--layer", 3, "--json")[1])
+    attention = inspect("turn the key", model=str(tiny_model)).attention
+    np.testing.assert_allclose(found["weights"], [attention.matrix(layer) for layer in (1, 3)], atol=1e-6)
+    assert found["layer"] == [1, 3]
+    assert run("turn the key", "--layer", 1, "--layer", 3, "--png", tmp_path / "a.png")[0] == 0
+
+
 def test_the_model_itself(run: Run, tiny_model: Path) -> None:
     known = parameters(str(tiny_model))
     code, out, err = run("--parameters")
@@ -197,8 +217,8 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
     ("args", "code", "message"),
     [
         ([""], 1, "the text is empty"),
-        ([], 2, "give a text, or --parameters or --modules alone"),
-        (["key", "--modules"], 2, "give a text, or --parameters or --modules alone"),
+        ([], 2, "give a text, or --positions, --parameters or --modules alone"),
+        (["key", "--modules"], 2, "give a text, or --positions, --parameters or --modules alone"),
         (["--modules", "--parameters"], 2, "--parameters and --modules cannot be combined"),
         (["key", "--equal-rows"], 2, "--equal-rows compares two texts"),
         (["key", "--equal-rows", "--word", "key"], 2, "--word and --equal-rows cannot be combined"),

@@ -14,7 +14,6 @@ import pytest
 from tests.conftest import REPOSITORY, Run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are surroundings of POSIX")
-needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has /dev/full")
 
 
 def shell(script: str, cwd: Path = REPOSITORY, **environment: str) -> tuple[int, str, str]:
@@ -32,20 +31,6 @@ def shell(script: str, cwd: Path = REPOSITORY, **environment: str) -> tuple[int,
     assert "Traceback" not in err, err
     assert "Exception ignored" not in err, err
     return done.returncode, out, err
-
-
-@needs_dev_full
-@pytest.mark.parametrize(
-    ("script", "code"),
-    [
-        ("seewhy list >/dev/full", 1),
-        ("seewhy list 2>/dev/full", 0),
-    ],
-)
-def test_streams_that_are_full(script: str, code: int) -> None:
-    found, _, err = shell(script)
-    assert found == code
-    assert ("No space left on device" in err) == (">/dev/full" in script.replace("2>", ""))
 
 
 def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
@@ -100,51 +85,6 @@ def test_the_current_folder_is_gone(run: Run, indexed: Path, tmp_path: Path) -> 
     code, out, err = shell(f"rmdir {gone}; seewhy status --json && seewhy index .", gone)
     assert json.loads(out)["passages"] == 5
     assert (code, err) == (1, "seewhy: input or output: No such file or directory\n")
-
-
-def test_homes_that_are_none(
-    run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("mine", encoding="utf-8")
-    places = {str(file): "Not a directory", "~nobody-here/x": "invalid argument"}
-    if Path("/proc/self").is_dir():
-        places["/proc/x"] = "No such file"
-    for place, said in places.items():
-        monkeypatch.setenv("SEEWHY_HOME", place)
-        for command in (("index", notes), ("query", "key"), ("list",), ("status",), ("check",)):
-            code, _, err = run(*command)
-            assert code in ((1,) if command[0] != "list" else (0, 1)), command
-            assert command[0] != "index" or said in err
-            assert err.count("\n") <= 1
-    assert file.read_text(encoding="utf-8") == "mine"
-    monkeypatch.setenv("SEEWHY_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("HOME", raising=False)
-    assert run("list")[0] == 0
-    code, _, err = run("query", "key", "--index", "~nobody-here/x")
-    assert (code, "invalid argument" in err) == (1, True)
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {"COLUMNS": "9" * 30},
-        {"TERM": "dumb"},
-    ],
-)
-def test_odd_terminals(
-    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
-) -> None:
-    (indexed / "new.txt").write_text("a word", encoding="utf-8")
-    with monkeypatch.context() as patch:  # pytest itself prints to such a terminal otherwise
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        patch.setattr("sys.stderr.isatty", lambda: True)
-        assert run("index", indexed)[0] == 0
-        patch.setattr("sys.stdout.isatty", lambda: True)
-        code, out, _ = run("query", "key")
-    assert code == 0
-    assert environment.get("TERM") != "dumb" or "\x1b" not in out
 
 
 def test_an_encoding_that_has_few_characters(run: Run, indexed: Path) -> None:

@@ -147,7 +147,7 @@ def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Pa
     assert report.passages == report.annotated == 5 + len(long)
 
 
-def test_a_text(run: Run, tagger: Path) -> None:
+def test_a_text(run: Run, tagger: Path, tmp_path: Path) -> None:
     text = "Ada\x1b[31m wrote <b>to</b> Charles."
     found = tag(text, model=str(tagger))
     code, out, _ = run("lab", "tag", "--text", text, "--model", tagger)
@@ -160,6 +160,11 @@ def test_a_text(run: Run, tagger: Path) -> None:
     assert [word["label"] for word in said["words"]] == [word.label for word in found.words]
     assert said["mentions"] == [vars(one) for one in found.mentions]
     assert "\x1b[" in run("lab", "tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
+    assert run("lab", "tag", "--text", text, "--model", tagger, "--html", tmp_path / "a.html")[0] == 0
+    html = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "<b>to</b>" not in html and "&lt;b&gt;" in html and "\x1b" not in html
+    for one in found.mentions:
+        assert f"<small>{one.field}</small></mark>" in html
 
 
 def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Path) -> None:

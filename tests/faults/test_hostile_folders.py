@@ -271,25 +271,3 @@ def test_names_of_every_kind(folder: Folder) -> None:
         sub.mkdir()
         (sub / "a.txt").write_text("the model and the token", encoding="utf-8")
     assert folder.index()["added"] == 2
-
-
-@linux_only
-@pytest.mark.parametrize("name", [b"caf\xe9", b"new\n\x1b[31mline"])
-def test_a_root_with_a_strange_name(folder: Folder, name: bytes) -> None:
-    root = folder.path.parent / os.fsdecode(name)
-    folder.path.rename(root)
-    folder.path = root
-    folder.index()
-
-
-@posix_only
-def test_a_path_that_is_too_long_for_the_system(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder.path)
-    for _ in range(20):
-        Path("d" * 250).mkdir()
-        os.chdir("d" * 250)
-    Path("deep.txt").write_text("never reached", encoding="utf-8")
-    os.chdir(folder.path)
-    report = folder.index()
-    assert report["documents"] == 1
-    assert [(group["reason"], group["count"]) for group in report["skipped"]] == [("unreadable file", 1)]

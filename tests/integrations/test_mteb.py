@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from search import Encoder, Index, InputError
-from tests.conftest import WORDS
+from tests.conftest import REPOSITORY, WORDS
 
 TEXTS = [" ".join(WORDS[(7 * i + 3 * j) % len(WORDS)] for j in range(12)) for i in range(20)]
 # Each text stands in two documents.
@@ -16,14 +16,18 @@ DOCUMENTS = [{"id": f"d{i}", "title": f"page {i // 2}", "text": TEXTS[i // 2]} f
 ASKED = [{"id": f"q{i}", "text": " ".join(TEXTS[i].split()[2:5])} for i in range(10)]
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "dense"}, {"rerank": "late", "weight": 0.5}], ids=str)
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "benchmarks"))
+
+
+@pytest.mark.parametrize("options", [{}, {"rerank": "late", "weight": 0.5}], ids=str)
 def test_a_search_has_the_order_of_the_library(
     own_home: Path, tiny: Encoder, options: dict[str, Any]
 ) -> None:
     from datasets import Dataset
     from mteb.models import SearchProtocol
-
-    from search.integrations.mteb import SeewhySearch
+    from mteb_models import SeewhySearch
 
     corpus, queries = Dataset.from_list(DOCUMENTS), Dataset.from_list(ASKED)
     search = SeewhySearch(tiny.model, **options)
@@ -46,8 +50,7 @@ def test_a_search_has_the_order_of_the_library(
 
 def test_an_encoder_gives_embeddings_of_batches(tiny: Encoder) -> None:
     from mteb.models import EncoderProtocol
-
-    from search.integrations.mteb import SeewhyEncoder
+    from mteb_models import SeewhyEncoder
 
     encoder = SeewhyEncoder(tiny)
     assert isinstance(encoder, EncoderProtocol)

@@ -67,7 +67,7 @@ START = PASSAGE.index("in the water")
 ANSWER = Answer(
     rank=1, text="in the water", start=100 + START, end=100 + START + 12, path="/texts/a.md", document="a.md",
     line_start=4, line_end=4, page=None, passage=PASSAGE, passage_start=100, hit=replace(HIT, rank=7, score=0.25),
-    start_logit=3.5, end_logit=1.0, null_score=2.0,
+    start_logit=3.5, end_logit=1.0, null_score=2.0, probability=0.25,
 )  # fmt: skip
 
 
@@ -362,7 +362,7 @@ def test_where_a_score_stands() -> None:
 def test_answers_with_the_numbers_of_their_sum(found: Answers) -> None:
     shown = " ".join(predictions.answers(found, width=80).split())
     assert (
-        "margin +2.50 over 'no answer' (answer +3.50 start, +1.00 end; 'no answer' +2.00); "
+        "margin +2.50 over 'no answer' (answer +3.50 start, +1.00 end; 'no answer' +2.00); p(start) x p(end) 0.250; "
         "its passage ranks 7, score 0.250"
     ) in shown
     assert "is «in the water». " in shown and "0.924" in shown

@@ -9,6 +9,7 @@ import numpy as np
 
 from search.records.comparisons import Similarities
 from search.records.inspections import Attention, Inspection
+from search.records.predictions import Answers, Tagging
 from search.render.format import letters, one_line
 from search.render.heatmap import CAVEATS, rows_line
 from search.render.inspection import model_line, turned_rows
@@ -85,6 +86,34 @@ def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
         .tolist(),
         "opened": opened,
     }
+
+
+def tags(tagging: Tagging) -> Page:
+    """Return the page of a text with its entities or parts of speech, and the class of each word."""
+    spans = [(mention.start, mention.end, mention.field) for mention in tagging.mentions]
+    body = drawn("marked.html", tagging=tagging, texts=[(_pieces(tagging.text, spans), None)])
+    title = "Entities" if tagging.task == "ner" else "Parts of speech"
+    return Page(title, title, body)
+
+
+def answers(reply: Answers) -> Page:
+    """Return the page of the answers to a question, each marked in its passage."""
+    texts = []
+    for answer in reply.answers or ((reply.nearest,) if reply.nearest else ()):
+        start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
+        label = f"answer {answer.rank}" if answer.rank else "closest candidate"
+        texts.append((_pieces(answer.passage, [(start, end, label)]), answer))
+    body = drawn("marked.html", reply=reply, texts=texts)
+    return Page(reply.question, reply.question, body)
+
+
+def _pieces(text: str, spans: Sequence[tuple[int, int, str]]) -> list[tuple[str, str]]:
+    """Return a text in pieces, each with its label, or "" for text between the spans."""
+    pieces, at = [], 0
+    for start, end, label in spans:
+        pieces += [(text[at:start], ""), (text[start:end], label)]
+        at = end
+    return [*pieces, (text[at:], "")]
 
 
 def sentences(similarities: Similarities) -> Page:

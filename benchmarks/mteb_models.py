@@ -1,6 +1,7 @@
 """MTEB: `SeewhySearch` and `SeewhyEncoder` are models that MTEB can evaluate.
 
-    mteb.evaluate(SeewhySearch(), mteb.get_tasks(tasks=["SciFact"]))
+    pip install 'mteb>=2.26'
+    python benchmarks/mteb_models.py SciFact [MORE TASKS] [--encoder]
 
 `SeewhySearch` ranks like `seewhy eval`: passages, hybrid by default; a document has the score of its best passage.
 `SeewhyEncoder` ranks whole documents by cosine, as in most published results.
@@ -8,10 +9,16 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
+import mteb
 import numpy as np
+from datasets import Dataset
+from mteb import TaskMetadata
+from mteb.models import ModelMeta
+from mteb.models.abs_encoder import AbsEncoder
 from numpy.typing import NDArray
 
 from search.encoding.encoder import Encoder, Role
@@ -20,15 +27,8 @@ from search.errors import InputError
 from search.evaluating.evaluation import id_of_record, index_of_collection, ranked_documents
 from search.evaluating.formats import CorpusEntry, Retrieval
 from search.index import Index
-from search.integrations import extra
 from search.records.options import EngineName, Pooling
 from search.store.layout import home
-
-with extra("mteb", "MTEB"):
-    from datasets import Dataset
-    from mteb import TaskMetadata
-    from mteb.models import ModelMeta
-    from mteb.models.abs_encoder import AbsEncoder
 
 # Number of documents that a rerank applies to, as in `seewhy eval`.
 _RERANKED = 10
@@ -150,3 +150,16 @@ def _meta(encoder: Encoder, kind: str, options: dict[str, Any]) -> ModelMeta:
         "experiment_kwargs": options or None,
     }
     return ModelMeta(**{**ModelMeta.create_empty().model_dump(), **values})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tasks", nargs="+")
+    parser.add_argument("--encoder", action="store_true", help="rank whole documents by cosine")
+    args = parser.parse_args()
+    model: Any = SeewhyEncoder() if args.encoder else SeewhySearch()
+    print(mteb.evaluate(model, mteb.get_tasks(tasks=args.tasks)))
+
+
+if __name__ == "__main__":
+    main()
