@@ -42,8 +42,7 @@ Open
 door\(emgently.
 .IP \(bu 2
 One
-.ie n .B two
-.el three
+.B two
 .nf
   as  it is
 .fi
@@ -85,7 +84,7 @@ def test_manual_page(document: Read) -> None:
 def test_manual_page_in_mdoc(document: Read) -> None:
     found = document("lock.8", MDOC.encode())
     assert found.text == (
-        "NAME\n\nlock – turn a key\n\nSYNOPSIS\n\nlock [-a=door]\n\n-v, --version\nSee key(5), “really”.\n\nlock,"
+        "NAME\n\nlock – turn a key\n\nSYNOPSIS\n\nlock [-a= door]\n\n-v, --version\nSee key 5, really.\n\nlock,"
     )
 
 
