@@ -55,14 +55,7 @@ from search.records.options import (
     parts_of,
 )
 from search.store.database import read_meta
-from search.store.layout import (
-    DATABASE,
-    is_index,
-    named_place,
-    needs_local_index,
-    place_for,
-    streamed,
-)
+from search.store.layout import DATABASE, is_index, named_place, needs_local_index, place_for, streamed
 from search.store.opening import is_trusted, opened, store_at
 from search.store.settings import Folders, Named, PassageSettings
 from search.store.sqlite import Store
@@ -83,11 +76,7 @@ if TYPE_CHECKING:
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.explanations import Explanation, Highlight
     from search.records.memory_document import Document, Documents
-    from search.records.options import (
-        AnnotateOptions,
-        SourceOptions,
-        TagOptions,
-    )
+    from search.records.options import AnnotateOptions, SourceOptions, TagOptions
     from search.records.predictions import Answers, LabelledIndex, TagReport
     from search.records.reports import Changes, CheckReport, Progress, Report, Status, Upserted
     from search.records.tokens import Layer
@@ -334,11 +323,7 @@ class Index:
 
     @classmethod
     def preview(
-        cls,
-        folder: Named | Folders,
-        *,
-        index: str | None = None,
-        **options: Unpack[SourceOptions],
+        cls, folder: Named | Folders, *, index: str | None = None, **options: Unpack[SourceOptions]
     ) -> Changes:
         """Preview what `build` would do with each file, given the same arguments; nothing is written.
 
@@ -357,10 +342,7 @@ class Index:
         return preview(folders.root, path, source_of(meta, folders).changed(**options))
 
     def update(
-        self,
-        *,
-        workers: int | str | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        self, *, workers: int | str | None = None, progress: Callable[[Progress], None] | None = None
     ) -> Report:
         """Update the index after changes in its folder, with the settings it was built with.
 
@@ -1079,10 +1061,7 @@ class Index:
         return remove_annotator(self._passages_folder, name)
 
     def check(
-        self,
-        *,
-        repair: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        self, *, repair: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> CheckReport:
         """Check that the index is intact and up to date; see `search.indexing.check`.
 

@@ -35,10 +35,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "search": ("query:search", "Search as you type, and read each hit in its document."),
         "similar": ("query:similar", "List the passages most similar to a passage or document."),
         "map": ("query:document_map", "Draw a map of an index: similar documents are close together."),
-        "duplicates": (
-            "query:duplicates",
-            "List near-duplicate passages, largest cluster first.",
-        ),
+        "duplicates": ("query:duplicates", "List near-duplicate passages, largest cluster first."),
         "serve": ("serve:serve", "Serve a search page and an HTTP API."),
         "mcp": ("serve:mcp", "Let AI agents search, over the Model Context Protocol (MCP)."),
     },
@@ -77,10 +74,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "label:label_remove",
             "Remove labels, entities or parts of speech from an index.",
         ),
-        "lab train": (
-            "train:train",
-            "Train an encoder or a head on examples, and measure the gain.",
-        ),
+        "lab train": ("train:train", "Train an encoder or a head on examples, and measure the gain."),
         "lab models": ("index:models", "List or remove models converted for faster loading."),
     },
 }

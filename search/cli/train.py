@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import typer
@@ -58,19 +59,25 @@ def train(
             help="Train the encoder, or a head to classify texts, tag entities or read answers.",
         ),
     ],
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="Pairs or labelled texts as CSV, TSV or JSONL; for tag CoNLL; for read SQuAD JSON.",
-        ),
-    ],
     out: Annotated[
         Path,
         typer.Option("--out", metavar="FOLDER", help="New folder for the model."),
     ],
     options: TrainerOptions,
     output: Output,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Pairs or labelled texts as CSV, TSV or JSONL; for tag CoNLL; for read SQuAD JSON.",
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Dataset of the Hugging Face hub, or a folder, instead of DATA."
+        ),
+    ] = None,
 ) -> None:
     """Train an encoder or a head on examples, and measure the gain.
 
@@ -85,6 +92,12 @@ def train(
         if not freeze.isdecimal():
             raise typer.BadParameter(f"--freeze takes a number of layers or 'all', not '{freeze}'")
         keywords["freeze"] = int(freeze)
-    with progress_bar(output.quiet) as progress:
+    if (data is None) == (dataset is None):
+        raise typer.BadParameter("give either DATA or --dataset NAME")
+    with TemporaryDirectory() as folder, progress_bar(output.quiet) as progress:
+        if dataset:
+            from search.training.hub import dataset_file
+
+            data = dataset_file(dataset, Path(folder))
         report = getattr(bert, _TRAINERS[kind])(data, out, progress=progress, **keywords)
     output.show(report, draw.training)

@@ -24,13 +24,7 @@ from search.records.reports import Changes
 from search.store.database import connect_to_read, reading
 from search.store.layout import DATABASE, is_index, own_part
 from search.store.settings import Folders, PassageSettings, Source, as_text
-from search.store.status import (
-    FileState,
-    grouped,
-    skipped_when_read,
-    stored_documents,
-    stored_files,
-)
+from search.store.status import FileState, grouped, skipped_when_read, stored_documents, stored_files
 from search.store.writer import Work, document_sha256
 
 PASSAGES_IN_A_BATCH = 512
@@ -100,9 +94,7 @@ def _walked(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
 
 
 def compare(
-    stored: Mapping[str, FileState],
-    files: Sequence[SourceFile],
-    skipped: Sequence[Skipped],
+    stored: Mapping[str, FileState], files: Sequence[SourceFile], skipped: Sequence[Skipped]
 ) -> RunPlan:
     """Compare the files of a folder with the stored files by size, time stamp and inode.
 
@@ -147,10 +139,7 @@ def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bo
 
 
 def batches_ahead(
-    database: Path,
-    plan: RunPlan,
-    cutter: Cutter,
-    source: Source,
+    database: Path, plan: RunPlan, cutter: Cutter, source: Source
 ) -> Generator[list[Work], None, None]:
     """Yield the files of a plan, read and cut, in batches of about PASSAGES_IN_A_BATCH passages.
 

@@ -17,16 +17,7 @@ from search.encoding import Encoder
 from search.encoding.function import AnyEncoder, FunctionEncoder
 from search.encoding.models import DEFAULT_MODEL
 from search.index import Index
-from search.integrations import (
-    Opens,
-    TextStore,
-    described,
-    embedded,
-    extra,
-    hits_of,
-    id_of,
-    opened,
-)
+from search.integrations import Opens, TextStore, described, embedded, extra, hits_of, id_of, opened
 from search.records import memory_document
 
 with extra("langchain", "LangChain"):
@@ -223,11 +214,7 @@ class SeewhyVectorStore(VectorStore):
         return lambda score: min(max(score, 0.0), 1.0)
 
     def _matches(
-        self,
-        query: str,
-        k: int,
-        filter: dict[str, Any] | Keep | None = None,
-        **options: Any,
+        self, query: str, k: int, filter: dict[str, Any] | Keep | None = None, **options: Any
     ) -> list[tuple[Document, float]]:
         among = None
         if filter is not None:

@@ -15,16 +15,7 @@ from typing import Any
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.index import Index
-from search.integrations import (
-    Opens,
-    TextStore,
-    described,
-    embedded,
-    extra,
-    hits_of,
-    id_of,
-    opened,
-)
+from search.integrations import Opens, TextStore, described, embedded, extra, hits_of, id_of, opened
 from search.records import memory_document
 from search.records.hits import Hit
 

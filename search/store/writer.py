@@ -39,17 +39,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_OF_PASSAGE = (
-    "start",
-    "end",
-    "line_start",
-    "line_end",
-    "heading",
-    "context",
-    "text",
-    "n_tokens",
-    "page",
-)
+_OF_PASSAGE = ("start", "end", "line_start", "line_end", "heading", "context", "text", "n_tokens", "page")
 
 _PUT_FILE = """INSERT INTO files (path, size, mtime_ns, inode, sha256, status) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (path) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,

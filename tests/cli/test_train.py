@@ -82,7 +82,7 @@ def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None
             "--freeze takes a number of layers or 'all', not 'half'",
         ),
         (["tag", "no.conll"], 1, "cannot read 'no.conll'"),
-        (["encoder"], 2, "Missing argument 'DATA'"),
+        (["encoder"], 2, "give either DATA or --dataset NAME"),
         (["encoder", "no.csv"], 1, "cannot read 'no.csv'"),
         (["encoder", "a.csv", "--lr", "-1"], 2, "--lr"),
     ],
