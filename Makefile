@@ -1,6 +1,8 @@
 # make install   set up the command in .venv
 # make demo   set up, index corpora/household, ask two questions, explain a hit
 # make test   set up with the test extras; linters, types, tests
+# make notebooks   set up Jupyter, and run the six notebooks of corpora/notebooks
+# make lab    train small heads for the commands of seewhy lab, offline; about 15 minutes
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
 # make scripts   types and rules of the page's JavaScript; brings Node with npm
 # make size   how many modules and lines of code there are
@@ -10,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := --index indexes/household
 
-.PHONY: install demo test conformance scripts wheel lint size clean
+.PHONY: install demo test notebooks lab conformance scripts wheel lint size clean
 
 install: $(VENV)/installed
 	@echo
@@ -45,6 +47,12 @@ test: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/pytest
 
+notebooks: $(VENV)/installed-notebooks
+	$(BIN)/jupyter execute --timeout=300 corpora/notebooks/*.ipynb
+
+lab: $(VENV)/installed-notebooks
+	$(BIN)/python corpora/lab/train.py
+
 conformance: $(VENV)/installed-dev
 	bash .ci/conformance
 
@@ -74,6 +82,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,tui,server,mcp,milvus,ray,langchain,llama-index,haystack,dev]'
+	@touch $@
+
+$(VENV)/installed-notebooks: $(VENV)/installed
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[pictures,notebooks,training]'
 	@touch $@
 
 clean:

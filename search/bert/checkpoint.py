@@ -33,6 +33,7 @@ from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.encoding.torch_engine import best_device
 from search.errors import InputError, ModelError, quoted
+from search.files import cache_home
 from search.records.inspections import Tokenization
 from search.store.passages import CALLED
 
@@ -169,6 +170,10 @@ KINDS: dict[Task, _Kind] = {
     "tag": _Kind("classes of tokens", "AutoModelForTokenClassification", "dslim/bert-base-NER"),
     "label": _Kind("classes of texts", "AutoModelForSequenceClassification", "ProsusAI/finbert"),
 }
+# Folder of the small head that corpora/lab/train.py saves in the cache for each task.
+_SMALL: dict[Task, str] = {
+    "fill": "pretraining", "next": "pretraining", "answer": "answers", "tag": "entities", "label": "topics",
+}  # fmt: skip
 _AT_ONCE = 16  # inputs
 
 
@@ -289,6 +294,20 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
     return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)
+
+
+def head_or_small(task: Task, model: str | None) -> str:
+    """Return `model`; if it is None, the small head for the task that was trained on this machine.
+
+    Raises:
+        InputError: there is no such head.
+    """
+    folder = cache_home() / "lab" / _SMALL[task]
+    if model is None and not folder.is_dir():
+        raise InputError(
+            f"give --model, for example {KINDS[task].trained}. Or train small heads once, offline: make lab"
+        )
+    return model or str(folder)
 
 
 def from_anywhere(model: str) -> str:

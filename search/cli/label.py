@@ -36,7 +36,12 @@ class TaggerOptions:
 def tag(
     tags: TaggerOptions,
     output: PageOutput,
-    model: Annotated[str, checkpoint("A token classification model, such as dslim/bert-base-NER.")],
+    model: Annotated[
+        str | None,
+        checkpoint(
+            "A token classification model, such as dslim/bert-base-NER. Default: that of make lab."
+        ),
+    ] = None,
     text: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Tag this text instead of an index.")
     ] = None,
@@ -53,20 +58,23 @@ def tag(
         raise typer.BadParameter("--text uses no index: drop --index and --replace")
     if text is None and output.html:
         raise typer.BadParameter("--html needs --text")
+    from search.bert.checkpoint import head_or_small
+
+    name = head_or_small("tag", model)
     from search.render import predictions as draw
 
     if text is not None:
         from search.bert import tag as tagged
         from search.render import page
 
-        words = tagged(text, model=model, task=tags.task, offline=offline)
+        words = tagged(text, model=name, task=tags.task, offline=offline)
         output.result(words, draw.tagged, html=lambda: page.document(page.tags(words)))
         return
     from search.index import Index
 
     opened = Index.open(index, offline=offline)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        report = opened.tag(model, progress=progress, **vars(tags))
+        report = opened.tag(name, progress=progress, **vars(tags))
     output.show(report, draw.tag_report)
 
 
@@ -144,7 +152,8 @@ def label_train(
 def label_apply(
     output: Output,
     model: Annotated[
-        str | None, checkpoint("A text classification model; its classes are the labels.")
+        str | None,
+        checkpoint("A text classification model; its classes are the labels. Default: that of make lab."),
     ] = None,
     head: Annotated[Path | None, head_option] = None,
     text: Annotated[
@@ -166,12 +175,15 @@ def label_apply(
 
     You can then filter by the labels: --where "sentiment=positive". With --text, nothing is stored.
     """
-    if (model is None) == (head is None):
+    if model and head:
         raise typer.BadParameter("give either --model or --head")
     if text and (index or name or replace):
         raise typer.BadParameter("--text uses no index: drop --index, --name and --replace")
+    from search.bert.checkpoint import head_or_small
     from search.render import predictions as draw
 
+    if head is None:
+        model = head_or_small("label", model)
     if text:
         from search.bert.labelling import label as labels_of
 

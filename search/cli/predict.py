@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
@@ -12,7 +12,10 @@ from search.cli.output import Output, PageOutput, progress_bar, text_of
 from search.records import options
 
 HeadModel = Annotated[
-    str, checkpoint("A checkpoint that has its pre-training head, such as bert-base-uncased.")
+    str | None,
+    checkpoint(
+        "A checkpoint with its pre-training head, such as bert-base-uncased. Default: that of make lab."
+    ),
 ]
 
 
@@ -21,7 +24,7 @@ def fill(
         str, typer.Argument(metavar="TEXT", help="A text with [MASK] for each word to predict.")
     ],
     output: Output,
-    model: HeadModel,
+    model: HeadModel = None,
     k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of predictions per mask.")] = 5,
     label: Annotated[
         list[str] | None,
@@ -35,9 +38,11 @@ def fill(
     A sentence encoder, such as the default model of other commands, has no head for this task.
     """
     from search.bert import fill
+    from search.bert.checkpoint import head_or_small
     from search.render import predictions as draw
 
-    filled = fill(text, model=model, k=k, labels=label or [], offline=offline)
+    name = head_or_small("fill", model)
+    filled = fill(text, model=name, k=k, labels=label or [], offline=offline)
     output.show(filled, draw.filled)
 
 
@@ -45,7 +50,7 @@ def follows(
     first: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
     second: Annotated[str, typer.Argument(metavar="TEXT2", help="The text that may follow.")],
     output: Output,
-    model: HeadModel,
+    model: HeadModel = None,
     label: Annotated[
         int | None,
         typer.Option(
@@ -60,10 +65,11 @@ def follows(
     detects a change of topic. Later models dropped the task (RoBERTa) or replaced it (ALBERT).
     """
     from search.bert import next_sentence
+    from search.bert.checkpoint import head_or_small
     from search.render import predictions as draw
 
-    follows = None if label is None else label == 0
-    prediction = next_sentence(first, second, model=model, follows=follows, offline=offline)
+    follows, name = None if label is None else label == 0, head_or_small("next", model)
+    prediction = next_sentence(first, second, model=name, follows=follows, offline=offline)
     output.show(prediction, draw.next_sentence)
 
 
@@ -97,12 +103,11 @@ def ask(
 
     The index finds the passages, and --model looks for the answer in them. It may find none.
     """
-    from search.bert.answering import READERS
+    from search.bert.checkpoint import head_or_small
     from search.render import page
     from search.render import predictions as draw
 
-    if not reader.model:
-        raise typer.BadParameter(f"give --model, an extractive question-answering model: {READERS}")
+    reader = replace(reader, model=head_or_small("answer", reader.model))
     question, notes = " ".join(words), tuple[str, ...]()
     with progress_bar(output.quiet) as progress:
         if inside is not None:

@@ -207,6 +207,11 @@ class Inspection(NotebookMixin):
     pooler_difference: float | None = None
     no_pooler: str = ""
 
+    def __repr__(self) -> str:
+        return (
+            f"<Inspection of {len(self.tokens)} tokens by {self.model.name}: {self.model.layers} layers>"
+        )
+
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """All arrays by name, ready for `numpy.savez`."""

@@ -19,6 +19,9 @@ class Html(str):
     def _repr_html_(self) -> str:
         return str(self)
 
+    def __repr__(self) -> str:
+        return f"<Html of {len(self):,} characters>"
+
 
 class NotebookMixin:
     """Rich display of a record in a notebook.

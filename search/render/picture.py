@@ -79,7 +79,6 @@ def _style() -> Iterator[None]:
         yield
 
 
-@_style()
 def heat_map(
     ax: Axes | None,
     cells: Matrix,
@@ -95,22 +94,23 @@ def heat_map(
         ax: axes to draw into; None creates a new pyplot figure, which a notebook displays.
         limit: value of the darkest colour; the scale ends at minus this value for negative cells.
     """
-    if ax is None:
+    if ax is None:  # not in the style, with which the settings of pyplot's first figure would be undone
         from matplotlib import pyplot
 
         _, ax = pyplot.subplots(figsize=_size(rows, columns), layout="constrained")
-    lowest = 0.0 if scale == "attention" else -limit
-    image = ax.imshow(cells, cmap=_COLOURS[scale], vmin=lowest, vmax=limit, aspect="auto")
-    ax.set_title(title, loc="left", weight="bold")
-    for axis, names, angle in ((ax.xaxis, columns, 90), (ax.yaxis, rows, 0)):
-        ticks = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
-        axis.set_ticks(range(len(ticks)), ticks, rotation=angle, fontsize=8)
-    if max(cells.shape) <= _NUMBERS_UP_TO:
-        form = "{:.1f}" if scale == "contribution" else "{:.2f}"
-        for (i, j), value in np.ndenumerate(cells):
-            colour = "white" if abs(value) > 0.6 * limit else "black"
-            ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color=colour)
-    ax.figure.colorbar(image, ax=ax, location="bottom", aspect=40, fraction=0.05)
+    with _style():
+        lowest = 0.0 if scale == "attention" else -limit
+        image = ax.imshow(cells, cmap=_COLOURS[scale], vmin=lowest, vmax=limit, aspect="auto")
+        ax.set_title(title, loc="left", weight="bold")
+        for axis, names, angle in ((ax.xaxis, columns, 90), (ax.yaxis, rows, 0)):
+            ticks = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
+            axis.set_ticks(range(len(ticks)), ticks, rotation=angle, fontsize=8)
+        if max(cells.shape) <= _NUMBERS_UP_TO:
+            form = "{:.1f}" if scale == "contribution" else "{:.2f}"
+            for (i, j), value in np.ndenumerate(cells):
+                colour = "white" if abs(value) > 0.6 * limit else "black"
+                ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color=colour)
+        ax.figure.colorbar(image, ax=ax, location="bottom", aspect=40, fraction=0.05)
     return ax
 
 

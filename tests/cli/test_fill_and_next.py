@@ -1,6 +1,8 @@
 """`seewhy lab fill` and `seewhy lab next`."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +48,15 @@ def test_fill(run: Run, filler: str) -> None:
     assert known["masks"][1]["guesses"][0]["id"] == found.masks[1].guesses[0].id
 
 
+def test_the_small_head_is_the_default(
+    run: Run, filler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(filler, tmp_path / "lab" / "pretraining")
+    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path))
+    out = run("lab", "fill", "turn the [MASK]", "--json")[1]
+    assert json.loads(out)["model"] == str(tmp_path / "lab" / "pretraining")
+
+
 def test_next(run: Run, follower: str) -> None:
     code, out, err = run("lab", "next", *TEXTS, "--model", follower, "--label", 1)
     assert (code, err) == (0, "")
@@ -60,8 +71,8 @@ def test_next(run: Run, follower: str) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["fill", "the [MASK]"], 2, "Missing option '--model'"),
-        (["next", "a", "b"], 2, "Missing option '--model'"),
+        (["fill", "the [MASK]"], 1, "offline: make lab"),
+        (["next", "a", "b"], 1, "offline: make lab"),
         (["fill", "the key", "--model", "FILL"], 1, "has no mask. Write [MASK]"),
         (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
         (["fill", "the [MASK]", "--model", "FILL", "--label", "keyed"], 1, "into 2: key ##ed"),

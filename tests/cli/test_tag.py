@@ -168,13 +168,11 @@ def test_a_text(run: Run, tagger: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Path) -> None:
-    for options in (
-        (),
-        ("--model", tagger, "--text", "a", "--replace"),
-    ):
+    for options in (("--model", tagger, "--text", "a", "--replace"), ("--html", "a.html")):
         code, out, err = run("lab", "tag", *options)
         assert (code, out) == (2, "") and err, options
     for options in (
+        (),
         ("--model", tagger, "--task", "pos"),
         ("--model", tiny_model),
         ("--model", tagger, "-i", "none"),
