@@ -111,10 +111,10 @@ HEADS: dict[str, Made] = {
 }
 # Those that go through what others and the tests of their part go through; they take longest.
 REPEATING = {
-    "cold_start", "encoder", "faults", "interactive", "labels", "page", "peers", "precision", "serve", "server",
-    "training", "verdict", "warm_query", "workers",
+    "cold_start", "encoder", "faults", "interactive", "labels", "mteb_models", "page", "peers", "precision", "serve",
+    "server", "training", "verdict", "warm_query", "workers",
 }  # fmt: skip
-HELPERS = {"machine", "mteb_models", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
+HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact", "spans"}
 SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "agent": answered,

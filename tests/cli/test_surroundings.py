@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -45,46 +44,11 @@ def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
         assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "key\x1b]0;owned\x07",
-        "it's $(a) `key` \"b \\x1b !",
-        "key\n\tnew",
-    ],
-)
-def test_the_hint_is_harmless_and_can_be_copied(run: Run, indexed: Path, text: str) -> None:
-    code, out, err = run("query", "--", text)
-    assert code == 0
-    assert err.replace("\n", "").isprintable()
-    hint = err[err.index("seewhy explain") :].strip()
-    if not subprocess.run(["sh", "-c", "command -v bash"], capture_output=True).stdout:
-        pytest.skip("there is no bash to read it")
-    utf8 = {**os.environ, "LC_ALL": "C.UTF-8"}  # elsewhere bash leaves \\u escapes as they are
-    typed = subprocess.run(
-        ["bash", "-c", hint.replace("seewhy", "printf '%s\\0'", 1)], capture_output=True, env=utf8
-    )
-    if not text.isprintable():  # it is shown with escapes
-        return
-    assert text in typed.stdout.decode().split("\0")
-    command, *rest = typed.stdout.decode().split("\0")[:-1]
-    code, out, _ = run(command, "--json", *rest)
-    assert (code, json.loads(out)["query"]) == (0, text)
-
-
 def test_little_memory(run: Run, indexed: Path) -> None:
     code, out, err = shell("ulimit -c 0; ulimit -v 256000 && seewhy query key")
     assert (code, out) == (1, ""), err
     assert "seewhy: not enough memory. Close other programs, or raise the limit" in err
     assert err.count("\n") == 1
-
-
-def test_the_current_folder_is_gone(run: Run, indexed: Path, tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    code, out, err = shell(f"rmdir {gone}; seewhy status --json && seewhy index .", gone)
-    assert json.loads(out)["passages"] == 5
-    assert (code, err) == (1, "seewhy: input or output: No such file or directory\n")
 
 
 def test_an_encoding_that_has_few_characters(run: Run, indexed: Path) -> None:

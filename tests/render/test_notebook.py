@@ -12,7 +12,6 @@ import search
 from search.errors import InputError, OptionalDependency
 from search.records.hits import Hits
 from search.render.heatmap import largest_addend, units
-from tests.conftest import REPOSITORY
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT, sentences
 
@@ -152,42 +151,3 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         by_hand().to_pandas()
     with pytest.raises(OptionalDependency, match=r"matplotlib.*seewhy\[pictures\]"):
         sentences().plot()
-
-
-CELLS = [
-    "import search\n"
-    "index = search.Index.build(NOTES, index=INDEX, model=MODEL)\n"
-    "hits = index.query('find the key', k=3, explain=True)\n"
-    "hits",
-    "hits[0].explanation",
-    "why = search.explain('find keys', 'the key', layer='last', model=MODEL)\nwhy.plot()",
-    "why.to_pandas()",
-    "search.compare(['find the key', 'the lock'], model=MODEL)",
-]
-
-
-@needs("nbconvert")
-@needs("ipykernel")
-@needs("matplotlib")
-def test_a_notebook_runs_to_its_last_cell(
-    notes: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import nbformat
-    from nbconvert.preprocessors import ExecutePreprocessor
-
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    paths = {"NOTES": notes, "INDEX": tmp_path / "index", "MODEL": tiny_model}
-    named = "\n".join(f"{name} = {str(path)!r}" for name, path in paths.items())
-    cells = [nbformat.v4.new_code_cell(code) for code in (named, *CELLS)]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    run = ExecutePreprocessor(timeout=120, kernel_name="python3")
-    run.preprocess(notebook, {"metadata": {"path": str(REPOSITORY)}})
-    _, hits, explained, plotted, table, compared = (
-        {kind: content for output in cell.outputs for kind, content in output.get("data", {}).items()}
-        for cell in notebook.cells
-    )
-    assert [row[0] for row in Cells(hits["text/html"]).rows] == ["rank", "1", "2", "3"]
-    assert "token pairs" in explained["text/html"] and "layer 1 of 3" in explained["text/html"]
-    assert plotted["image/png"].startswith("iVBOR")  # a PNG, in base64
-    assert "1:find" in table["text/html"]
-    assert Cells(compared["text/html"]).rows[1][1] == "1.00"
