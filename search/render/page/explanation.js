@@ -10,7 +10,7 @@ page.define("why-explanation", (root, data) => {
   const choice = root.querySelector(".choice");
   const hint = detail.firstElementChild;
   const shown = 8;
-  let matrix = data.contribution ? "contribution" : "cosine";
+  let matrix = "contribution";
   let chosen = null; // by keyboard or click; stays
   let pointed = null; // by the mouse; goes when it goes
 
@@ -20,15 +20,17 @@ page.define("why-explanation", (root, data) => {
     sides[side] = { panel, units: [...panel.querySelectorAll(".unit")], other: side === "query" ? "passage" : "query" };
   }
   const alone = (side, number) => data[side][number].kind === "word" || data[side][number].kind === "context";
-  const cell = (side, number, partner) =>
-    side === "query" ? data[matrix][number][partner] : data[matrix][partner][number];
+  const cell = (side, number, partner) => {
+    const cells = data[matrix]; // without pairs of tokens there are only sums
+    return !cells ? 0 : side === "query" ? cells[number][partner] : cells[partner][number];
+  };
   const row = (side, number) => data[sides[side].other].map((_, partner) => cell(side, number, partner));
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
 
   // What a unit is shaded by when no other is chosen: its sum, or its best match among words.
   const own = (side, number) => {
+    if (matrix === "contribution") return data.sums[side][number];
     const values = row(side, number);
-    if (matrix === "contribution") return total(values);
     const words = values.filter((_, partner) => alone(sides[side].other, partner));
     return Math.max(...(words.length ? words : values));
   };
@@ -80,7 +82,7 @@ page.define("why-explanation", (root, data) => {
     const values = row(active.side, active.number);
     const limit = deepest(active);
     const places = matrix === "cosine" ? 3 : limit < 0.002 ? 5 : 4;
-    const listed = values.map((value, i) => ({ label: data[other][i].label, value, kind: data[other][i].kind }));
+    const listed = (data[matrix] ? values : []).map((value, i) => ({ label: data[other][i].label, value, kind: data[other][i].kind }));
     listed.sort((a, b) => b.value - a.value);
     const negative = matrix === "contribution" ? listed.filter(({ value }) => value < 0).slice(-2) : [];
     const strongest = listed.slice(0, shown - negative.length).filter((one) => !negative.includes(one));
@@ -88,8 +90,8 @@ page.define("why-explanation", (root, data) => {
     head.append(page.element("b", ""));
     head.firstChild.append(page.element("bdi", data[active.side][active.number].label));
     if (matrix === "contribution") {
-      const sum = total(values);
-      head.append(` added ${page.signed(sum, 4)} to the score of ${data.score.toFixed(4)}. Most of it with:`);
+      const sum = page.signed(own(active.side, active.number), 4);
+      head.append(` added ${sum} to the score of ${data.score.toFixed(4)}.${listed.length ? " Most of it with:" : ""}`);
     } else {
       head.append(" is most like:");
     }
@@ -99,7 +101,7 @@ page.define("why-explanation", (root, data) => {
       const others = total(values) - total([...strongest, ...negative].map(({ value }) => value));
       foot.append(`${rest === 1 ? "1 other" : rest + " others together"} ${page.signed(others, places)}. `);
     }
-    if (matrix === "contribution") foot.append(`Darkest shade: ${limit.toFixed(places)}`);
+    if (matrix === "contribution" && listed.length) foot.append(`Darkest shade: ${limit.toFixed(places)}`);
     const longest = matrix === "cosine" ? 1 : Math.max(...values.map(Math.abs)) || 1;
     detail.replaceChildren(head, page.partners([...strongest, ...negative], longest, places), foot);
   };
