@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, cast
@@ -21,6 +22,10 @@ from search.cli.output import flushed, make_streams_usable, note
 from search.errors import SearchError, is_of_memory
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
+# Packages whose versions --version prints.
+_MATTERING = (
+    "openvino torch transformers sentence-transformers faiss-cpu sqlite-utils typer numpy".split()
+)
 _LONGEST_NAME = 300  # characters of a path in a message
 
 _GROUPS = {
@@ -171,7 +176,13 @@ def _group(groups: dict[str, TyperGroup], path: str) -> TyperGroup:
 
 def _version(value: bool) -> None:
     if value:
-        typer.echo(f"seewhy {__version__}")
+        from importlib.metadata import PackageNotFoundError, version
+
+        lines = [f"seewhy {__version__}", f"Python {sys.version.split()[0]}"]
+        for package in _MATTERING:
+            with suppress(PackageNotFoundError):
+                lines.append(f"{package} {version(package)}")
+        typer.echo("\n".join(lines))
         raise typer.Exit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -42,6 +43,15 @@ def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
         assert (code, out) == (1, ""), command
         assert "contains bytes that are not valid text. Remove them." in err
         assert err.count("\n") == 1
+
+
+def test_a_file_with_the_name_of_the_package(run: Run, indexed: Path, tmp_path: Path) -> None:
+    (tmp_path / "search.py").write_text("raise SystemExit('shadowed')", encoding="utf-8")
+    command = Path(sys.executable).with_name("seewhy")
+    if not command.is_file():
+        pytest.skip("the command is not installed")
+    code, out, err = shell(f"{shlex.quote(str(command))} query key --json", tmp_path)
+    assert (code, err) == (0, "") and json.loads(out)
 
 
 def test_little_memory(run: Run, indexed: Path) -> None:
