@@ -16,7 +16,7 @@ without their titles:
 | attention, all layers | the same, mean over layers |
 | gradient length | of the derivative of the cosine by its input embedding |
 | gradient x input | that derivative times the input embedding |
-| integrated gradients | search/explaining/gradients.py, from [MASK] |
+| integrated gradients | search/explaining/gradients.py, from [PAD] |
 | each word cut out | how far the cosine falls without it alone: what the test itself asks |
 | random | chance; mean of --draws |
 

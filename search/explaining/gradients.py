@@ -5,9 +5,10 @@ non-linear function of its tokens' input embeddings x_1 .. x_n. On the straight 
 
     e(x) - e(b) = sum_i v_i    with    v_i = integral over t in [0, 1] of  de/dx_i (b + t (x - b)) (x_i - b_i)
 
-so each token has a vector v_i as its addend. In the baseline every token except special tokens is [MASK] ([PAD] if
-there is no mask token); special tokens are the same as in x, so their v_i is 0. The embedding of the baseline, e(b), is
-added to the first special token, which thus gets the cosine of the text without its words.
+so each token has a vector v_i as its addend. In the baseline every token except special tokens is [PAD]; special tokens
+are the same as in x, so their v_i is 0. The embedding of the baseline, e(b), is added to the first special token, which
+thus gets the cosine of the text without its words. From [MASK], the error is larger, and the strongest words matter
+less (benchmarks/faithfulness.py, gradients.py).
 
 The addends of the tokens of one text take the embedding of the other text as it is:
 
@@ -124,11 +125,9 @@ class Differentiable:
                 f"cannot explain scores of '{encoder.model}' with pooling '{encoder.pooling}': "
                 "the model takes no input embeddings. Build the index with --pooling mean."
             )
-        masks = map(encoder.tokenizer.token_to_id, ("[MASK]", "<mask>"))
-        self._mask = next((id_ for id_ in masks if id_ is not None), engine.pad)
 
     def path(self, text: TokenVectors, role: Role | None) -> Path:
-        """Return the path from a baseline of [MASK] tokens to the text."""
+        """Return the path from a baseline of [PAD] tokens to the text."""
         torch, engine = self._torch, self._engine
         whole = self._encoder.prompt(role) + with_context(text.context, visible(text.text, text.hidden))
         (encoded,) = encode_ids(self._encoder.tokenizer, [whole], self._encoder.max_tokens)
@@ -136,8 +135,8 @@ class Differentiable:
         ids = torch.tensor(encoded.ids, device=engine.device)
         special = torch.tensor([token.special for token in text.tokens], device=engine.device)
         with torch.no_grad():
-            words, mask = table(ids), table(torch.tensor([self._mask], device=engine.device))
-            start = torch.where(special[:, None], words, mask)
+            words, pad = table(ids), table(torch.tensor([engine.pad], device=engine.device))
+            start = torch.where(special[:, None], words, pad)
         inputs = {"attention_mask": torch.ones_like(ids)[None]}
         if engine.takes_types:
             inputs["token_type_ids"] = torch.tensor([encoded.types], device=engine.device)

@@ -267,7 +267,7 @@ def how_made(why: Explanation) -> str:
     """Return the pooling of the embeddings, and the method of addends that are not exact."""
     if not why.steps:
         return f"{why.pooling} pooling"
-    baseline = "from the text with every word masked, whose cosine is part of [CLS]"
+    baseline = "from the text with padding for words, whose cosine is part of [CLS]"
     return f"{why.pooling} pooling; integrated gradients in {why.steps} steps {baseline}; their error is the residual"
 
 

@@ -30,8 +30,7 @@ def whole_jacobian(encoder: Encoder, text: str, steps: int = 400) -> tuple[np.nd
     tokens = encoder.tokens([text])[0].tokens
     table = model.embeddings.word_embeddings.weight.detach()
     there = table[[token.id for token in tokens]]
-    mask = table[encoder.tokenizer.token_to_id("[MASK]")]
-    start = torch.stack([there[i] if token.special else mask for i, token in enumerate(tokens)])
+    start = torch.stack([there[i] if token.special else table[0] for i, token in enumerate(tokens)])
 
     def embed(inputs: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.normalize(model(inputs_embeds=inputs).last_hidden_state[:, 0], dim=1)
