@@ -41,7 +41,6 @@ LEFT_OUT = {
     "how often are keys": "a damaged index of made-up notes",
     "judged.csv": "judgements of the reader's",
     "topic": "an index of pages 01 to 42",
-    "seewhy lab models": "models that this machine has converted",
     **dict.fromkeys(("stsb_train.tsv", "tweets", "wnut17", "xquad"), "data that are not at hand"),
 }
 _PROMPT = re.compile(r"\$ (?:\.venv/bin/)?(?=seewhy )")

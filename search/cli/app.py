@@ -80,7 +80,6 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Remove labels, entities or parts of speech from an index.",
         ),
         "lab train": ("train:train", "Train an encoder or a head on examples, and measure the gain."),
-        "lab models": ("index:models", "List or remove models converted for faster loading."),
     },
 }
 

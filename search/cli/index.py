@@ -1,4 +1,4 @@
-"""seewhy index, upsert, status, list, check, move, remove, lab models"""
+"""seewhy index, upsert, status, list, check, move, remove"""
 
 from __future__ import annotations
 
@@ -238,34 +238,6 @@ def check(
         output.show(report, reports.check)
     if not report.ok:
         raise typer.Exit(1)
-
-
-def models(
-    output: Output,
-    remove: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help='Delete the converted model of this name, or "all".'),
-    ] = None,
-) -> None:
-    """List or remove models converted for faster loading.
-
-    A model is converted on its first use, and again on its next use after you remove it. A failed
-    conversion is listed with its reason; remove it to try again.
-    """
-    from search.encoding import cache
-    from search.render import format, reports
-
-    rows = cache.listed()
-    if not remove:
-        output.show(rows, reports.model_list)
-        return
-    if remove != "all" and remove not in {row.name for row in rows}:
-        names = ", ".join(sorted({row.name for row in rows})) or "none"
-        raise InputError(f"no converted model is named '{remove}'. Converted models: {names}.")
-    for row in rows:
-        if remove in ("all", row.name):
-            cache.remove(row)
-            output.note(f"removed {row.name} ({format.size(row.bytes)})")
 
 
 def move(

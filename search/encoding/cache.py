@@ -24,17 +24,14 @@ from typing import Any
 from search.encoding.description import Description, KnownModel
 from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import load_tokenizer
-from search.errors import first_line
 from search.files import (
     PRIVATE_FOLDER,
-    bytes_in,
     cache_folder,
     cache_home,
     read_sealed,
     sha256_of,
     write_sealed,
 )
-from search.records.tokens import ConvertedModel
 
 _FORMAT = 6  # raise it when the conversion or the description changes
 _ENTRY, _WEIGHTS = "entry.json", "model.safetensors"
@@ -62,33 +59,6 @@ def name_here(weights: str, tokenizer: str, config: str) -> str:
         return str(_manifest(entry_folder(weights, tokenizer, config))["files"]["name"])
     except DAMAGE:
         return ""
-
-
-def listed() -> list[ConvertedModel]:
-    """Return all cached models by name, then failed conversions and damaged entries with the reason."""
-    places = [path for path in (cache_home() / "models").glob("*-*-*") if path.suffix == ""]
-    return sorted(map(_listed, places), key=lambda model: (bool(model.problem), model.name))
-
-
-def _listed(place: Path) -> ConvertedModel:
-    try:
-        manifest = _manifest(place)
-        name, weights = manifest["files"]["name"], manifest["files"]["weights_sha256"]
-        if manifest["problem"]:
-            return ConvertedModel(name, weights, 0, 0, str(place), manifest["problem"])
-        layers = _entry(place).description.layers
-        require_intact(place)
-        return ConvertedModel(name, weights, layers, bytes_in(place), str(place))
-    except DAMAGE as error:
-        why = f"{first_line(error)}; it will be converted again when needed"
-        return ConvertedModel(place.name, place.name[:24], 0, bytes_in(place), str(place), why)
-
-
-def remove(model: ConvertedModel) -> None:
-    """Delete a converted model, or forget a failed conversion. The model is converted again when needed."""
-    place = Path(model.folder)
-    with _locked(place):
-        shutil.rmtree(place)
 
 
 def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> KnownModel:

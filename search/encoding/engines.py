@@ -8,7 +8,14 @@ import sys
 from contextlib import suppress
 from typing import TypeAlias
 
-from search.encoding.cache import DAMAGE, add, cached_model, known_failure, remember_failure
+from search.encoding.cache import (
+    DAMAGE,
+    add,
+    cached_model,
+    entry_folder,
+    known_failure,
+    remember_failure,
+)
 from search.encoding.description import KnownModel
 from search.encoding.engine import OF_OPENVINO, claim_process
 from search.encoding.openvino_engine import OpenVINOEngine, computes_in, convert
@@ -59,8 +66,8 @@ def open_engine(
                 f"({error.strerror or error}). Set SEEWHY_CACHE to another folder"
             )
         except (ModelError, RuntimeError) as error:
-            again = f"seewhy lab models --remove {quoted(model.files.name)}"
-            reason = f"{first_line(error).rstrip('.')}. To retry, run: {again}"
+            folder = quoted(entry_folder(*model.files.hashes))
+            reason = f"{first_line(error).rstrip('.')}. To retry, delete the folder {folder}"
             failed = isinstance(error, ModelError) and not is_of_memory(error)
     if engine == "openvino":
         raise ModelError(

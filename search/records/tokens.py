@@ -72,18 +72,6 @@ class TokenVectors:
         return self.layers[max(layer for layer in self.layers if isinstance(layer, int))]
 
 
-@dataclass(frozen=True)
-class ConvertedModel:
-    """A model converted on this machine to load faster; `problem` is the reason if the conversion failed."""
-
-    name: str
-    weights: str
-    layers: int
-    bytes: int
-    folder: str
-    problem: str = ""
-
-
 WordKind = Literal["word", "punctuation", "special", "prompt", "context"]
 
 

@@ -18,7 +18,6 @@ from search.records.reports import (
     Status,
     Upserted,
 )
-from search.records.tokens import ConvertedModel
 from search.render.format import (
     counted,
     duration,
@@ -175,22 +174,6 @@ def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
         names = (escape(item.name), folders_line(item), escape(f"{item.model}, {item.pooling}"))
         table.add_row(*names, f"{item.documents:,}", f"{item.passages:,}", size(item.bytes))
     canvas.table(table)
-
-
-@as_text
-def model_list(canvas: Canvas, models: Sequence[ConvertedModel]) -> None:
-    """Draw a line for each converted model, and the reason if a model could not be converted."""
-    if not models:
-        canvas.line("No model has been converted yet. A model is converted when it is first used.")
-        return
-    table = grid("name", Column("weights", no_wrap=True), number("layers"), number("size"))
-    for item in models:
-        numbers = ("-", "-") if item.problem else (str(item.layers), size(item.bytes))
-        table.add_row(escape(item.name), item.weights[:12], *numbers)
-    canvas.table(table)
-    for item in models:
-        if item.problem:
-            canvas.line(f"Not used: {escape(item.problem)}", style="yellow", whole=True)
 
 
 def skipped_line(groups: Sequence[SkippedGroup]) -> str:

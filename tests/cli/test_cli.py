@@ -118,7 +118,7 @@ def test_failures_name_the_thing_and_the_way_out(
 
 def test_every_command_and_option_has_help(run: Run) -> None:
     found = list(leaves(commands()))
-    assert len(found) == 32
+    assert len(found) == 31
     for names, command in found:
         about = command.get_short_help_str(80)
         code, text, _ = run(*names, "--help")
@@ -148,20 +148,6 @@ def test_ctrl_c_keeps_what_was_done(
     assert code == 130
     assert "stopped. Finished work is saved" in err
     assert run("index", notes, "--model", tiny_model)[0] == 0
-
-
-def test_models_are_listed_and_removed(
-    run: Run, own_cache: Path, indexed: Path, tiny_model: Path
-) -> None:
-    assert [entry["name"] for entry in json.loads(run("lab", "models", "--json")[1])] == [str(tiny_model)]
-    code, out, err = run("lab", "models", "--remove", tiny_model)
-    assert (code, out) == (0, "")
-    assert err.startswith(f"removed {tiny_model} (")
-    assert json.loads(run("lab", "models", "--json")[1]) == []
-    code, _, err = run("lab", "models", "--remove", "nope")
-    assert (code, "no converted model is named 'nope'" in err) == (1, True)
-    assert run("query", "key")[0] == 0  # converted again
-    assert tiny_model.name in run("lab", "models")[1]
 
 
 def test_the_engine_is_recorded(run: Run, indexed: Path) -> None:
