@@ -26,6 +26,10 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _MATTERING = (
     "openvino torch transformers sentence-transformers faiss-cpu sqlite-utils typer numpy".split()
 )
+_LEFT_OUT = {
+    "torch": "torch sentence-transformers", "transformers": "torch sentence-transformers", "sklearn": "scikit-learn",
+    "sentence_transformers": "torch sentence-transformers", "scipy": "scipy",
+}  # fmt: skip
 _LONGEST_NAME = 300  # characters of a path in a message
 
 _GROUPS = {
@@ -212,6 +216,10 @@ def main() -> None:
         note("seewhy: stopped.")
     except SearchError as error:
         _complain(str(error))
+    except ModuleNotFoundError as error:  # of a package that a slim installation leaves out
+        if error.name not in _LEFT_OUT:
+            raise
+        _complain(f"this needs the package '{error.name}'. Run: pip install {_LEFT_OUT[error.name]}")
     except Exception as error:
         if (message := _of_the_system(error)) is None:
             raise

@@ -18,11 +18,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from search.encoding.description import Description, KnownModel
-from search.encoding.models import ModelFiles
+from search.encoding.models import DEFAULT_MODEL, ModelFiles
 from search.encoding.tokenizer import load_tokenizer
 from search.files import (
     PRIVATE_FOLDER,
@@ -59,6 +60,23 @@ def name_here(weights: str, tokenizer: str, config: str) -> str:
         return str(_manifest(entry_folder(weights, tokenizer, config))["files"]["name"])
     except DAMAGE:
         return ""
+
+
+def packaged(name: str) -> KnownModel | None:
+    """Return the default model as the package `seewhy_model` contains it, converted; None without that package.
+
+    Its entry is copied into the cache, where OpenVINO can store what it compiles.
+    """
+    package = find_spec("seewhy_model") if name == DEFAULT_MODEL else None
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        for source in Path(folder).glob("*-*-*"):
+            place = cache_home() / "models" / source.name
+            with suppress(*DAMAGE), _locked(place):
+                if not place.is_dir():
+                    with _replacing(place) as new:
+                        shutil.copytree(source, new, dirs_exist_ok=True)
+                return _entry(place)
+    return None
 
 
 def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> KnownModel:

@@ -15,7 +15,7 @@ import numpy as np
 
 from search.encoding import pooling as poolings
 from search.encoding import tokenizer as tokenizing
-from search.encoding.cache import cached_model, name_here
+from search.encoding.cache import cached_model, name_here, packaged
 from search.encoding.description import KnownModel, describe
 from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process
 from search.encoding.engines import open_engine
@@ -93,7 +93,7 @@ class Encoder:
         check_engine(engine, precision)
         self.precision = precision
         if not isinstance(model, (ModelFiles, KnownModel)):
-            model = find_model(str(model), offline=offline)
+            model = model_of(str(model), offline)
         self._source = describe(model) if isinstance(model, ModelFiles) else model
         self.files, self.description = self._source.files, self._source.description
         self.pooling = self._pooling(pooling)
@@ -157,7 +157,7 @@ class Encoder:
                 find=lambda: describe(find_model(name, offline=offline)),
             )
         else:
-            source = describe(find_model(name or named_model(fingerprint, trusted), offline=offline))
+            source = model_of(name or named_model(fingerprint, trusted), offline)
         same = source.files.weights_sha256 == fingerprint.weights
         encoder = cls(
             source,
@@ -407,6 +407,13 @@ class Encoder:
         if dim is not None and not 1 <= dim <= whole:
             raise InputError(f"dim is {dim}; for '{self.model}', choose from 1 to {whole}.")
         return dim or self.description.truncate or whole
+
+
+def model_of(name: str, offline: bool) -> KnownModel:
+    """Find a model and describe it; the default model may come converted, from a package."""
+    if model := packaged(name):
+        return replace(model, find=lambda: describe(find_model(name, offline=offline)))
+    return describe(find_model(name, offline=offline))
 
 
 def named_model(fingerprint: Fingerprint, trusted: bool) -> str:

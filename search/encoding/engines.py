@@ -6,6 +6,7 @@ import platform
 import shutil
 import sys
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TypeAlias
 
 from search.encoding.cache import (
@@ -102,7 +103,9 @@ def _openvino(model: KnownModel, precision: Precision) -> Engine:
 
 
 def _may_have_gpu() -> bool:
-    """Return False if this machine certainly has no GPU; quick, because PyTorch is not loaded."""
+    """Return False if this machine has no GPU or no PyTorch for certain; quick, because PyTorch is not loaded."""
+    if find_spec("torch") is None:
+        return False
     if sys.platform == "darwin":
         return platform.machine() == "arm64"
     return shutil.which("nvidia-smi") is not None

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
-from search.encoding.encoder import named_model
-from search.encoding.models import DEFAULT_MODEL, find_model
+from search.encoding.encoder import model_of, named_model
+from search.encoding.models import DEFAULT_MODEL
 from search.errors import (
     IndexDamaged,
     IndexNotFound,
@@ -222,8 +222,8 @@ def _named_encoder(chosen: dict[str, Any], old: Fingerprint | None, trusted: boo
     if old and old.pooling == WHOLE_TEXT and "model" not in chosen:
         Encoder.of(old)  # raises: a program must bring it
     named = chosen.pop("model", None) or (named_model(old, trusted) if old else DEFAULT_MODEL)
-    files = find_model(named, offline=how["offline"])
-    if old and files.weights_sha256 == old.weights:
+    model = model_of(named, how["offline"])
+    if old and model.files.weights_sha256 == old.weights:
         chosen = {
             "pooling": old.pooling,
             "layer": old.layer,
@@ -231,7 +231,7 @@ def _named_encoder(chosen: dict[str, Any], old: Fingerprint | None, trusted: boo
             "max_tokens": int(old.max_tokens),
             "precision": old.precision,
         } | chosen
-    return Encoder(files, **how, **chosen)
+    return Encoder(model, **how, **chosen)
 
 
 def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:

@@ -67,18 +67,3 @@ def test_an_encoding_that_has_few_characters(run: Run, indexed: Path) -> None:
     code, out, _ = shell("seewhy query 'kéy 🙂'", PYTHONIOENCODING="ascii", LC_ALL="C", LANG="C")
     assert code == 0
     assert "the kéy 🙂" in out or "the k\\xe9y \\U0001f642" in out
-
-
-def test_an_index_that_holds_nothing_yet_has_no_hits(
-    run: Run, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from search import Encoder
-
-    def stop(*args: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Encoder, "encode", stop)
-        assert run("index", notes, "--model", tiny_model)[0] == 130
-    for mode in ("hybrid", "dense", "lexical"):
-        assert run("query", "key", "--json", "-m", mode)[:2] == (0, "[]\n")
