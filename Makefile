@@ -5,6 +5,7 @@
 # make lab    train small heads for the commands of seewhy lab, offline; about 15 minutes
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
 # make scripts   types and rules of the page's JavaScript; brings Node with npm
+# make site    the documentation as a website, in build/site
 # make size   how many modules and lines of code there are
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := --index indexes/household
 
-.PHONY: install demo test notebooks lab conformance scripts wheel lint size clean
+.PHONY: install demo test notebooks lab conformance scripts site wheel lint size clean
 
 install: $(VENV)/installed
 	@echo
@@ -60,6 +61,11 @@ scripts:
 	npm install --prefix .ci/scripts --silent --no-fund --no-audit --no-package-lock
 	.ci/scripts/node_modules/.bin/tsc --project .ci/scripts
 	.ci/scripts/node_modules/.bin/eslint --config .ci/scripts/eslint.config.mjs search/render/page/*.js
+
+site: $(VENV)/installed
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[site]'
+	$(BIN)/python .ci/site.py build/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Build a wheel, and test it in clean environments; PYTHONS names the interpreters.
 wheel:
