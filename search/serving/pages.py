@@ -17,7 +17,7 @@ from search.index import Index
 from search.records import options as declared
 from search.records.contents import DocumentText
 from search.records.hits import Hit
-from search.records.inspections import Inspection
+from search.records.inspections import Decoding, Inspection
 from search.records.options import RankingOptions, RankOptions
 from search.render import json, page
 from search.render.heatmap import units
@@ -255,7 +255,7 @@ def laboratory_page(index: Index, params: OnPage, request: Request) -> Page:
     action: str = request.scope["path"]
     answer: Page | str | None = None
     if any(text.strip() for text in params.text):
-        work = _compared if action == "/similarity" else _inspected
+        work = {"/similarity": _compared, "/inspect": _inspected, "/vocabulary": _looked_up}[action]
         try:
             answer = work(index, params, request)
         except (InputError, OptionalDependency) as error:
@@ -263,7 +263,7 @@ def laboratory_page(index: Index, params: OnPage, request: Request) -> Page:
     return laboratory.form(action, params.text, params.index or "", answer, params.show)
 
 
-for _path in ("/similarity", "/inspect"):
+for _path in ("/similarity", "/inspect", "/vocabulary"):
     view(_path, OnPage, pinned=False)(laboratory_page)
 
 
@@ -284,6 +284,19 @@ def _inspect(texts: list[str], model: str) -> Inspection:
     from search import bert
 
     return bert.inspect(*texts, model=model, offline=True)
+
+
+def _decoding(text: str, model: str) -> Decoding:
+    from search import bert
+
+    ids = [token.id for token in bert.tokenize(text, model=model, offline=True).tokens]
+    return bert.decode(ids, model=model, offline=True)
+
+
+def _looked_up(index: Index, params: OnPage, request: Request) -> Page:
+    """Return the entries of the vocabulary that spell the text in a form."""
+    run = request.app.state.served.laboratory.run
+    return laboratory.vocabulary(run(_decoding, params.text[0], index.encoder.model))
 
 
 def _inspected(index: Index, params: OnPage, request: Request) -> Page:

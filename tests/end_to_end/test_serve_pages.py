@@ -371,6 +371,7 @@ def pages(served: list[Index]) -> list[str]:
         "/similarity?text=the key%0Athe lock%0Athe door",
         "/inspect?text=turn the key&text=open the lock",
         "/inspect?text=turn the key&show=attention",
+        "/vocabulary?text=turn the keys",
         "/nothing",
     ]
 

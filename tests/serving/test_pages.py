@@ -207,7 +207,8 @@ def test_a_look_inside(client: TestClient) -> None:
     assert "<bdi>turn</bdi>" in tokens and '<li class="second">' in tokens
     attention = client.get("/inspect", params={"text": QUERY, "show": "attention"})
     assert "<attention-view>" in attention.text
-    for path in ("/similarity", "/inspect"):
+    assert "##ing" in client.get("/vocabulary", params={"text": "turning"}).text
+    for path in ("/similarity", "/inspect", "/vocabulary"):
         assert client.get(path).status_code == 200  # the form alone
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from search.records.comparisons import Similarities
-from search.records.inspections import Attention, Inspection
+from search.records.inspections import Attention, Decoding, Inspection
 from search.records.predictions import Answers, Tagging
 from search.render.format import letters, one_line
 from search.render.heatmap import CAVEATS, rows_line
@@ -24,7 +24,7 @@ def form(action: str, texts: Sequence[str], index: str, answer: Page | str | Non
     """Return the form that compares sentences or inspects a text, with its result.
 
     Args:
-        action: "/similarity" or "/inspect".
+        action: "/similarity", "/inspect" or "/vocabulary".
         texts: the typed texts.
         index: name of the index whose model is used.
         answer: the result, the reason why there is none, or None if nothing was typed.
@@ -32,9 +32,18 @@ def form(action: str, texts: Sequence[str], index: str, answer: Page | str | Non
     """
     values = {"action": action, "texts": [*texts, "", ""], "index": index, "show": show}
     body = drawn("laboratory.html", **values, answer=answer, longest=LONGEST)
-    compares = action == "/similarity"
-    title = f"How {'similar are these sentences' if compares else 'does the model represent a text'}?"
+    title = {
+        "/similarity": "How similar are these sentences?",
+        "/inspect": "How does the model represent a text?",
+        "/vocabulary": "Which entries of the vocabulary spell a text?",
+    }[action]
     return Page(title, title, body, _USES)
+
+
+def vocabulary(decoding: Decoding) -> Page:
+    """Return the page of the entries that spell a text, and of what the model reads."""
+    title = "Entries of the vocabulary"
+    return Page(title, title, drawn("vocabulary.html", decoding=decoding))
 
 
 def inspection(inspected: Inspection) -> Page:
