@@ -1161,7 +1161,7 @@ class Index:
         from search.explaining.explainer import Explainer
         from search.explaining.explanation import GradientMethod
 
-        method = GradientMethod(gradients, self._offline, progress)
+        method = GradientMethod(gradients, progress)
         return Explainer(self._store, self.encoder, query, ranking, method, layer)
 
 

@@ -71,11 +71,13 @@ def packaged(name: str) -> KnownModel | None:
     for folder in (package.submodule_search_locations or ()) if package else ():
         for source in Path(folder).glob("*-*-*"):
             place = cache_home() / "models" / source.name
-            with suppress(*DAMAGE), _locked(place):
-                if not place.is_dir():
-                    with _replacing(place) as new:
-                        shutil.copytree(source, new, dirs_exist_ok=True)
+            with suppress(*DAMAGE):
                 return _entry(place)
+            with suppress(*DAMAGE), _locked(place):
+                with _replacing(place) as new:
+                    shutil.copytree(source, new, dirs_exist_ok=True)
+                return _entry(place)
+            return _entry(source)
     return None
 
 

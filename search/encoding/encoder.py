@@ -206,6 +206,13 @@ class Encoder:
         why = f" ({engine.instead})" if engine.instead else ""
         return f"{engine.name} on {engine.device}, {self.precision}{why}"
 
+    @property
+    def has_addends(self) -> bool:
+        """True if a cosine is exactly a sum over tokens; otherwise it is split by gradients."""
+        activations = {activation for _, activation in self.description.dense}
+        linear = activations <= {"Identity"} and not (activations and self.pooling == "max")
+        return linear and not self.description.only_torch and self.pooling not in ("cls", "pooler")
+
     @cached_property
     def dense(self) -> tuple[Dense, ...]:
         """Dense modules of the model, applied after pooling; usually none."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -129,13 +129,17 @@ class GradientMethod:
 
     Attributes:
         gradients: "tokens", "pairs" or "off".
-        offline: never download from the hub, even if the model is needed in PyTorch.
         progress: callback for "pairs".
     """
 
     gradients: Gradients = "tokens"
-    offline: bool = False
     progress: Callable[[Progress], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.gradients not in get_args(Gradients):
+            raise InputError(
+                f"gradients is {self.gradients!r}. Choose one of: {', '.join(get_args(Gradients))}."
+            )
 
 
 def explain_pair(
@@ -161,13 +165,13 @@ def explain_pair(
     terms: tuple[Term, ...] = ()
     if query.addends is not None and passage.addends is not None:
         pairs = contribution_matrix(query.addends, passage.addends, encoder.pooling)
-    elif method.gradients == "off":
+    elif method.gradients == "off" or not weight:
         margins = np.zeros(len(query.tokens)), np.zeros(len(passage.tokens))
-        terms = (Term("cosine", weight * cosine, kind="like"),)
+        terms = (Term("cosine", weight * cosine, kind="model"),) if weight else ()
     else:
         from search.explaining.gradients import NODES, attribution
 
-        split = attribution(encoder, query, roles[0], method.offline)
+        split = attribution(encoder, query, roles[0])
         if method.gradients == "pairs":
             pairs, steps = split.pairs(passage, roles[1], method.progress), NODES[0]
         else:
@@ -245,8 +249,10 @@ def explain_parts(
                 weight=weight * part.factor,
                 method=method,
             )
-            others += pair.terms
+            others += [replace(term, term=f"{term.term}: {mine.text}") for term in pair.terms]
             wholes.append((part.factor, pair))
+    if not wholes:
+        raise InputError("a query without text cannot be explained. Use explain_similar for an example.")
     texts = [whole.query for _, whole in wholes]
     _, first = wholes[0]
     pairs = [factor * whole.contributions for factor, whole in wholes if whole.contributions is not None]

@@ -25,6 +25,7 @@ differs a little from the cosine: the completeness error.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 NODES = (32, 64, 128)
 _TOLERANCE = 5e-4  # of the cosine
 _TOKENS_AT_ONCE = 2048
+_FORWARD = threading.Lock()  # PyTorch differentiates forward in one thread of a process at a time
 
 
 class Attribution:
@@ -159,6 +161,7 @@ class Differentiable:
                 parts[row, i] = path.way[i]
             # The fused kernels of attention cannot be differentiated forward.
             with (
+                _FORWARD,
                 torch.no_grad(),
                 torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
                 torch.autograd.forward_ad.dual_level(),
@@ -218,8 +221,10 @@ class Differentiable:
         output = engine.model(inputs_embeds=points, output_hidden_states=True, **inputs)
         states = (*output.hidden_states[:-1], output.last_hidden_state)
         chosen = [states[layer] for layer in pooled_layers(encoder.layer, engine.n_layers)]
-        is_concat = encoder.layer.startswith("concat:")  # a sum differs from the mean in length only
-        hidden = torch.cat(chosen, dim=-1) if is_concat else torch.stack(chosen).mean(dim=0)
+        if encoder.layer.startswith("concat:"):
+            hidden = torch.cat(chosen, dim=-1)
+        else:
+            hidden = sum(chosen) / (1 if encoder.layer.startswith("sum:") else len(chosen))
         pooler = output.pooler_output if encoder.pooling == "pooler" else None
         vectors = engine.after(hidden, inputs["attention_mask"], encoder.pooling, pooler)
         vectors = vectors[:, : encoder.dimension]
@@ -230,25 +235,22 @@ class Differentiable:
 
 
 @cached_models
-def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
+def differentiable(encoder: Encoder) -> Differentiable:
     """Return an encoder's model in PyTorch; load it if needed. The last three are cached."""
     from search.encoding.torch_engine import TorchEngine
 
     engine = encoder.engine
     if isinstance(engine, TorchEngine) and encoder.precision == "fp32":
         return Differentiable(encoder, engine)
-    model = KnownModel(encoder.files, encoder.description)
-    if not any(model.files.folder.glob("*.safetensors")):
-        # A converted model, without weights for PyTorch.
-        files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch", trusted=True).files
-        model = KnownModel(files, encoder.description)
-    return Differentiable(encoder, TorchEngine(model))
+    is_converted = not any(encoder.files.folder.glob("*.safetensors"))  # without weights for PyTorch
+    files = encoder.whole.files if is_converted else encoder.files
+    return Differentiable(encoder, TorchEngine(KnownModel(files, encoder.description)))
 
 
 @cached_models
-def attribution(encoder: Encoder, query: TokenVectors, role: Role | None, offline: bool) -> Attribution:
+def attribution(encoder: Encoder, query: TokenVectors, role: Role | None) -> Attribution:
     """Return the attribution of a query; it is cached, because all hits share it."""
-    return Attribution(differentiable(encoder, offline), query, role)
+    return Attribution(differentiable(encoder), query, role)
 
 
 def _points(nodes: int) -> Iterator[tuple[float, float]]:

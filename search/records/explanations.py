@@ -140,7 +140,7 @@ class Explanation(NotebookMixin):
         recomputed: the score, recomputed from a new embedding of the query and the stored embedding of the passage.
             None if there is no stored embedding: for two free texts, and for a passage that is no longer in the index.
         steps: 0 if the addends are exact; else the number of points of integrated gradients, and `residual` is
-            their completeness error, of the text where it is larger (see search/explaining/gradients.py).
+            the completeness error of the query's addends (see search/explaining/gradients.py).
         late: (q, p) addends of late-interaction reranking, multiplied by their weight in the score. Each query token
             has an addend with its most similar passage token, and 0 with all others. None without such reranking.
     """
@@ -226,17 +226,14 @@ class Explanation(NotebookMixin):
     @property
     def addends(self) -> float:
         """The sum of all addends, with those of the query's tokens."""
-        return self._added(0)
-
-    def _added(self, side: int) -> float:
         others = sum(term.contribution for term in self.terms)
         others += 0.0 if self.late is None else float(self.late.sum())
-        return self.weight * float(self.sums[side].sum()) + others
+        return self.weight * float(self.sums[0].sum()) + others
 
     @property
     def residual(self) -> float:
         """Score minus the sum of all addends: a rounding error, or the completeness error of inexact addends."""
-        return max((self.score - self._added(side) for side in (0, 1)), key=abs)
+        return self.score - self.addends
 
     @property
     def drift(self) -> float | None:

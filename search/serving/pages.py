@@ -34,7 +34,6 @@ from search.texts import explain as explain_two
 _REPLY = re.compile(r"^((re|aw|fwd?)\s*:\s*)+", re.IGNORECASE)  # of a mail
 _BEST, _EXPLAINED, _COUNTED = 30, 10, 100
 _OLD_LINK = "the index has changed since this link was made. Search again."
-_EXACT = ("mean", "mean_sqrt_len", "max")  # poolings that are explained without a gradient
 
 router = APIRouter()
 
@@ -146,7 +145,7 @@ def _query(index: Index, params: OnPage, k: int, **more: Any) -> list[Hit]:
 
 def _result(index: Index, params: OnPage) -> search.SearchResult:
     """Return the hits of a query with their explanations, its keywords, facets and notes."""
-    can_explain = index.fingerprint.pooling in _EXACT and not params.words
+    can_explain = index.encoder.has_addends and not params.words
     by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
     hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
@@ -215,7 +214,7 @@ def _hits_in(index: Index, params: OnPage, document: DocumentText, best: int) ->
     ids = {passage.passage_id for passage in document.passages}
     if params.passage in ids - {hit.passage_id for hit in hits}:
         hits.append(index.hit(params.question, params.passage, **params.of(RankingOptions)))
-    if index.fingerprint.pooling in _EXACT and hits:
+    if index.encoder.has_addends and hits:
         whys = index.explain_all(params.question, hits[:_EXPLAINED])
         hits[:_EXPLAINED] = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=False)]
     return hits

@@ -29,8 +29,10 @@ def dataset_file(name: str, folder: Path, split: str = "train") -> Path:
     except Exception as error:  # of many kinds, of several packages
         raise InputError(f"cannot load the dataset '{name}': {first_line(error)}") from None
     named = (_named(row, rows.features) for row in rows)
-    tags = next((column for column in rows.features if column.endswith("tags")), "")
-    if "answers" in rows.features:
+    tags = min(
+        (column for column in rows.features if column.endswith("tags")), default=""
+    )  # ner_tags, not pos_tags
+    if "start" in str(rows.features.get("answers")):
         text, ending = _squad(named), "json"
     elif tags and "tokens" in rows.features:
         sentences = (zip(row["tokens"], row[tags], strict=True) for row in named)
@@ -38,7 +40,7 @@ def dataset_file(name: str, folder: Path, split: str = "train") -> Path:
         ending = "conll"
     else:
         text, ending = "".join(json.dumps(row) + "\n" for row in named), "jsonl"
-    file = folder / f"{Path(path).name}-{split}.{ending}"
+    file = folder / f"{Path(path).name}.{ending}"
     file.write_text(text, encoding="utf-8")
     return file
 
@@ -48,6 +50,10 @@ def _named(row: dict[str, Any], features: Any) -> dict[str, Any]:
     for column, feature in features.items():
         kind = getattr(feature, "feature", feature)  # of a list
         if hasattr(kind, "int2str"):
+            if row[column] in (None, -1):
+                raise InputError(
+                    f"the dataset has a row without a class in '{column}'. Choose another split."
+                )
             row[column] = kind.int2str(row[column])
     return row
 

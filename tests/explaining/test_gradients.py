@@ -82,6 +82,8 @@ def test_the_cosine_stays_whole_without_gradients(tiny: Encoder) -> None:
     ]
     with pytest.raises(InputError, match='gradients="pairs"'):
         why.to_pandas("contributions")
+    with pytest.raises(InputError, match="gradients is 'pair'. Choose one of: tokens, pairs, off"):
+        search.explain(QUERY, PASSAGE, model=tiny, gradients="pair")  # type: ignore[arg-type]
 
 
 def test_special_tokens_say_what_the_baseline_says(tiny: Encoder) -> None:
@@ -98,7 +100,8 @@ def test_special_tokens_say_what_the_baseline_says(tiny: Encoder) -> None:
 
 @pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len", "max", "cls"])
 def test_a_dense_module_with_an_activation(tmp_path: Path, pooling: str) -> None:
-    encoder = Encoder(str(save_dense(tmp_path, "Tanh")), pooling=pooling)
+    encoder = Encoder(str(save_dense(tmp_path, "Tanh")), pooling=pooling, layer="sum:2")
+    assert not encoder.has_addends
     why = search.explain(QUERY, PASSAGE, model=encoder)
     first, second = encoder.encode([QUERY, PASSAGE])
     assert why.cosine == pytest.approx(float(first @ second), abs=1e-6)
@@ -130,7 +133,7 @@ def test_the_end_of_the_way_is_the_embedding(tmp_path: Path, family: str) -> Non
     np.testing.assert_allclose(model._at(way, np.ones(1))[0], asked.embedding, atol=1e-5)
     addends = model.token_addends(way)
     np.testing.assert_allclose(addends.sum(axis=0), asked.embedding, atol=0.02)
-    sums, _ = attribution(encoder, asked, "query", False).margins(asked, "query")
+    sums, _ = attribution(encoder, asked, "query").margins(asked, "query")
     assert [added.sum() for added in sums] == pytest.approx([1, 1], abs=0.001)
 
 
@@ -148,6 +151,8 @@ def test_an_index_whose_model_is_converted(notes: Path, tiny_model: Path) -> Non
     search.Index.build(notes, model=str(tiny_model), pooling="cls")
     index = search.Index.open(notes)
     assert index.encoder.engine.name == "openvino"
+    (keyword,) = index.query("find the key", k=1, mode="lexical")
+    assert index.explain("find the key", keyword).steps == 0  # nothing to split by gradients
     hits = index.query("find the key", k=2)
     for hit, why in zip(hits, index.explain_all("find the key", hits), strict=True):
         assert why.score == hit.score
