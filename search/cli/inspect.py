@@ -96,7 +96,7 @@ def inspect(
         raise typer.BadParameter("--head and --token also need --layer, --token just one")
     if output.files and mode != "--attention" and (output.html or mode != "--positions"):
         raise typer.BadParameter(
-            "--png and --html need a matrix of attention: add --attention or --layer"
+            "--png and --html draw attention: add --attention or --layer; --png draws --positions, too"
         )
     import search.bert as bert
     from search.encoding.models import DEFAULT_MODEL

@@ -119,7 +119,7 @@ def _parts(why: Explanation, lines: Sequence[WordLine], words: Sequence[str]) ->
         )
     keyword = sum(line.keyword for line in lines if line.name.casefold() not in words)
     meaning = why.score - sum(part.value for part in parts) - keyword
-    return [*parts, Part(REST, REST, meaning, keyword)]
+    return [*parts, Part(REST, "rest of the sentence", meaning, keyword)]
 
 
 def _marks(why: Explanation, words: Sequence[str]) -> list[Mark]:

@@ -71,8 +71,8 @@ def test_next(run: Run, follower: str) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["fill", "the [MASK]"], 1, "offline: make lab"),
-        (["next", "a", "b"], 1, "offline: make lab"),
+        (["fill", "the [MASK]"], 1, "in 15 minutes: make lab"),
+        (["next", "a", "b"], 1, "in 15 minutes: make lab"),
         (["fill", "the key", "--model", "FILL"], 1, "has no mask. Write [MASK]"),
         (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
         (["fill", "the [MASK]", "--model", "FILL", "--label", "keyed"], 1, "into 2: key ##ed"),

@@ -231,7 +231,7 @@ def test_the_page_of_attention(run: Run, tmp_path: Path, tiny_model: Path) -> No
         (["key", "--word", "key"], 1, "nothing to compare"),
         (["key " * 80], 1, "has 82 tokens, but"),
         (["key", "--model", "/no/such/folder"], 1, "/no/such/folder"),
-        (["key", "--png", "x.png"], 2, "--png and --html need a matrix of attention"),
+        (["key", "--png", "x.png"], 2, "--png and --html draw attention"),
     ],
 )
 def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
