@@ -12,7 +12,7 @@ from tests.size import measured as counted
 TESTS = Path(__file__).parent
 # folder: lines of code and modules now allowed, and the budget
 CEILINGS = {
-    SEARCH: ((26_449, 24_000), (200, 200)),
+    SEARCH: ((26_451, 24_000), (200, 200)),
     TESTS: ((24_000, 24_000), (300, 300)),
 }
 measured: Callable[[Path], Size] = cache(counted)

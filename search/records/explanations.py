@@ -252,7 +252,8 @@ class Explanation(NotebookMixin):
         words = self.words()
         shares: list[Share] = []
         others: dict[str, float] = {}
-        for i, word in enumerate(words.query if self.weight else ()):
+        is_split = self.contributions is not None or self.steps
+        for i, word in enumerate(words.query if self.weight and is_split else ()):
             added = self.weight * float(words.sums[0][i])
             if word.kind == "word":
                 pairs = None if words.contributions is None else self.weight * words.contributions[i]

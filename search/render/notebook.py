@@ -64,6 +64,7 @@ def _(why: Explanation) -> str:
         added = "".join(
             _matrix(["added"], names, 1000 * sums[None], limit, (_BLUE, _BROWN), 1)
             for names, sums in sides
+            if why.steps
         )
     else:
         added = _matrix(rows, columns, 1000 * visible.contributions, limit, (_BLUE, _BROWN), 1)
