@@ -59,15 +59,12 @@ def _(why: Explanation) -> str:
     rows, columns = visible.labels
     cosines = _matrix(rows, columns, visible.similarity, 1.0, (_PURPLE, _GREY), 2)
     limit = 1000 * largest_addend(visible)
-    if visible.contributions is None:
-        sides = zip((rows, columns), visible.sums, strict=True)
-        added = "".join(
-            _matrix(["added"], names, 1000 * sums[None], limit, (_BLUE, _BROWN), 1)
-            for names, sums in sides
-            if why.steps
-        )
-    else:
+    added = ""
+    if visible.contributions is not None:
         added = _matrix(rows, columns, 1000 * visible.contributions, limit, (_BLUE, _BROWN), 1)
+    elif why.steps:
+        for names, sums in zip((rows, columns), visible.sums, strict=True):
+            added += _matrix(["added"], names, 1000 * sums[None], limit, (_BLUE, _BROWN), 1)
     rest = why.addends - drawn.total
     others = f" + {rest:.6f} (keywords and others)" if abs(rest) > 1e-12 else ""
     pairs = f"= {drawn.total:.6f} ({addend_count(why)})"

@@ -10,8 +10,8 @@ from typing import Any
 from search.errors import InputError, first_line
 
 
-def dataset_file(name: str, folder: Path, split: str = "train") -> Path:
-    """Load a dataset as `datasets.load_dataset` does, and write it to a file in `folder`.
+def dataset_file(name: str, folder: Path) -> Path:
+    """Load the split "train" of a dataset with `datasets.load_dataset`, and write it to a file in `folder`.
 
     Questions with answers become SQuAD's JSON, words with labels CoNLL, everything else JSONL. Classes get their names.
 
@@ -19,19 +19,18 @@ def dataset_file(name: str, folder: Path, split: str = "train") -> Path:
         name: a name on the hub, a folder with data files, or "NAME:CONFIGURATION".
 
     Raises:
-        InputError: the dataset cannot be loaded, or has no such split.
+        InputError: the dataset cannot be loaded, has no such split, or has rows without a class.
     """
     import datasets
 
     path, _, configuration = (name, "", "") if Path(name).exists() else name.partition(":")
     try:
-        rows = datasets.load_dataset(path, configuration or None, split=split)
+        rows = datasets.load_dataset(path, configuration or None, split="train")
     except Exception as error:  # of many kinds, of several packages
         raise InputError(f"cannot load the dataset '{name}': {first_line(error)}") from None
     named = (_named(row, rows.features) for row in rows)
-    tags = min(
-        (column for column in rows.features if column.endswith("tags")), default=""
-    )  # ner_tags, not pos_tags
+    # ner_tags comes before pos_tags
+    tags = min((column for column in rows.features if column.endswith("tags")), default="")
     if "start" in str(rows.features.get("answers")):
         text, ending = _squad(named), "json"
     elif tags and "tokens" in rows.features:
@@ -52,7 +51,7 @@ def _named(row: dict[str, Any], features: Any) -> dict[str, Any]:
         if hasattr(kind, "int2str"):
             if row[column] in (None, -1):
                 raise InputError(
-                    f"the dataset has a row without a class in '{column}'. Choose another split."
+                    f"the dataset has rows without a class in '{column}'. Give a file of examples instead."
                 )
             row[column] = kind.int2str(row[column])
     return row
