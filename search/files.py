@@ -12,11 +12,15 @@ import json
 import os
 import stat
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from search.errors import InputError
+
+WINDOWS = os.name == "nt"
 
 # Permissions of folders and files that contain the user's text; the umask restricts them further.
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
@@ -50,14 +54,24 @@ def write_whole(path: Path, content: str | bytes | memoryview, mode: int = 0o666
     try:
         beside.unlink(missing_ok=True)
         create(beside, content.encode("utf-8") if isinstance(content, str) else content, mode)
-        beside.replace(path)
+        patiently(lambda: beside.replace(path))
     finally:
         beside.unlink(missing_ok=True)
 
 
+def patiently(change: Callable[[], object]) -> None:
+    """Rename or delete a file; on Windows try again for a second, because others may have it open for a moment."""
+    for _ in range(20 if WINDOWS else 0):
+        with suppress(PermissionError):
+            change()
+            return
+        time.sleep(0.05)
+    change()
+
+
 def sync_folder(folder: Path) -> None:
     """Force a rename in a folder to disk; does nothing on Windows, where this is not needed."""
-    if os.name == "nt":
+    if WINDOWS:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -177,10 +191,6 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-# Dots in a line of TOML; memory grows with the square of the parts of a dotted key.
-_MOST_DOTS = 100
-
-
 def toml(text: str, where: str) -> dict[str, Any]:
     """Parse TOML; `where` names the file in messages.
 
@@ -192,8 +202,6 @@ def toml(text: str, where: str) -> dict[str, Any]:
     except ModuleNotFoundError:  # Python 3.10
         import tomli as tomllib  # type: ignore[import-not-found,no-redef,unused-ignore]
     try:
-        if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
-            raise ValueError("a key with too many dots")
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not valid TOML: {error}. Correct or delete it.") from None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +147,7 @@ def _fitted(
     groups = np.unique([item.group for item in items], return_inverse=True)[1]
     division = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
     within = StratifiedGroupKFold(max(2, folds - 1), shuffle=True, random_state=seed)
-    head = LogisticRegressionCV(Cs=list(CS), cv=within, scoring="neg_log_loss", max_iter=1000)
+    head = LogisticRegressionCV(Cs=list(CS), cv=within, scoring=_likelihood, max_iter=1000)
     # One thread is faster for small matrices.
     with threadpool_limits(1), warnings.catch_warnings(), config_context(enable_metadata_routing=True):
         warnings.simplefilter("ignore")
@@ -173,6 +174,13 @@ def _fitted(
         weights = np.vstack([-weights, weights]) / 2
         intercepts = np.concatenate([-intercepts, intercepts]) / 2
     return weights, intercepts, report
+
+
+def _likelihood(head: Any, x: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
+    """Return the mean log-likelihood; scikit-learn's own before 1.8 fails if all examples have one label."""
+    from sklearn.metrics import log_loss
+
+    return -log_loss(truth, head.predict_proba(x), labels=head.classes_)
 
 
 def class_report(

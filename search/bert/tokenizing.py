@@ -13,14 +13,7 @@ import tokenizers
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.encoding.tokenizer import load_tokenizer, require_characters
 from search.errors import InputError
-from search.records.inspections import (
-    Decoding,
-    Entry,
-    InputToken,
-    InputWord,
-    Tokenization,
-    Vocabulary,
-)
+from search.records.inspections import Decoding, Entry, InputToken, InputWord, Tokenization, Vocabulary
 
 _UNKNOWN = ("[UNK]", "<unk>")
 

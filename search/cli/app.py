@@ -30,7 +30,6 @@ _LEFT_OUT = {
     "torch": "torch sentence-transformers", "transformers": "torch sentence-transformers", "sklearn": "scikit-learn",
     "sentence_transformers": "torch sentence-transformers", "scipy": "scipy",
 }  # fmt: skip
-_LONGEST_NAME = 300  # characters of a path in a message
 
 _GROUPS = {
     "lab": "Look inside BERT, use task heads, and train models.",
@@ -232,10 +231,7 @@ def _of_the_system(error: Exception) -> str | None:
     if is_of_memory(error):
         return "not enough memory. Close other programs, or raise the limit (ulimit -v)."
     if isinstance(error, OSError):
-        from search.render.format import cut_in_the_middle
-
-        named = cut_in_the_middle(str(error.filename or "input or output"), _LONGEST_NAME)
-        return f"{named}: {error.strerror or error}"
+        return f"{error.filename or 'input or output'}: {error.strerror or error}"
     if isinstance(error, UnicodeEncodeError) or "home directory" in str(error):
         return f"invalid argument: {error}"
     return None

@@ -5,6 +5,8 @@ Results go to stdout; notes, errors and the progress bar go to stderr.
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import shutil
 import sys
@@ -68,9 +70,9 @@ class Output:
         elif data:
             echo(data())
         else:
-            from search.render import json
+            from search.render.json import document
 
-            echo(json.document(record))
+            echo(document(record))
 
     def note(self, text: str) -> None:
         """Print a note to stderr, unless --quiet is given."""
@@ -151,17 +153,27 @@ def note(text: str, quiet: bool = False) -> None:
 
 
 def make_streams_usable() -> None:
-    """Replace closed standard streams by the null device; escape characters that a stream cannot encode.
-
-    A closed stream would leave its descriptor to the next file that is opened.
-    """
-    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
-        if getattr(sys, name) is None:
-            descriptor = os.open(os.devnull, flags)
-            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", encoding="utf-8"))
-    for stream in (sys.stdout, sys.stderr):
+    """Spell or escape characters that stdout and stderr cannot encode."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name) or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        setattr(sys, name, stream)
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="spelled")
+
+
+# What draws bars and marks, in ASCII: a pipe on Windows has an encoding of 256 characters.
+_SPELLED = {"█": "#", "▓": "=", "▒": "-", "░": ".", "…": "~", "×": "x", "«": "<", "»": ">"}
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """Error handler of an encoding: signs of the same width, or escapes; in JSON escapes alone, which are valid."""
+    assert isinstance(error, UnicodeEncodeError)
+    signs = {} if error.object.startswith(("{", "[")) else _SPELLED
+    lacking = error.object[error.start : error.end]
+    return "".join(signs.get(sign) or json.dumps(sign)[1:-1] for sign in lacking), error.end
+
+
+codecs.register_error("spelled", _spelled)
 
 
 def flushed() -> bool:

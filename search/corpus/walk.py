@@ -135,6 +135,8 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
     unwanted = _unwanted(path + "/" if is_folder else path, entry.name, level.rules, filters)
     if unwanted is not None:
         return Skipped(path, *unwanted, is_folder)
+    if _is_flagged_hidden(status):
+        return Skipped(path, Reason.HIDDEN, "", is_folder)
     if is_folder:
         return None
     if status.st_size > filters.max_bytes:
@@ -158,6 +160,12 @@ def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[st
     if is_file and (detail := generated(name)) and not filters.names(path):
         return Reason.GENERATED, detail
     return unreadable(name, filters.readable) if is_file else None
+
+
+def _is_flagged_hidden(status: os.stat_result) -> bool:
+    """Return True if Windows or macOS hide a file or folder by an attribute, like `~/Library`."""
+    attributes, flags = getattr(status, "st_file_attributes", 0), getattr(status, "st_flags", 0)
+    return bool(attributes & stat.FILE_ATTRIBUTE_HIDDEN or flags & stat.UF_HIDDEN)
 
 
 def _is_junction(status: os.stat_result) -> bool:

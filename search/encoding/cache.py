@@ -29,6 +29,7 @@ from search.files import (
     PRIVATE_FOLDER,
     cache_folder,
     cache_home,
+    patiently,
     read_sealed,
     sha256_of,
     write_sealed,
@@ -196,6 +197,6 @@ def _replacing(place: Path) -> Iterator[Path]:
     try:
         yield folder
         shutil.rmtree(place, ignore_errors=True)
-        folder.rename(place)
+        patiently(lambda: folder.rename(place))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

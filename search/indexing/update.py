@@ -24,14 +24,8 @@ from typing import TYPE_CHECKING, Any
 from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import model_of, named_model
 from search.encoding.models import DEFAULT_MODEL
-from search.errors import (
-    IndexDamaged,
-    IndexNotFound,
-    IndexOutdated,
-    InputError,
-    SearchError,
-)
-from search.files import PRIVATE_FOLDER, make_private, sync_folder
+from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError, SearchError
+from search.files import PRIVATE_FOLDER, make_private, patiently, sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.fingerprint import WHOLE_TEXT
@@ -123,7 +117,7 @@ def update(
                 report = run.all(files, skipped)
             if in_place:
                 settle(index / DATABASE)
-                database.replace(index / DATABASE)
+                patiently(lambda: database.replace(index / DATABASE))
                 sync_folder(index)
             with reading(index / DATABASE) as connection:
                 named = named_files(connection)
@@ -327,5 +321,7 @@ def move(index: Path, named: Named) -> Path:
         with suppress(OSError):
             place.rmdir()  # an empty folder
         if not os.path.lexists(place):
-            index = index.rename(place)
+            with suppress(PermissionError):  # on Windows, while others read it; it keeps its name
+                patiently(lambda: index.rename(place))
+                return place
     return index

@@ -76,4 +76,4 @@ def _coverage(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> flo
     idf = {term: weight(count, passages) for term, count in rare.items()}
     has = fusion.matches.addends(np.array(list(map(attrgetter("passage"), best)), dtype=np.int64)) > 0
     worth = np.array([idf.get(term, 0.0) for term in fusion.terms])
-    return float((has @ worth).max(initial=0.0)) / (sum(idf.values()) or 1.0)
+    return min(1.0, float((has @ worth).max(initial=0.0)) / (sum(idf.values()) or 1.0))

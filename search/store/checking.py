@@ -15,13 +15,7 @@ from search.errors import AccessDenied, IndexDamaged, ModelError, SearchError
 from search.records.fingerprint import Fingerprint
 from search.store.database import Connection, connect_to_read, meta_of, one_meta, translated
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
-from search.store.segments import (
-    blocks_of_tail,
-    named_files,
-    read_segments,
-    rebuild_segments,
-    tombstones,
-)
+from search.store.segments import blocks_of_tail, named_files, read_segments, rebuild_segments, tombstones
 from search.store.status import stored_files
 from search.store.writer import writing
 

@@ -21,8 +21,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from search import files
 from search.errors import AccessDenied, IndexDamaged, IndexLocked
-from search.files import PRIVATE_FILE, bytes_in, create, open_file, read_file
+from search.files import PRIVATE_FILE, bytes_in, create, open_file, patiently, read_file
 
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
@@ -145,7 +146,8 @@ def remove_index(index: Path) -> None:
 def delete_database(index: Path) -> None:
     """Delete `index.db`, so that the next writer starts with an empty index. The caller must hold the writer's lock."""
     for name in (DATABASE, JOURNAL):
-        _delete(index / name)
+        with suppress(FileNotFoundError):
+            patiently((index / name).unlink)
 
 
 def _segment_files(index: Path) -> list[Path]:
@@ -163,7 +165,7 @@ def _delete(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except PermissionError:
-        if os.name != "nt":  # Windows keeps what a reader has mapped
+        if not files.WINDOWS:  # which keeps what a reader has mapped
             raise
 
 

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from search import files
 from search.errors import IndexDamaged
 from search.store.bm25 import Matches, TermHits, Words
 from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
@@ -161,7 +162,7 @@ class Store:
         finally:
             if connection is not None and connection.in_transaction:  # an I/O error may have ended it
                 connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
-            if connection is not None and os.name == "nt":
+            if connection is not None and files.WINDOWS:
                 connection.close()
 
     def _begun(self) -> sqlite3.Connection:
@@ -172,7 +173,7 @@ class Store:
             now = (status.st_dev, status.st_ino, os.getpid())
         except OSError:
             now = None
-        if os.name != "nt" and now is not None and getattr(mine, "of", None) == now:
+        if not files.WINDOWS and now is not None and getattr(mine, "of", None) == now:
             with suppress(sqlite3.OperationalError):
                 mine.connection.execute("BEGIN")
                 mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()

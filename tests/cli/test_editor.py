@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -51,17 +50,3 @@ def test_an_editor_that_is_none(monkeypatch: pytest.MonkeyPatch, command: str, s
     monkeypatch.setenv("VISUAL", command)
     with pytest.raises(InputError, match=said):
         open_at("/a", 1)
-
-
-def test_an_editor_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VISUAL", "/nowhere/editor")
-    with pytest.raises(InputError, match="'/nowhere/editor' cannot be started: No such file"):
-        open_at("/a", 1)
-
-
-def test_no_path_is_an_option_of_an_editor(
-    opened: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VISUAL", "vim")
-    open_at("+:/^/!touch x;/a.md", 1)
-    assert Path(opened[0][-1]).is_absolute() and opened[0][-1].endswith("a.md")

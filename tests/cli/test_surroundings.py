@@ -59,11 +59,3 @@ def test_little_memory(run: Run, indexed: Path) -> None:
     assert (code, out) == (1, ""), err
     assert "seewhy: not enough memory. Close other programs, or raise the limit" in err
     assert err.count("\n") == 1
-
-
-def test_an_encoding_that_has_few_characters(run: Run, indexed: Path) -> None:
-    (indexed / "new.txt").write_text("the kéy 🙂", encoding="utf-8")
-    assert "1 file added" in run("index", indexed)[1]
-    code, out, _ = shell("seewhy query 'kéy 🙂'", PYTHONIOENCODING="ascii", LC_ALL="C", LANG="C")
-    assert code == 0
-    assert "the kéy 🙂" in out or "the k\\xe9y \\U0001f642" in out

@@ -149,10 +149,10 @@ def failing(monkeypatch: pytest.MonkeyPatch, function: str, name: str, error: OS
     """Make one function of `os` fail for paths that end in `name`, as a disk or another user would."""
     real = getattr(os, function)
 
-    def fails(path: str | os.PathLike[str]) -> object:
+    def fails(path: str | os.PathLike[str], **more: object) -> object:
         if os.fspath(path).endswith(name):
             raise error
-        return real(path)
+        return real(path, **more)
 
     monkeypatch.setattr(os, function, fails)
 

@@ -37,7 +37,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def saved(figure: Figure, *args: Any, **options: Any) -> None:
         save(figure, *args, **options)
-        texts.extend(text.get_text() for text in figure.findobj(Text))
+        texts.extend(text.get_text() for text in figure.findobj(Text) if text.get_visible())
 
     monkeypatch.setattr(Figure, "savefig", saved)
     return texts
@@ -93,7 +93,7 @@ def test_sentences(n: int, written: list[str], monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(picture, "_LABELS_UP_TO", 30)
     width, height = size(picture.sentences(sentences(n)))
     assert max(width, height) < 7.5 * 160
-    assert (written.count("1.00") > 2) == (n == 2)
+    assert (written.count("1.00") > 1) == (n == 2)
     assert any(text.startswith("sentence 1") for text in written) == (n < 31)
 
 

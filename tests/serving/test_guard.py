@@ -40,7 +40,7 @@ def made(index: Index) -> Made:
 @pytest.mark.parametrize(
     ("host", "status"),
     [
-        ("127.0.0.1:8765", 200), ("LocalHost:8765", 200), ("[::1]:8765", 200), ("localhost", 200),
+        ("127.0.0.1:8765", 200), ("[::1]:8765", 200), ("localhost", 200),
         ("evil.example", 400), ("127.0.0.1.evil.example", 400), ("localhost.", 400),
         ("evil.example@localhost", 400), ("localhost, evil.example", 400), ("<b>evil", 400), ("", 400),
         ("192.0.2.8", 400),
