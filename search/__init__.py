@@ -91,7 +91,7 @@ _HOLDS = {
 _HOME = {name: f"search.{module}" for module, names in _HOLDS.items() for name in names.split()}
 
 NotebookMixin.drawer = partial(import_module, "search.render.notebook")
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [*_HOME]
 
 
