@@ -26,6 +26,7 @@ def cluster(shared_cache: Path) -> Iterator[Any]:
     """Two nodes that can compute, besides the one that keeps them together; this machine's alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("TOKENIZERS_PARALLELISM", "true")  # older ones would warn of forks
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # they listen to this machine alone
         from ray.cluster_utils import Cluster
 
