@@ -84,9 +84,8 @@ def test_the_life_of_an_index(
     again = Index.build(notes, model=str(tiny_model), rebuild=True)
     assert [hit.score for hit in again.query("turn the key")] == [hit.score for hit in first]
     notes.rename(moved := notes.with_name("moved"))
-    assert (
-        run("move", "notes", moved)[0] == 0
-    )  # the index keeps its name, as `index` has mapped a file of it
+    # The index keeps its name, as `index` has mapped a file of it.
+    assert run("move", "notes", moved)[0] == 0
     assert json.loads(run("query", "turn the key", "--json")[1])[0]["path"] == str(moved / "keys.md")
     assert run("remove", "notes", "--yes")[0] == 0
     assert not list(index.path.parent.glob("*/index.db"))
