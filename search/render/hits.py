@@ -132,10 +132,14 @@ def _sentence_line(hit: Hit, marks: Sequence[Highlight]) -> str:
     spans = _spans(hit.text)
     begin = spans[_heading(hit, spans)][0]
     sentences = [match.span() for match in _SENTENCE.finditer(hit.text, begin)] or [(0, len(hit.text))]
-    start, end = max(
-        sentences, key=lambda span: sum(mark.weight for mark in marks if span[0] <= mark.start < span[1])
-    )
-    text = VisibleText(hit.text, hit.hidden).between(start, end)
+    read = VisibleText(hit.text, hit.hidden).between
+
+    def worth(span: tuple[int, int]) -> tuple[float, bool]:
+        adds = sum(mark.weight for mark in marks if span[0] <= mark.start < span[1])
+        return adds, bool(read(*span).strip())  # the number of a list is hidden
+
+    start, end = max(sentences, key=worth)
+    text = read(start, end)
     place = where(hit)
     if hit.kind in PLAIN_KINDS:
         before = len(_LINE_END.findall(hit.text[:start]))

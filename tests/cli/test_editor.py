@@ -16,8 +16,6 @@ KEY = "find the key"
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What editors are called with; none is started."""
     called: list[list[str]] = []
-    monkeypatch.setenv("EDITOR", "vim")
-    monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setattr("search.cli.hits_output.subprocess.run", lambda argv, check: called.append(argv))
     return called
 
@@ -25,7 +23,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("command", "argv"),
     [
-        ("/usr/bin/emacsclient -nw -a ''", ["/usr/bin/emacsclient", "-nw", "-a", "", "+9", "/a b/c.md"]),
         ("'/opt/my apps/code' --wait", ["/opt/my apps/code", "--wait", "--goto", "/a b/c.md:9"]),
         ("pycharm64.exe", ["pycharm64.exe", "--line", "9", "/a b/c.md"]),
         ("my-editor --x '$(rm)' ; ls", ["my-editor", "--x", "$(rm)", ";", "ls", "/a b/c.md"]),

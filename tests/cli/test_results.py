@@ -22,6 +22,13 @@ def hits(run: Run, *args: Any) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_line_of_a_hit_is_a_sentence_and_no_number(run: Run, indexed: Path) -> None:
+    (indexed / "list.md").write_text("# Steps\n\n1. Zebra.\n2. Turn.\n", encoding="utf-8")
+    assert "1 file added" in run("index", indexed)[1]
+    lines = run("query", "nothing of this", "--mode", "dense", "-f", "line")[1]
+    assert re.search(r"list\.md:3  -?\d\.\d{3}  Zebra\.$", lines, re.MULTILINE)
+
+
 def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None:
     for options in (["--offset", "1"], ["--group", "--offset", "1"], ["-i", "notes"]):
         first = hits(run, "query", KEY, *options)[0]

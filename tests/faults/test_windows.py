@@ -58,10 +58,9 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return change
 
-    def opened(path: Any, *args: Any, real: Callable[..., int] = os.open, **more: Any) -> int:
-        if not more and Path(path).is_dir():
-            raise PermissionError(13, "Permission denied", path)
-        return real(path, *args, **more)
+    def opened(path: Any, *args: Any, real: Callable[..., int] = os.open) -> int:
+        assert not Path(path).is_dir()
+        return real(path, *args)
 
     for name in ("unlink", "replace", "rename"):
         monkeypatch.setattr(os, name, refusing(getattr(os, name)))
