@@ -2,7 +2,7 @@
 let named = 0;
 const name = () => {
   document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
-  for (const part of document.querySelectorAll(".highlight-ipynb, .jp-OutputArea-output, .md-typeset__scrollwrap")) part.tabIndex = 0;
+  for (const part of document.querySelectorAll("pre > code, .highlight-ipynb, .jp-OutputArea-output, .md-typeset__scrollwrap")) part.tabIndex = 0;
   document.querySelectorAll("nav:not([data-named])").forEach((list) => {
     list.dataset.named = String(++named);
     list.removeAttribute("aria-labelledby");
