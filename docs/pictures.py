@@ -62,14 +62,14 @@ def recorded(commands: list[str]) -> str:
         now = typed + took + 4
     end, body = now + 3, []
     for line, at, begins in shown:
-        ends, name = begins + len(line) / 25, f"l{at}"
-        hidden = "clip-path:inset(0 100% 0 0)" if line.plain.startswith("$ ") else "opacity:0"
-        steps = f"animation-timing-function:steps({len(line)})" if line.plain.startswith("$ ") else ""
-        start, stop = 100 * begins / end, 100 * (ends if steps else begins + 0.01) / end
+        kind, hidden, ends = "", "opacity:0", begins + 0.01
+        if line.plain.startswith("$ "):
+            kind, ends = "typed", begins + len(line) / 25
+            hidden = f"clip-path:inset(0 100% 0 0);animation-timing-function:steps({len(line)})"
+        name, start, stop = f"l{at}", 100 * begins / end, 100 * ends / end
         rules.append(
-            f"@keyframes {name}{{0%,{start:.2f}%{{{hidden};{steps}}}{stop:.2f}%{{clip-path:none;opacity:1}}}}"
+            f"@keyframes {name}{{0%,{start:.2f}%{{{hidden}}}{stop:.2f}%{{clip-path:none;opacity:1}}}}"
         )
-        kind = "typed" if steps else ""
         spans = "".join(map(span, line.render(CONSOLE)))
         style = f"animation:{name} {end:.1f}s linear infinite"
         body.append(f'<text class="{kind}" style="{style}" y="{LINE * (at + 1)}">{spans}</text>')
