@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from machine import headline
 
-from tests.faults import failing, kill, mutate, oracle, ordering, readers
+from tests.faults import failing, kill, memory, mutate, oracle, ordering, readers
 from tests.faults.outcome import Outcome
 from tests.faults.shim import compiled
 
@@ -68,6 +68,7 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
     if group == "kill":
         yield lambda p: kill.random_kills(p, seed=seed, kills=300 if full else 15)
         yield lambda p: kill.kills_at_steps(p, seed=seed, most=most)
+        yield lambda p: memory.kills(p, seed=seed, kills=200 if full else 10)
     elif group == "full":
         yield lambda p: failing.no_room(p, seed=seed, most=17 if full else 4)
     elif group == "io":
@@ -80,6 +81,7 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
         )
     elif group == "flips":
         yield lambda p: mutate.flipped_segments(p, seed=seed, files=1000 if full else 60)
+        yield lambda p: mutate.flipped_databases(p, seed=seed, files=500 if full else 30)
     elif group == "mutate":
         files = 1000 if full else 60
         yield lambda p: mutate.damaged_inputs(p, seed=seed, files=files)

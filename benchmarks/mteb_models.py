@@ -28,7 +28,7 @@ from search.evaluating.evaluation import id_of_record, index_of_collection, rank
 from search.evaluating.formats import CorpusEntry, Retrieval
 from search.index import Index
 from search.records.options import EngineName, Pooling
-from search.store.layout import home
+from search.store.home import home
 
 # Number of documents that a rerank applies to, as in `seewhy eval`.
 _RERANKED = 10

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from search.errors import OptionalDependency as OptionalDependency
     from search.errors import ReadError as ReadError
     from search.errors import SearchError as SearchError
+    from search.errors import StorageFull as StorageFull
     from search.errors import TextTooLong as TextTooLong
     from search.evaluating.evaluation import evaluate as evaluate
     from search.index import Index as Index
@@ -79,7 +80,7 @@ _HOLDS = {
     "ranking.question": "Question",
     "encoding": "Encoder Fingerprint",
     "errors": "FingerprintMismatch IndexDamaged IndexLocked IndexNotFound IndexOutdated InputError ModelError "
-    "OptionalDependency ReadError SearchError TextTooLong",
+    "OptionalDependency ReadError SearchError StorageFull TextTooLong",
     "records.comparisons": "Contrast WhyNot",
     "records.evaluations": "Evaluation",
     "records.explanations": "Explanation",

@@ -10,8 +10,9 @@
     ├── ModelError            a model is missing, damaged, or not an encoder
     ├── IndexNotFound         no such index, or several to choose from
     ├── IndexDamaged          an index exists, but its files are damaged
-    ├── IndexOutdated         an index of an earlier format; `seewhy index --rebuild` converts it
+    ├── IndexOutdated         an index of another format: of an earlier version of seewhy, or of a later one
     ├── IndexLocked           another process is writing to this index
+    ├── StorageFull           a disk is full, a size limit is reached, or the device refuses to write
     ├── AccessDenied          file permissions do not let this user read or write an index
     ├── StoreUnavailable      the server of an index does not respond
     ├── ChangedMeanwhile      an index on a server was rebuilt during a query; the query can be repeated
@@ -122,15 +123,43 @@ class IndexNotFound(SearchError):
 
 
 class IndexDamaged(SearchError):
-    """An index exists but its files contradict each other or cannot be read."""
+    """An index exists but its files contradict each other or cannot be read.
+
+    Code that finds damage does not know the name of the index; it ends its message with `CHECK` or `REPAIR`, and the
+    caller adds the option that selects the index.
+    """
+
+    CHECK = "To see what is wrong, run: seewhy check"
+    REPAIR = "To fix this, run: seewhy check --repair"
 
 
 class IndexOutdated(SearchError):
-    """An index has an earlier format and must be rebuilt before it can be read."""
+    """An index has a format that this version does not read: an earlier one, or a later one. It is intact.
+
+    Attributes:
+        is_newer: True if a later version of seewhy wrote it.
+    """
+
+    def __init__(self, message: str, *, is_newer: bool = False) -> None:
+        super().__init__(message)
+        self.is_newer = is_newer
 
 
 class IndexLocked(SearchError):
     """Another process is writing to this index."""
+
+
+class StorageFull(SearchError):
+    """An index cannot be written: the disk is full, a size limit is reached, or the device refuses to write.
+
+    Nothing is damaged: what was committed before is kept.
+    """
+
+    def __init__(self, path: object, reason: object) -> None:
+        super().__init__(
+            f"cannot write '{path}' ({reason}). Finished batches are kept. Free some space, or raise the size limit, "
+            "then run the command again."
+        )
 
 
 class AccessDenied(SearchError):

@@ -16,7 +16,7 @@ from weakref import finalize
 import numpy as np
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import InputError, SearchError, quoted
+from search.errors import IndexOutdated, InputError, SearchError, quoted
 from search.ranking.freshness import with_file_status
 from search.ranking.question import (
     EncodedQuery,
@@ -55,7 +55,17 @@ from search.records.options import (
     parts_of,
 )
 from search.store.database import read_meta
-from search.store.layout import DATABASE, is_index, named_place, needs_local_index, place_for, streamed
+from search.store.earlier_format import EarlierFormatStore
+from search.store.layout import (
+    DATABASE,
+    find_index,
+    find_place,
+    is_index,
+    named_place,
+    needs_local_index,
+    place_for,
+    streamed,
+)
 from search.store.opening import is_trusted, opened, store_at
 from search.store.settings import Folders, Named, PassageSettings
 from search.store.sqlite import Store
@@ -75,10 +85,17 @@ if TYPE_CHECKING:
     from search.records.document_map import DocumentMap
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.explanations import Explanation, Highlight
-    from search.records.memory_document import Document, Documents
+    from search.records.memory_document import DamagedDocument, Document, Documents
     from search.records.options import AnnotateOptions, SourceOptions, TagOptions
     from search.records.predictions import Answers, LabelledIndex, TagReport
-    from search.records.reports import Changes, CheckReport, Progress, Report, Status, Upserted
+    from search.records.reports import (
+        Changes,
+        CheckReport,
+        Progress,
+        Report,
+        Status,
+        Upserted,
+    )
     from search.records.tokens import Layer
     from search.store.conditions import Where
 
@@ -94,7 +111,7 @@ class Index:
     Attributes:
         path: folder of the index's files on this machine.
         name: path of the index, or its address on a server; `Index.open` accepts it.
-        report: report of `build`; None for an index that was opened.
+        report: report of `build`, or of `create` with `rebuild`; None for an index that was opened or created.
     """
 
     def __init__(
@@ -235,8 +252,10 @@ class Index:
         *,
         encoder: AnyEncoder | None = None,
         encoder_name: str | None = None,
+        rebuild: bool = False,
         offline: bool = False,
         engine: EngineName = "auto",
+        progress: Callable[[Progress], None] | None = None,
         **options: Unpack[EncoderOptions],
     ) -> Index:
         """Create an empty index for documents from memory; `upsert` fills it.
@@ -250,19 +269,30 @@ class Index:
                 measured in words.
             encoder_name: name that identifies a function's embeddings; None uses the function's
                 `__name__`.
+            rebuild: build an existing index again from the documents that it contains, whatever its format.
+                Embeddings of the same model are taken over; tags and labels are not. The old index answers queries
+                until the new one is complete, and is kept as `index.db.old` if a document in it is damaged.
             offline: never access the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
+            progress: callback, called often with the progress of a rebuild.
 
-        An option that is None or left out uses the model's own configuration.
+        An option that is None or left out keeps the setting of an index that is rebuilt, else it uses the model's own
+        configuration.
+
+        Returns:
+            The open index; after a rebuild, `report` says what was taken over.
 
         Raises:
-            InputError: the index exists already, or its name is invalid.
+            InputError: the index exists already, or its name is invalid; with `rebuild`, it belongs to a folder.
+            IndexNotFound: with `rebuild`, there is no index.
             ModelError: the model cannot be found or used.
         """
-        from search.indexing.memory import create
+        from search.indexing import memory
         from search.indexing.update import build_inputs
 
         place = named_place(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
+        if rebuild:
+            memory.require_contents(place)
         chosen, *_ = build_inputs(
             Folders(),
             place,
@@ -272,8 +302,12 @@ class Index:
             engine=engine,
             encoder=_encoder_from(encoder or _model_object(options), encoder_name),
         )
-        create(place, chosen)
-        index = cls(Store(place), chosen, offline, engine)
+        report = None
+        if rebuild:
+            report = memory.rebuild(place, chosen, progress)
+        else:
+            memory.create(place, chosen)
+        index = cls(Store(place), chosen, offline, engine, report)
         if not name:
             index._deleted = finalize(index, rmtree, place, ignore_errors=True)
         return index
@@ -301,11 +335,23 @@ class Index:
             offline: never access the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
 
+        An index of documents from memory of an earlier format is read through a temporary copy, and converted before
+        the first write.
+
         Raises:
             IndexNotFound: the index does not exist; the message lists existing ones.
+            IndexOutdated: the index of a folder has another format, or a later version wrote the index.
             FingerprintMismatch: the index was built with another model or pooling.
         """
-        store, chosen = opened(source), None
+        chosen: Encoder | None = None
+        try:
+            store = opened(source)
+        except IndexOutdated:
+            from search.indexing.memory import opened_earlier
+
+            store = opened_earlier(
+                find_place(source), _encoder_from(encoder, encoder_name), offline=offline, engine=engine
+            )
         if encoder is not None:
             chosen = _encoder_from(encoder, encoder_name, int(store.facts.fingerprint.max_tokens))
             mine = replace(chosen.fingerprint, passages=store.facts.fingerprint.passages)
@@ -392,7 +438,7 @@ class Index:
         """
         from search.indexing.memory import upsert
 
-        return upsert(self._passages_folder, self.encoder, documents, progress=progress)
+        return upsert(self._memory_folder, self.encoder, documents, progress=progress)
 
     def add(
         self, documents: Documents, *, progress: Callable[[Progress], None] | None = None
@@ -405,7 +451,7 @@ class Index:
         """
         from search.indexing.memory import upsert
 
-        return upsert(self._passages_folder, self.encoder, documents, new=True, progress=progress)
+        return upsert(self._memory_folder, self.encoder, documents, new=True, progress=progress)
 
     def delete(self, ids: Iterable[str]) -> Upserted:
         """Delete documents from memory; IDs that do not exist are ignored.
@@ -416,7 +462,7 @@ class Index:
         """
         from search.indexing.memory import delete
 
-        return delete(self._passages_folder, [ids] if isinstance(ids, str) else ids)
+        return delete(self._memory_folder, [ids] if isinstance(ids, str) else ids)
 
     def get(self, ids: Iterable[str]) -> list[Document]:
         """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out.
@@ -427,6 +473,29 @@ class Index:
         with self._store.reading() as snapshot:
             snapshot.facts.folders.require_memory()
             return snapshot.memory_documents([ids] if isinstance(ids, str) else ids)
+
+    @staticmethod
+    def export(
+        source: str | Path | None = None,
+        *,
+        on_damage: Callable[[DamagedDocument], object] | None = None,
+    ) -> Iterator[Document]:
+        """Yield the documents from memory of an index, of any format, in the order in which they were added.
+
+        Needs no model, and reads as much of a damaged index as can be read.
+
+        Args:
+            source: the index, as for `open`.
+            on_damage: called with each document that cannot be read, or is not what was stored; the latter is still
+                yielded. None raises an error instead.
+
+        Raises:
+            InputError: the index belongs to a folder.
+            IndexDamaged: a document is damaged, and there is no `on_damage`; or nothing can be read.
+        """
+        from search.indexing.memory import exported
+
+        return exported(find_index(source), on_damage)
 
     def needs_small_update(self) -> bool:
         """Return True if few files changed since the last run, so that `update` takes less than a second.
@@ -486,6 +555,21 @@ class Index:
         return self.path
 
     @property
+    def _memory_folder(self) -> Path:
+        """Folder of the index, to change its documents from memory; an index of an earlier format is converted first.
+
+        Raises:
+            InputError: the passages are on a server.
+        """
+        if isinstance(self._store, EarlierFormatStore):
+            if self._store.is_current:
+                from search.indexing.memory import rebuild
+
+                rebuild(self.path, self.encoder)
+            self._store = Store(self.path)
+        return self._passages_folder
+
+    @property
     def fingerprint(self) -> Fingerprint:
         """Model, tokenizer and settings of the embeddings."""
         return self._store.facts.fingerprint
@@ -525,7 +609,7 @@ class Index:
     def notes(self) -> tuple[str, ...]:
         """Warnings about problems that do not prevent queries."""
         problems = (f"{problem} --index {quoted(self.name)}" for problem in self._store.problems)
-        return (*problems, *(self._encoder.remarks if self._encoder else ()))
+        return (*self._store.notes, *problems, *(self._encoder.remarks if self._encoder else ()))
 
     def status(self) -> Status:
         """Return the status of the index: model, contents and last run."""

@@ -26,7 +26,8 @@ from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
 from search.records.hits import Hit, Hits, Surroundings
 from search.records.options import EngineName, SelectionOptions, part_of
-from search.store.layout import all_indexes, is_own
+from search.store.home import is_own
+from search.store.layout import all_indexes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

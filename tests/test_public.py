@@ -84,7 +84,7 @@ def test_public_names() -> None:
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
         "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
         "ReadError",
-        "Report", "SearchError", "Status", "TextTooLong", "Token", "Upserted",
+        "Report", "SearchError", "Status", "StorageFull", "TextTooLong", "Token", "Upserted",
         "WhyNot", "compare", "evaluate", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:

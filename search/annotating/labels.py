@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.bert.labelling import LinearHead
-from search.encoding import Encoder, Fingerprint
+from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import with_context
 from search.errors import InputError
@@ -29,8 +29,10 @@ from search.records.predictions import Example, LabelReport, LabelTraining
 from search.records.reports import Progress
 from search.statistics import accuracy, class_counts, estimated, macro_f1
 from search.store.database import read_meta
-from search.store.layout import DATABASE, find_index, is_own
+from search.store.home import is_own
+from search.store.layout import DATABASE, find_index
 from search.store.passages import content_key
+from search.store.settings import fingerprint_of
 from search.store.sqlite import Snapshot, Store
 
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -107,7 +109,7 @@ def train_labels(
     if place is None:
         encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
     else:
-        recorded = Fingerprint(**read_meta(place / DATABASE)["fingerprint"])
+        recorded = fingerprint_of(read_meta(place / DATABASE))
         fingerprint = replace(recorded, pooling=pooling or recorded.pooling)
         encoder = Encoder.of(fingerprint, offline=offline, engine=engine, trusted=is_own(place))
     texts = [with_context(item.context, item.text) for item in items]

@@ -25,6 +25,7 @@ from search.store.annotating import Annotating, annotating, annotators_of
 from search.store.database import read_meta
 from search.store.layout import DATABASE, find_index
 from search.store.passages import CALLED, COMMAND
+from search.store.settings import fingerprint_of
 from search.store.sqlite import Store
 
 # Version of the tagging rules; increased when the same checkpoint would give other annotations.
@@ -171,7 +172,7 @@ def label_index(
     if (model is None) == (head is None):
         raise InputError("give either a model or a head.")
     place = find_index(index)
-    fingerprint = Fingerprint(**read_meta(place / DATABASE)["fingerprint"])
+    fingerprint = fingerprint_of(read_meta(place / DATABASE))
     labeller = _by_head(head, fingerprint) if head else _by_checkpoint(str(model), offline)
     name = name or labeller.field
     made_with = dict(labeller.made_with)

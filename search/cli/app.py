@@ -55,6 +55,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Indexes": {
         "upsert": ("index:upsert", "Add or replace documents by ID, from a JSON Lines file."),
+        "export": ("index:export", "Print the documents from memory of an index, as JSON Lines."),
         "status": ("index:status", "Show the contents of an index, and what was skipped."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "check": ("index:check", "Check whether an index is intact and up to date."),

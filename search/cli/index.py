@@ -1,4 +1,4 @@
-"""seewhy index, upsert, status, list, check, move, remove"""
+"""seewhy index, upsert, export, status, list, check, move, remove"""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from search.cli.options import (
     model_option,
 )
 from search.cli.output import Output, echo, note, progress_bar, stopped_gently, text_of
-from search.errors import InputError, SearchError, quoted
+from search.errors import IndexNotFound, InputError, SearchError, quoted
 from search.records import options
 
 if TYPE_CHECKING:
     from search.index import Index
-    from search.records.memory_document import Document
+    from search.records.memory_document import DamagedDocument, Document
     from search.records.reports import Report
     from search.store.settings import Folders, Named
 
@@ -150,7 +150,15 @@ def upsert(
     engine: EngineOptions,
     output: Output,
     index: Annotated[str, index_option("Name or path of the index; created if needed.")],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines file; - for stdin.")] = "-",
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="JSON Lines file; - for stdin (default).")
+    ] = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild", help="Build the index again from its own documents; encodes only new text."
+        ),
+    ] = False,
 ) -> None:
     """Add or replace documents by ID, from a JSON Lines file.
 
@@ -158,23 +166,72 @@ def upsert(
     "markdown"); you can filter by all other keys. A document replaces an older one with the same ID.
     Only new text is encoded. If a line is invalid, no document is stored.
     """
-    from search.index import Index
     from search.render import reports
-    from search.store.layout import is_index, named_place
 
+    if rebuild:
+        if file:
+            raise typer.BadParameter("--rebuild takes the documents of the index, and no FILE.")
+        _rebuild(index, model, engine, output)
+        return
     documents = [
         document_of(line, number)
-        for number, line in enumerate(text_of(file, "Give JSON Lines.").split("\n"), 1)
+        for number, line in enumerate(text_of(file or "-", "Give JSON Lines.").split("\n"), 1)
         if line.strip()
     ]
-    exists = is_index(named_place(index))
-    if not (exists or model["model"]):
-        model["model"] = model_for_new_indexes()
-    opened = (Index.open if exists else Index.create)(index, **model, **vars(engine))  # type: ignore[arg-type]
+    opened = _opened_or_created(index, model, engine)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.upsert(documents, progress=progress)
     if output.as_json or not output.quiet:
         output.show(report, reports.upserted)
+
+
+def _opened_or_created(index: str, model: options.ModelOptions, engine: EngineOptions) -> Index:
+    """Open an index of documents from memory; create it if it does not exist, or if nothing is stored in it."""
+    from search.index import Index
+    from search.store.layout import is_index, named_place
+
+    if is_index(named_place(index)):
+        with suppress(IndexNotFound):
+            return Index.open(index, **model, **vars(engine))  # type: ignore[arg-type]
+    model["model"] = model["model"] or model_for_new_indexes()
+    return Index.create(index, **model, **vars(engine))
+
+
+def _rebuild(index: str, model: options.ModelOptions, engine: EngineOptions, output: Output) -> None:
+    from search.index import Index
+    from search.render import reports
+    from search.store.database import legible_meta
+    from search.store.layout import DATABASE, named_place
+
+    if not (model["model"] or "fingerprint" in legible_meta(named_place(index) / DATABASE)):
+        model["model"] = model_for_new_indexes()
+    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
+        built = Index.create(index, rebuild=True, progress=progress, **model, **vars(engine))
+    assert built.report is not None
+    output.remarks(built.report.notes)
+    if output.as_json or not output.quiet:
+        output.show(built.report, reports.rebuilt)
+
+
+def export(
+    index: IndexOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not name damaged documents.")] = False,
+) -> None:
+    """Print the documents from memory of an index, as JSON Lines that `upsert` reads.
+
+    Reads every format, also of an index that is damaged. Documents that cannot be read are left out; those that are not
+    what was stored are printed as they are. Both are named, and the exit code is 1.
+    """
+    from search.index import Index
+
+    damaged: list[DamagedDocument] = []
+    for document in Index.export(index, on_damage=damaged.append):
+        echo(json.dumps(document.record, ensure_ascii=False))
+    for item in damaged:
+        outcome = "printed as it is" if item.document else "left out"
+        note(f"note: damaged document {item}; {outcome}", quiet)
+    if damaged:
+        raise typer.Exit(1)
 
 
 def document_of(line: str, number: int) -> Document:

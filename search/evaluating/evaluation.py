@@ -44,7 +44,7 @@ from search.records.hits import Hit
 from search.records.options import EngineName, Pooling
 from search.records.reports import Progress
 from search.statistics import estimated, pearson, spearman
-from search.store.layout import home
+from search.store.home import home
 from search.store.opening import opened
 
 Judgements = Mapping[str, Mapping[str, int]]

@@ -1,8 +1,8 @@
 """Check an index, and rebuild damaged derived files.
 
-SQLite checks index.db, which contains all data. FAISS files and postings are derived from it: their checksums are
-compared, and a repair rebuilds them. A damaged index.db is not repaired: the report names the command that rebuilds the
-index from its folder.
+SQLite checks index.db, which contains all data; its values are compared with the hashes that are stored beside them.
+FAISS files and postings are derived from it: their checksums are compared, and a repair rebuilds them. A damaged
+index.db is not repaired: the report names the command that rebuilds the index, from its folder or its own documents.
 """
 
 from __future__ import annotations
@@ -11,15 +11,24 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from search.corpus import SourceFile, load
-from search.errors import InputError, ReadError, SearchError, quoted
+from search.errors import IndexDamaged, InputError, ReadError, SearchError
 from search.indexing.plan import compare, listed
 from search.records.reports import CheckReport, Finding, Progress, Severity
 from search.store import checking
-from search.store.database import Connection, DatabaseError, meta_of, one_meta, reading
-from search.store.layout import DATABASE, home
+from search.store.database import (
+    SCHEMA_VERSION,
+    Connection,
+    DatabaseError,
+    has_contents,
+    legible_meta,
+    one_meta,
+    reading,
+)
+from search.store.files import DATABASE
+from search.store.home import export_command, index_command, index_option, rebuild_command
 from search.store.settings import Folders, Source
 from search.store.status import counts, stored_files
 
@@ -67,7 +76,16 @@ def _sha256(file: SourceFile) -> str:
 
 
 CHECKS = {
+    "format": _Check(
+        checking.other_format, "the format is current", "the index has another format", "stale", "format"
+    ),
     "database": _Check(checking.database, "index.db is sound", "index.db is damaged", command="rebuild"),
+    "values": _Check(
+        checking.values,
+        "all values are as they were stored",
+        "values in index.db are damaged",
+        command="rebuild",
+    ),
     "postings": _Check(
         checking.postings, "postings are intact", "postings are damaged; only --mode dense works"
     ),
@@ -112,20 +130,20 @@ def check(
     started = time.monotonic()
     wrong = _examine(index, progress)
     repaired: tuple[str, ...] = ()
-    if repair and "database" in wrong and not wrong["database"]:
+    if repair and "values" in wrong and not (wrong["database"] or wrong["values"]):
         repaired = tuple(
             name for name, items in wrong.items() if items and CHECKS[name].command == "repair"
         )
         if repaired:
             checking.repair(index, derived=bool(wrong["postings"] or wrong["vectors"]))
             wrong = _examine(index, progress)
-    meta, documents, passages = _facts(index)
-    folders = Folders.from_meta(meta) if meta else None
+    documents, passages = _counts(index)
+    folders = _folders(index)
     commands = _commands(index, folders)
     findings = tuple(_finding(name, items, commands) for name, items in wrong.items())
     return CheckReport(
         index=str(index),
-        folder=str(folders.root) if folders else "",
+        folder=str(folders.root) if folders and not folders.memory else "",
         folders=folders.several if folders else (),
         ok=all(finding.severity != "damaged" for finding in findings),
         findings=findings,
@@ -153,27 +171,45 @@ def _examine(index: Path, progress: Callable[[Progress], None] | None) -> dict[s
         wrong[name], unreadable = checking.run_check(index, CHECKS[name].look)
         if unreadable:
             wrong["database"] = [unreadable]
-        if wrong["database"]:
+        if wrong["format"] or wrong.get("database"):
+            break
+        if name == "format" and checking.is_empty(index):
+            wrong["run"] = ["nothing is stored yet"]
             break
     return wrong
 
 
-def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
-    """Return the metadata of an index and its numbers of documents and passages, as far as they can be read."""
+def _folders(index: Path) -> Folders | None:
+    """Return the folders of an index of any format; None if they cannot be read."""
+    with suppress(IndexDamaged):
+        return Folders.from_meta(legible_meta(index / DATABASE))
+    return None
+
+
+def _counts(index: Path) -> tuple[int, int]:
+    """Return the numbers of documents and passages, as far as they can be read."""
     with suppress(SearchError, DatabaseError, ValueError), reading(index / DATABASE) as connection:
-        documents, passages, _ = counts(connection)
-        return meta_of(connection, index / DATABASE), documents, passages
-    return {}, 0, 0
+        return counts(connection)[:2]
+    return 0, 0
 
 
 def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
-    """Return check -> command that fixes its problems; "" if the command needs folders that are gone."""
-    place = f"--index {index.name if index.parent == home() / 'indexes' else quoted(index)}"
-    update = f"seewhy index {folders.typed if folders else 'FOLDER'} {place}"
-    if folders and folders.memory:
-        return {"repair": f"seewhy check --repair {place}", "index": "", "rebuild": ""}
-    return {
-        "repair": f"seewhy check --repair {place}",
-        "index": update if not folders or folders.root.is_dir() else "",
-        "rebuild": f"{update} --rebuild",
-    }
+    """Return what a check needs -> the command; "" if that needs folders that are gone, or nothing can be done."""
+    commands = {"repair": f"seewhy check --repair {index_option(index)}"}
+    if has_contents(index / DATABASE):
+        is_newer = _is_newer(index)
+        rebuild = rebuild_command(index)
+        return commands | {
+            "index": "",
+            "rebuild": rebuild,
+            "format": export_command(index) if is_newer else rebuild,
+        }
+    rebuild = index_command(index, folders, rebuild=True)
+    is_there = folders is None or folders.root.is_dir()
+    update = index_command(index, folders) if is_there else ""
+    return commands | {"index": update, "rebuild": rebuild, "format": rebuild}
+
+
+def _is_newer(index: Path) -> bool:
+    version = legible_meta(index / DATABASE).get("schema_version")
+    return isinstance(version, int) and version > SCHEMA_VERSION

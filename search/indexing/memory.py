@@ -4,6 +4,10 @@
 
 One call is one transaction, which stays open while the model works. Other writers wait; readers do not, because the
 changes stay in SQLite's cache until the commit. A killed call leaves the index as it was.
+
+The index is the only copy of its documents, so it is treated as a database: nothing replaces it but `rebuild`, which
+writes the same documents to a new one; `exported` reads every format; an index of an earlier format is read through a
+copy, and converted before the first write.
 """
 
 from __future__ import annotations
@@ -12,31 +16,47 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 from search.corpus import Cutter, Skipped, SourceFile, markdown
 from search.corpus.dates import dated
 from search.corpus.sources import Reason
 from search.corpus.text import file_document, json_values, one_line, whole_characters
 from search.encoding import Encoder
-from search.errors import InputError
-from search.files import make_private
+from search.errors import IndexDamaged, InputError
+from search.files import PRIVATE_FOLDER, make_private
 from search.indexing.plan import ahead, cutter_for
 from search.indexing.run import Run
 from search.indexing.update import earlier
 from search.records import documents as records
 from search.records.documents import Section
-from search.records.fingerprint import Fingerprint
-from search.records.memory_document import Document, Documents
-from search.records.reports import Progress, Upserted
-from search.store.database import all_meta, meta_of, one_meta, reading
-from search.store.files import DATABASE, delete_leftovers, writer_lock
+from search.records.memory_document import DamagedDocument, Document, Documents
+from search.records.options import EngineName
+from search.records.reports import MEMORY, Progress, Report, Upserted
+from search.store.contents import earlier_state, stored_contents
+from search.store.database import (
+    SCHEMA_VERSION,
+    all_meta,
+    carried_over,
+    has_contents,
+    legible_meta,
+    meta_of,
+    reading,
+    replace_database,
+    require_format,
+    translated,
+)
+from search.store.earlier_format import EarlierFormatStore
+from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, writer_lock
+from search.store.home import is_own
 from search.store.layout import check_place
 from search.store.segments import flush, named_files
-from search.store.settings import Folders, PassageSettings, Source
+from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.writer import Work, Writer, writing
 
 _PATIENCE = 60.0  # seconds to wait for another writer
@@ -47,15 +67,151 @@ def create(index: Path, encoder: Encoder) -> None:
 
     Raises:
         InputError: the index exists already, or the folder contains other files.
+        IndexDamaged, IndexOutdated: an index exists that cannot be read.
     """
     check_place(index)
     if earlier(index, False):
         raise InputError(f"the index '{index}' exists already. Open it with Index.open.")
     make_private(index)
-    fingerprint = replace(encoder.fingerprint, passages=PassageSettings().as_json())
-    with writer_lock(index), writing(index / DATABASE) as writer, writer.transaction():
+    with writer_lock(index), writing(index / DATABASE) as writer:
+        _initialise(writer, encoder)
+
+
+def _initialise(writer: Writer, encoder: Encoder) -> PassageSettings:
+    """Store what an index of documents from memory needs before its first document; return how passages are cut."""
+    settings = PassageSettings()
+    fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
+    with writer.transaction():
         writer.create_contents()
         writer.put(root="", fingerprint=asdict(fingerprint), source=asdict(Source()), complete=True)
+    return settings
+
+
+def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] | None = None) -> Report:
+    """Build an index of documents from memory again, from the documents it contains, of any earlier format.
+
+    Embeddings of the same model are taken over. The old index answers queries until the new one is complete; if some of
+    its documents are damaged, it is kept as `index.db.old`.
+
+    Raises:
+        InputError: the index belongs to a folder.
+        IndexOutdated: a later version of seewhy wrote the index.
+        IndexLocked: another process has been writing to the index for a minute.
+        StorageFull: there is no room for the new index; the old one stays.
+    """
+    started = time.monotonic()
+    database, new = index / DATABASE, index / WORK / DATABASE
+    with writer_lock(index, _PATIENCE), translated(database):
+        _require_no_later_format(database)
+        delete_work(index)
+        new.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
+        report, is_damaged = _build_again(database, index, new, encoder, progress)
+        if kept := replace_database(index, new, keep_old=is_damaged):
+            note = f"the old database is kept as '{kept}'. Delete it when you no longer need it."
+            report = replace(report, notes=(*report.notes, note))
+        with reading(database) as connection:
+            delete_leftovers(index, named_files(connection))
+    return replace(report, seconds=time.monotonic() - started)
+
+
+def require_contents(index: Path) -> None:
+    """Check that an index can be built again from its documents.
+
+    Raises:
+        IndexNotFound: there is no index, or it is empty.
+        InputError: the index belongs to a folder.
+        IndexDamaged: the file is no database.
+    """
+    if not has_contents(index / DATABASE):
+        stored_contents(index / DATABASE)
+
+
+def opened_earlier(
+    index: Path, encoder: Encoder | None, *, offline: bool, engine: EngineName
+) -> EarlierFormatStore:
+    """Open an index of documents from memory of an earlier format, through a copy in the current format.
+
+    The copy is in a temporary folder and is deleted with the store; the index stays unchanged.
+
+    Args:
+        encoder: the encoder of the index; None loads it.
+
+    Raises:
+        IndexOutdated: the index belongs to a folder, or has a later format.
+    """
+    database = index / DATABASE
+    meta = legible_meta(database)
+    _require_no_later_format(database)
+    if not has_contents(database):
+        require_format(meta, database)
+    if encoder is None:
+        encoder = Encoder.of(fingerprint_of(meta), offline=offline, engine=engine, trusted=is_own(index))
+    copy = Path(mkdtemp(prefix="seewhy-"))
+    try:
+        _build_again(index / DATABASE, copy, copy / DATABASE, encoder)
+    except BaseException:
+        rmtree(copy, ignore_errors=True)
+        raise
+    return EarlierFormatStore(index, copy)
+
+
+def _require_no_later_format(database: Path) -> None:
+    meta = legible_meta(database)
+    if type(version := meta.get("schema_version")) is int and version > SCHEMA_VERSION:
+        require_format(meta, database)
+
+
+def _build_again(
+    old: Path,
+    index: Path,
+    new: Path,
+    encoder: Encoder,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[Report, bool]:
+    """Write the documents of a database to a new one, whose derived files are in `index`.
+
+    Returns:
+        The report, and whether a document is damaged.
+    """
+    contents = stored_contents(old)
+    damaged = [item for item in contents if isinstance(item, DamagedDocument)]
+    documents = [item.document if isinstance(item, DamagedDocument) else item for item in contents]
+    by_id = {document.id: document for document in documents if document is not None}
+    with writing(new) as writer:
+        writer.put_meta(**carried_over(old))
+        settings = _initialise(writer, encoder)
+        fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
+        with earlier_state(old, fingerprint) as earlier_index:
+            times, annotators = earlier_index.times(), earlier_index.annotators()
+            run = Run(
+                Path(), index, new, writer, encoder, settings, Source(), progress, earlier=earlier_index
+            )
+            works = [_work(document, {}) for document in by_id.values()]
+            for work in works:
+                work.file = replace(work.file, mtime_ns=times.get(work.file.path, work.file.mtime_ns))
+            _store(run, works, by_id, in_batches=True)
+        report = run.report()
+    notes = [f"damaged document {item}" for item in damaged]
+    if annotators:
+        notes.append(f"tags and labels are not taken over: {', '.join(annotators)}. Make them again.")
+    return replace(report, folder=MEMORY, notes=(*report.notes, *notes)), bool(damaged)
+
+
+def exported(
+    index: Path, on_damage: Callable[[DamagedDocument], object] | None = None
+) -> Iterator[Document]:
+    """Yield the documents from memory of an index, of any format; see `Index.export`."""
+    for item in stored_contents(index / DATABASE):
+        if isinstance(item, Document):
+            yield item
+            continue
+        if on_damage is None:
+            raise IndexDamaged(
+                f"the index in '{index}' has a damaged document {item}. To leave damaged documents out, pass on_damage."
+            )
+        on_damage(item)
+        if item.document is not None:
+            yield item.document
 
 
 def upsert(
@@ -83,7 +239,7 @@ def upsert(
         meta = all_meta(writer.connection)
         settings = PassageSettings.from_json(meta["fingerprint"]["passages"])
         fingerprint = replace(encoder.fingerprint, passages=settings.as_json())
-        Fingerprint(**meta["fingerprint"]).require_equal(fingerprint)
+        fingerprint_of(meta).require_equal(fingerprint)
         run = Run(Path(), index, index / DATABASE, writer, encoder, settings, Source(), progress)
         stored = writer.hashes(by_id)
         more = Counter(each.id for each in checked) - Counter(by_id.keys())
@@ -111,7 +267,7 @@ def delete(index: Path, ids: Iterable[str]) -> Upserted:
         stored = writer.hashes(ids)
         if stored:
             writer.remove(stored)
-            dimension = Fingerprint(**one_meta(writer.connection, "fingerprint")).dimension
+            dimension = fingerprint_of(all_meta(writer.connection)).dimension
             flush(writer, index, int(dimension))
     return Upserted(removed=len(stored), seconds=time.monotonic() - started)
 
@@ -146,15 +302,24 @@ def _work(document: Document, stored: Mapping[str, str]) -> Work:
     return Work(file, sha256, last=True, outcome=outcome, content=content)
 
 
-def _store(run: Run, works: list[Work], by_id: Mapping[str, Document]) -> None:
-    """Cut, encode and store documents in one transaction, then make the segments that are due."""
+def _store(
+    run: Run, works: list[Work], by_id: Mapping[str, Document], *, in_batches: bool = False
+) -> None:
+    """Cut, encode and store documents, then make the segments that are due.
+
+    Args:
+        in_batches: store each batch in a transaction of its own, in a database that nobody reads yet; else all
+            documents in one transaction.
+    """
     cutter = cutter_for(run.encoder, run.settings)
     run.counts["total_bytes"] = sum(work.file.size for work in works)
     cut = (_cut(work, by_id[work.file.path], cutter) for work in works)
-    with run.writer.large_transaction(), closing(ahead(cut, cutter)) as batches:
+    transaction = nullcontext() if in_batches else run.writer.large_transaction()
+    with transaction, closing(ahead(cut, cutter)) as batches:
         run.commit_all(batches)
         updated = datetime.now().astimezone().isoformat(timespec="seconds")
-        run.writer.put(updated=updated, engine=run.encoder.runs_on)
+        with run.writer.transaction():
+            run.writer.put(updated=updated, engine=run.encoder.runs_on)
     run.derive()
 
 

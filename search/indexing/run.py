@@ -18,12 +18,12 @@ from search.errors import InputError
 from search.indexing.plan import RunPlan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
 from search.records.documents import Document, Passage
-from search.records.fingerprint import Fingerprint
 from search.records.reports import Progress, Report
 from search.store import segments
+from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
 from search.store.passages import content_key
-from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source
+from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source, fingerprint_of
 from search.store.sqlite import Snapshot, Store
 from search.store.status import skipped_groups, stored_files, tokens_beyond
 from search.store.vectors import missing_token_vectors
@@ -78,6 +78,7 @@ class Run:
         renamed: old paths of renamed files.
         away: folders that are gone or contain no text, see `RunPlan`.
         workers: pool of workers that encode passages; None if this process encodes.
+        earlier: the index that a rebuild replaces, whose embeddings are taken over; None to encode all passages.
     """
 
     folder: Path
@@ -92,6 +93,7 @@ class Run:
     renamed: set[str] = field(default_factory=set)
     away: tuple[str, ...] = ()
     workers: Workers | None = None
+    earlier: Earlier | None = None
 
     def __post_init__(self) -> None:
         self.folder, self.connection = self.folder.resolve(), self.writer.connection
@@ -124,7 +126,7 @@ class Run:
         if self.counts["encoded"]:
             facts["engine"] = self.encoder.runs_on
         self.writer.finish(skipped, **facts)
-        return self._report()
+        return self.report()
 
     def commit_all(self, batches: Iterable[Sequence[Work]]) -> None:
         """Encode and store files that were read and cut, batch by batch."""
@@ -147,7 +149,7 @@ class Run:
         fingerprint = replace(self.encoder.fingerprint, passages=self.settings.as_json())
         meta = all_meta(self.connection)
         if "fingerprint" in meta:
-            Fingerprint(**meta["fingerprint"]).require_equal(fingerprint)
+            fingerprint_of(meta).require_equal(fingerprint)
             folders = Folders.from_meta(meta)
             if folders != self.folders:
                 raise InputError(
@@ -189,6 +191,8 @@ class Run:
             for passage in cut
         }
         vectors = self.writer.stored_embeddings(passages)
+        if self.earlier:
+            vectors |= self.earlier.embeddings(passages.keys() - vectors.keys())
         batch = Batch(
             works, passages, vectors, [key for key in passages if key not in vectors.keys() | coming]
         )
@@ -263,7 +267,8 @@ class Run:
                 )
             )
 
-    def _report(self) -> Report:
+    def report(self) -> Report:
+        """Report of what the run has stored so far, and the totals of the index."""
         n_documents, n_passages, n_tokens = self.writer.counts()
         return Report(
             folder=str(self.folder),

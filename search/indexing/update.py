@@ -25,7 +25,7 @@ from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import model_of, named_model
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError, SearchError
-from search.files import PRIVATE_FOLDER, make_private, patiently, sync_folder
+from search.files import PRIVATE_FOLDER, make_private, patiently
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.fingerprint import WHOLE_TEXT
@@ -38,22 +38,32 @@ from search.records.options import (
     parts_of,
 )
 from search.records.reports import Progress, Report
-from search.store.database import carried_over, read_meta, reading, settle
+from search.store.contents import require_no_contents
+from search.store.database import (
+    carried_over,
+    has_contents,
+    legible_meta,
+    read_meta,
+    reading,
+    replace_database,
+)
 from search.store.files import (
     DATABASE,
     WORK,
     delete_database,
     delete_leftovers,
     delete_work,
+    refused,
     remove_index,
     writer_lock,
 )
-from search.store.layout import check_place, is_index, is_own, place_for, streamed
+from search.store.home import is_own
+from search.store.layout import check_place, is_index, place_for, streamed
 from search.store.milvus.client import Address, Client
 from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
 from search.store.segments import named_files
-from search.store.settings import Folders, Named, PassageSettings, Source, as_text
+from search.store.settings import Folders, Named, PassageSettings, Source, as_text, fingerprint_of
 from search.store.status import stored_files
 from search.store.writer import writing
 
@@ -97,6 +107,7 @@ def update(
     make_private(index)
     try:
         with writer_lock(index):
+            require_no_contents(index / DATABASE)
             delete_work(index)
             _sweep(index)
             database = index / DATABASE
@@ -116,9 +127,13 @@ def update(
                     run.writer.put_meta(**carried_over(index / DATABASE))
                 report = run.all(files, skipped)
             if in_place:
-                settle(index / DATABASE)
-                patiently(lambda: database.replace(index / DATABASE))
-                sync_folder(index)
+                is_unknown = has_contents(index / DATABASE) is None
+                if kept := replace_database(index, database, keep_old=is_unknown):
+                    note = (
+                        f"the old database could not be read, so it was kept as '{kept}'. Delete it if the index had "
+                        "no documents from memory."
+                    )
+                    report = replace(report, notes=(*report.notes, note))
             with reading(index / DATABASE) as connection:
                 named = named_files(connection)
             delete_leftovers(index, named)
@@ -129,7 +144,7 @@ def update(
     except OSError as error:
         if error.errno and error.filename is None:  # the error of a failed write names no file
             error.filename = str(index)
-        raise
+        raise refused(error, index) from error
     return replace(report, seconds=time.monotonic() - started)
 
 
@@ -235,18 +250,33 @@ def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:
 
 
 def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:
-    """Return metadata and fingerprint of an index; None for a new one, or an unreadable one that will be rebuilt."""
+    """Return metadata and fingerprint of an index; None for a new one.
+
+    Args:
+        rebuild: the index will be rebuilt: if it is damaged or has another format, its settings are kept as far as they
+            can be read; None if they cannot.
+    """
     if not is_index(place):
         return None
     try:
         meta = read_meta(place / DATABASE)
-        return meta, Fingerprint(**meta["fingerprint"])
+        return meta, fingerprint_of(meta)
     except IndexNotFound:  # its first run stored nothing
         return None
     except (IndexDamaged, IndexOutdated):
-        if rebuild:
-            return None
-        raise
+        if not rebuild:
+            raise
+    meta = legible_meta(place / DATABASE)
+    try:
+        fingerprint = fingerprint_of(meta)
+    except IndexDamaged:
+        return None
+    try:
+        Folders.from_meta(meta)
+        Source.from_dict(meta["source"])
+    except IndexDamaged:
+        meta |= {"root": "", "source": {}}
+    return meta, fingerprint
 
 
 def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> Server | None:

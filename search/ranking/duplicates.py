@@ -13,6 +13,7 @@ from search.errors import InputError
 from search.records.contents import StoredPassage
 from search.records.hits import Cluster, Copy
 from search.store.conditions import Where
+from search.store.passages import existing
 from search.store.sqlite import Store
 from search.store.vectors import pairs_near
 
@@ -32,7 +33,7 @@ def near_copies(store: Store, threshold: float, where: Where | None) -> list[Clu
         ids, vectors = map(np.concatenate, zip(*blocks, strict=True))
         del blocks
         groups = clusters(vectors, threshold)
-        stored = snapshot.stored(ids[np.concatenate(groups)].tolist() if groups else [])
+        stored = existing(snapshot, ids[np.concatenate(groups)].tolist() if groups else [])
     copies = [_cluster(ids[rows].tolist(), vectors[rows], stored) for rows in groups]
     return sorted(copies, key=lambda cluster: (-len(cluster.passages), cluster.passages[0].passage_id))
 

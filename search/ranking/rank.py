@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.errors import IndexDamaged
 from search.ranking.freshness import with_file_status
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.selection import completed, diverse, numbered, once, selected
 from search.ranking.verdict import FIRST_HITS, answerability
 from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
+from search.store.passages import existing
 
 if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
@@ -149,13 +149,7 @@ def _passing(fusion: Fusion, selection: Selection, passages: Ids) -> list[Scored
 
 def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassage]:
     """Return the stored passages of a ranking, in its order."""
-    ids = dict.fromkeys(map(attrgetter("passage"), best))
-    stored = snapshot.stored(ids)
-    if missing := ids.keys() - stored.keys():
-        raise IndexDamaged(
-            f"passage {min(missing)} is missing from the index. To fix this, run: seewhy check --repair"
-        )
-    return dict(zip(ids, map(stored.__getitem__, ids), strict=True))
+    return existing(snapshot, [item.passage for item in best])
 
 
 def scored(

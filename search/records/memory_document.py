@@ -51,6 +51,17 @@ class MemoryDocument:
         source._check()
         return source
 
+    @classmethod
+    def stored(cls, id_: str, content: str) -> MemoryDocument:
+        """Return a checked document from its ID and its `content`.
+
+        Raises:
+            ValueError, TypeError: the content is not that of a document.
+        """
+        document = cls(id_, **json.loads(content))
+        document._check()
+        return document
+
     def _check(self) -> None:
         for name in ("id", "text", "title"):
             if not isinstance(value := getattr(self, name), str):
@@ -67,6 +78,31 @@ class MemoryDocument:
         """Everything but the ID, as JSON."""
         values = {name: value for name, value in vars(self).items() if name != "id"}
         return json.dumps(values, ensure_ascii=False, sort_keys=True)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The document as a mapping that `of` reads back; what is empty or the default is left out."""
+        values = {"id": self.id, "text": self.text, "title": self.title, "metadata": dict(self.metadata)}
+        values |= {"kind": self.kind} if self.kind != "text" else {}
+        return {name: value for name, value in values.items() if value or name in ("id", "text")}
+
+
+@dataclass(frozen=True)
+class DamagedDocument:
+    """A document from memory that its index does not give back as it was stored.
+
+    Attributes:
+        id: its ID; the number of its row if the ID cannot be read.
+        problem: what is wrong with it.
+        document: the document as it is now, if it can still be read; None if not.
+    """
+
+    id: str
+    problem: str
+    document: MemoryDocument | None = None
+
+    def __str__(self) -> str:
+        return f"'{self.id}': {self.problem}"
 
 
 _FIELDS = {item.name for item in fields(MemoryDocument)}

@@ -65,7 +65,8 @@ class Report:
     """Report of an indexing run: its changes, and the totals of the index afterwards.
 
     Attributes:
-        folder: the folder that document names are relative to: the indexed folder, or the common parent of `folders`.
+        folder: the folder that document names are relative to: the indexed folder, or the common parent of `folders`;
+            "documents from memory" for an index that was built again from them.
         folders: the indexed folders, if there are several.
         index: folder of the index.
         added, changed, renamed, removed, unchanged: numbers of files with documents; other files are counted
@@ -133,6 +134,7 @@ class Status:
         updated: end of the last run, in RFC 3339; "" if no run has finished.
         complete: True if the last run finished.
         running: True if a run is in progress; its uncommitted changes are not included.
+        command: command that continues an interrupted run; "" if none is needed.
         annotations: annotators of its passages, with their progress.
     """
 
@@ -154,6 +156,7 @@ class Status:
     fingerprint: Mapping[str, str]
     complete: bool
     running: bool = False
+    command: str = ""
     annotations: tuple[Annotator, ...] = ()
     folders: tuple[str, ...] = ()
 

@@ -68,9 +68,11 @@ def report(canvas: Canvas, done: Report) -> None:
 
 @as_text
 def moved(canvas: Canvas, item: Status) -> None:
-    """Draw the new folder of an index, in one line."""
+    """Draw the new folder of an index, and its name, which follows that of the folder; in one line."""
     canvas.line(
-        f"The index {escape(shown_path(item.index))} now belongs to {folders_line(item)}.", whole=True
+        f"The index {escape(shown_path(item.index))} now belongs to {folders_line(item)}; "
+        f"its name is {escape(item.name)}.",
+        whole=True,
     )
 
 
@@ -80,6 +82,17 @@ def upserted(canvas: Canvas, done: Upserted) -> None:
     canvas.line(
         f"{counted(done.added, 'document')} added, {done.changed:,} changed, {done.unchanged:,} unchanged; "
         f"{counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}",
+        whole=True,
+    )
+
+
+@as_text
+def rebuilt(canvas: Canvas, done: Report) -> None:
+    """Draw a summary of an index that was built again from its documents from memory, in one line."""
+    canvas.line(
+        f"Rebuilt {escape(shown_path(done.index))} from its {counted(done.documents, 'document')}: "
+        f"{counted(done.passages, 'passage')}, {done.encoded:,} encoded, {done.reused:,} reused, in "
+        f"{duration(done.seconds)}",
         whole=True,
     )
 
@@ -160,7 +173,11 @@ def status(canvas: Canvas, state: Status) -> None:
     if state.running:
         canvas.line("Indexing is in progress. These are the contents so far.", style="yellow")
     elif not state.complete:
-        canvas.line("The last run was interrupted. Continue with: seewhy index FOLDER", style="yellow")
+        canvas.line(
+            f"The last run was interrupted. Continue with: {escape(state.command)}",
+            style="yellow",
+            whole=True,
+        )
 
 
 @as_text

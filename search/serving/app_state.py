@@ -19,7 +19,8 @@ from search.errors import NO_INDEX, IndexNotFound, SearchError, first_line
 from search.index import Index
 from search.indexes import Indexes, name_of
 from search.records.options import EngineName
-from search.store.layout import all_indexes, is_own
+from search.store.home import is_own
+from search.store.layout import all_indexes
 
 Answered = TypeVar("Answered")
 

@@ -35,6 +35,7 @@ _CODES: tuple[tuple[type[errors.SearchError], int, str], ...] = (
     (errors.IndexOutdated, 409, "index-outdated"),
     (errors.IndexDamaged, 503, "index-damaged"),
     (errors.IndexLocked, 409, "index-locked"),
+    (errors.StorageFull, 507, "storage-full"),
     (errors.AccessDenied, 503, "access-denied"),
     (errors.StoreUnavailable, 503, "store-unavailable"),
     (errors.FingerprintMismatch, 409, "fingerprint-mismatch"),

@@ -18,12 +18,20 @@ import numpy as np
 from search.errors import InputError
 from search.records.contents import StoredPassage
 from search.records.documents import BUILT_IN_FIELDS, Annotation, Annotator
-from search.records.fingerprint import Fingerprint
 from search.store.conditions import folded
-from search.store.database import as_json, connect_to_write, meta_of, one_meta, reading, translated
+from search.store.database import (
+    all_meta,
+    as_json,
+    connect_to_write,
+    meta_of,
+    one_meta,
+    reading,
+    translated,
+)
 from search.store.files import writer_lock
 from search.store.layout import DATABASE
-from search.store.passages import NOT_COMPARED, Rows
+from search.store.passages import NOT_COMPARED, Rows, existing
+from search.store.settings import fingerprint_of
 from search.store.vectors import embeddings
 from search.store.writer import Writer
 
@@ -69,12 +77,11 @@ class Annotating:
         """
         for start in range(0, len(self.todo), size):
             ids = self.todo[start : start + size]
-            stored = self.rows.stored(ids)
-            yield [stored[id_] for id_ in ids]
+            yield list(existing(self.rows, ids).values())
 
     def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """Yield the embeddings of the passages in `todo`, in blocks of (ids, (n, d)); no transaction stays open."""
-        dimension = int(Fingerprint(**one_meta(self.connection, "fingerprint")).dimension)
+        dimension = int(fingerprint_of(all_meta(self.connection)).dimension)
         return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
     def put(self, annotations: Sequence[Annotation]) -> None:

@@ -1,42 +1,87 @@
 """Check an index within a read transaction, and repair it.
 
-SQLite checks index.db, which contains all data. FAISS files and postings are derived from it: their checksums are
-compared, and `repair` rebuilds them.
+index.db contains all data. SQLite checks its structure; here, its values are compared with each other and with the
+hashes that are stored beside them: `files.sha256` of documents from memory, and `embeddings.content` of passages.
+FAISS files and postings are derived from it: their checksums are compared, and `repair` rebuilds them.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
-from search.errors import AccessDenied, IndexDamaged, ModelError, SearchError
-from search.records.fingerprint import Fingerprint
-from search.store.database import Connection, connect_to_read, meta_of, one_meta, translated
+from search.errors import (
+    AccessDenied,
+    IndexDamaged,
+    IndexLocked,
+    IndexOutdated,
+    ModelError,
+    SearchError,
+    StorageFull,
+)
+from search.records.memory_document import DamagedDocument
+from search.records.visible_text import visible
+from search.store.contents import stored_contents
+from search.store.database import (
+    SCHEMA_VERSION,
+    Connection,
+    all_meta,
+    connect_to_read,
+    has_tables,
+    meta_of,
+    one_meta,
+    require_format,
+    translated,
+)
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
-from search.store.segments import blocks_of_tail, named_files, read_segments, rebuild_segments, tombstones
-from search.store.status import stored_files
+from search.store.passages import content_key, hidden_of, metadata_of, name_of
+from search.store.segments import (
+    blocks_of_tail,
+    named_files,
+    read_segments,
+    rebuild_segments,
+    tail_is_intact,
+    tombstones,
+)
+from search.store.settings import Facts, PassageSettings, fingerprint_of, readable
+from search.store.status import read_baseline, stored_files
+from search.store.vectors import is_embedding
 from search.store.writer import writing
 
 Check = Callable[[Connection, Path], Iterator[str]]
+
+# Tables and columns with JSON that other columns do not verify.
+_JSON = {
+    "annotators": ("made_with", "fields"),
+    "annotations": ('"values"', "spans"),
+}
+_MOST = 20  # problems of one kind that are listed
+# Errors that say nothing about the files of the index.
+_NO_DAMAGE = (AccessDenied, IndexLocked, ModelError, StorageFull)
 
 
 def run_check(index: Path, check: Check) -> tuple[list[str], str]:
     """Return the problems that a check finds, and the reason why the database cannot be read; "" if it can be read.
 
     Raises:
-        AccessDenied, IndexNotFound, ModelError: problems other than damage to the index.
+        AccessDenied, IndexLocked, IndexNotFound, ModelError, StorageFull: problems other than damage to the index.
     """
     database = index / DATABASE
     try:
         with closing(connect_to_read(database)) as connection, translated(database):
-            meta_of(connection, database)
             return list(check(connection, index)), ""
-    except (SearchError, sqlite3.Error, ValueError, TypeError, KeyError) as error:
-        if isinstance(error, AccessDenied | ModelError) or not database.is_file():
+    except (
+        SearchError,
+        sqlite3.Error,
+        ValueError,
+        TypeError,
+        KeyError,
+    ) as error:
+        if isinstance(error, _NO_DAMAGE) or not database.is_file():
             raise
-        return [], str(error)
+        return [], _without_advice(error)
 
 
 def repair(index: Path, *, derived: bool) -> None:
@@ -51,19 +96,118 @@ def repair(index: Path, *, derived: bool) -> None:
         delete_leftovers(index, named_files(writer.connection))
 
 
+def other_format(connection: Connection, index: Path) -> Iterator[str]:
+    """Yield the format of an index that this version does not read; the index is intact."""
+    if has_tables(connection):
+        meta = all_meta(connection)
+        try:
+            require_format(meta, index / DATABASE)
+        except IndexOutdated:
+            version = meta["schema_version"]
+            yield f"format {version}, and this version of seewhy reads format {SCHEMA_VERSION}"
+
+
+def is_empty(index: Path) -> bool:
+    """Return True if the first run was interrupted before it stored anything, which is no damage."""
+    if not (index / DATABASE).is_file() or leftovers(
+        index, ()
+    ):  # files of segments: index.db was not empty before
+        return False
+    with suppress(SearchError), closing(connect_to_read(index / DATABASE)) as connection:
+        if not has_tables(connection):
+            return True
+        has_files = connection.execute("SELECT 1 FROM files LIMIT 1").fetchone() is not None
+        return "fingerprint" not in all_meta(connection) and not has_files
+    return False
+
+
 def database(connection: Connection, index: Path) -> Iterator[str]:
-    for (message,) in connection.execute("PRAGMA quick_check(20)"):
+    for (message,) in connection.execute(f"PRAGMA integrity_check({_MOST})"):
         if message != "ok":
             yield message
-    expected = one_meta(connection, "passages")
+    meta = meta_of(connection, index / DATABASE)
+    PassageSettings.from_json(Facts.of(meta).fingerprint.passages)
     for table in ("passages", "embeddings"):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        if count != expected:
-            yield f"table {table} has {count:,} rows instead of {expected:,}"
+        if count != meta["passages"]:
+            yield f"table {table} has {count:,} rows instead of {meta['passages']:,}"
+    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_MOST):
+        yield f"row {row} of table {table} belongs to no row of table {parent}"
+
+
+def values(connection: Connection, index: Path) -> Iterator[str]:
+    """Yield the values that cannot be read, or that differ from their hashes."""
+    dimension = _dimension(connection)
+    for path, record, metadata in connection.execute(
+        "SELECT path, record, metadata FROM documents JOIN files ON files.id = file"
+    ):
+        yield from _problem(f"the metadata of '{name_of(path, record)}'", lambda: metadata_of(metadata))  # noqa: B023
+    rows = connection.execute(
+        """SELECT passages.id, path, record, context, text, hidden, start, "end", line_start, line_end, content, vector
+           FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
+           JOIN embeddings ON passage = passages.id"""
+    )
+    for id_, path, record, *values_of_row in rows:
+        if problem := _of_passage(*values_of_row, dimension=dimension):
+            yield f"{problem} of passage {id_} of '{name_of(path, record)}'"
+    for table, columns in _JSON.items():
+        for column in columns:
+            count = f"SELECT count(*) FROM {table} WHERE NOT json_valid({column})"
+            if broken := connection.execute(count).fetchone()[0]:
+                yield f"{broken} values of {table}.{column} are no JSON"
+    yield from _problem("the sample of random pairs", lambda: read_baseline(connection))
+    if not one_meta(connection, "root"):
+        for item in stored_contents(index / DATABASE):
+            if isinstance(item, DamagedDocument):
+                yield f"document {item}"
+
+
+def _of_passage(
+    context: str,
+    text: str,
+    hidden: str,
+    start: int,
+    end: int,
+    first_line: int,
+    last_line: int,
+    content: bytes,
+    vector: bytes,
+    *,
+    dimension: int,
+) -> str:
+    """Return what is wrong with the values of a passage; "" if nothing is."""
+    try:
+        spans = hidden_of(hidden)
+    except IndexDamaged:
+        return "the markup"
+    if end - start != len(text):
+        return "the span"
+    if not 1 <= first_line <= last_line:
+        return "the lines"
+    if content_key(context, visible(text, spans)) != content:
+        return "the text"
+    return "" if is_embedding(vector, dimension) else "the embedding"
+
+
+def _problem(subject: str, read: Callable[[], object]) -> Iterator[str]:
+    """Yield a sentence if a value cannot be read."""
+    try:
+        with readable(subject):
+            read()
+    except IndexDamaged as error:
+        yield _without_advice(error)
+
+
+def _without_advice(error: Exception) -> str:
+    """Return what is wrong, without the advice to run this check."""
+    return str(error).partition(f" {IndexDamaged.CHECK}")[0].removesuffix(".")
 
 
 def postings(connection: Connection, index: Path) -> Iterator[str]:
     blocks = blocks_of_tail(connection)
+    if blocks and not tail_is_intact(connection, blocks):
+        yield "the postings of the newest passages"
+        return
     for segment in read_segments(connection):
         try:
             blocks.append(segment.open_words(index))
@@ -100,4 +244,4 @@ def interrupted_run(connection: Connection, index: Path) -> Iterator[str]:
 
 
 def _dimension(connection: Connection) -> int:
-    return int(Fingerprint(**one_meta(connection, "fingerprint")).dimension)
+    return int(fingerprint_of(all_meta(connection)).dimension)

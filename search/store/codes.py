@@ -69,9 +69,7 @@ class CodeScale:
     def of(cls, vectors: NDArray[np.float32]) -> tuple[CodeScale, NDArray[np.int8]]:
         """Return the scale that fits (n, d) embeddings, and their (n, d) codes."""
         if not np.isfinite(vectors).all():
-            raise IndexDamaged(
-                "an embedding in the index is NaN or infinite. To fix this, run: seewhy check --repair"
-            )
+            raise IndexDamaged(f"an embedding in the index is NaN or infinite. {IndexDamaged.CHECK}")
         peak = max(1, math.ceil(float(np.abs(vectors).max(initial=0.0)) * _PEAK))
         step, error = peak / _PEAK / MOST, 0.0
         codes = np.empty(vectors.shape, dtype=np.int8)

@@ -12,23 +12,39 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from search.errors import AccessDenied, IndexDamaged, IndexNotFound, IndexOutdated, SearchError, quoted
-from search.files import create
-from search.store.files import denied, require_no_link
-from search.store.settings import Folders
+from search.errors import (
+    AccessDenied,
+    IndexDamaged,
+    IndexLocked,
+    IndexNotFound,
+    IndexOutdated,
+    SearchError,
+    StorageFull,
+)
+from search.files import create, patiently, sync_folder
+from search.store.files import DATABASE, refused, require_no_link
+from search.store.home import (
+    check_command,
+    export_command,
+    index_command,
+    index_option,
+    rebuild_command,
+)
+from search.store.settings import Facts, Folders
 
 Connection = sqlite3.Connection  # for modules that only pass it on
 DatabaseError = sqlite3.DatabaseError
 
 SCHEMA_VERSION = 9
 _WAIT_SECONDS = 60.0
-_REPAIR = "seewhy check --repair"
+# Names of SQLite's errors when the system does not write; Python 3.10 has only the message, "disk I/O error".
 _NOT_WRITTEN = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")
 
 
@@ -40,7 +56,9 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
         IndexDamaged: the file is not a database.
     """
     if not database.is_file():
-        raise IndexNotFound(f"no index in '{database.parent}'. Create one with: seewhy index FOLDER")
+        raise IndexNotFound(
+            f"no index in '{database.parent}'. Create one with: {index_command(database.parent, None)}"
+        )
     require_no_link(database)
     connection = _connect(database, "ro")
     try:
@@ -51,7 +69,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
     ) as error:  # SQLite's message may quote what is damaged
         connection.close()
         if not isinstance(error, sqlite3.OperationalError):
-            raise _damaged(database, error) from None
+            raise _of_sqlite(database, error) from None
         connection = _connect(database, "rw")  # a killed writer's journal must be rolled back first
     connection.execute("PRAGMA query_only = 1")
     return connection
@@ -68,7 +86,7 @@ def connect_to_write(database: Path) -> sqlite3.Connection:
         try:
             connection.execute("PRAGMA journal_mode = DELETE")
         except UnicodeDecodeError as error:  # SQLite's message may quote what is damaged
-            raise _damaged(database, error) from None
+            raise _of_sqlite(database, error) from None
         # Like FULL, and also syncs the folder after the journal was deleted.
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA foreign_keys = 1")
@@ -88,12 +106,14 @@ def read_meta(database: Path) -> dict[str, Any]:
     """Return the key-value pairs that describe an index, after checking its format.
 
     Raises:
-        IndexOutdated: the format is an earlier one.
-        IndexDamaged: the format is a later one, or unknown.
+        IndexOutdated: the format is an earlier or a later one.
+        IndexDamaged: the format is unknown, or a value cannot be read.
         IndexNotFound: indexing was interrupted before anything was stored.
     """
     with reading(database) as connection:
-        return meta_of(connection, database)
+        meta = meta_of(connection, database)
+        Facts.of(meta)  # raises if a value cannot be read
+        return meta
 
 
 def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
@@ -107,6 +127,10 @@ def whole(meta: dict[str, Any], database: Path) -> dict[str, Any]:
     """Return `meta` unchanged if this program can read the index; otherwise raise like `read_meta`."""
     require_format(meta, database)
     if "fingerprint" not in meta:
+        if has_contents(database):
+            raise IndexDamaged(
+                f"the index in '{database.parent}' has documents, but no settings. {IndexDamaged.CHECK}"
+            )
         raise unfilled(database)
     return meta
 
@@ -115,7 +139,7 @@ def unfilled(database: Path) -> IndexNotFound:
     """Return the error for an index without content, because its first run stored nothing."""
     return IndexNotFound(
         f"indexing into '{database.parent}' was interrupted before anything was stored. Resume "
-        "with: seewhy index FOLDER"
+        f"with: {index_command(database.parent, None)}"
     )
 
 
@@ -124,41 +148,85 @@ def has_tables(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
+def has_contents(database: Path) -> bool | None:
+    """Return True if a database contains documents from memory, of which it is the only copy.
+
+    Any format, and a database whose other tables are damaged, can be asked. None: it cannot be known, because the file
+    is not readable as a database.
+    """
+    if not database.is_file():
+        return False
+    try:
+        with closing(connect_to_read(database)) as connection:
+            tables = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
+    except (SearchError, sqlite3.DatabaseError, UnicodeDecodeError):
+        return None
+    return any("contents" in f"{name} {sql}" for name, sql in tables)
+
+
 def require_format(meta: dict[str, Any], database: Path) -> None:
     """Raise an error if the index has another format than this version of seewhy.
 
     Raises:
-        IndexOutdated: an earlier format.
-        IndexDamaged: a later format, or none.
+        IndexOutdated: an earlier format, or a later one.
+        IndexDamaged: no format.
     """
-    version = meta.get("schema_version", "unknown")
+    version = meta.get("schema_version")
     if version == SCHEMA_VERSION:
         return
+    if type(version) is not int:
+        raise IndexDamaged(f"the index in '{database.parent}' states no format. {IndexDamaged.CHECK}")
+    raise IndexOutdated(
+        f"the index in '{database.parent}' has format {version}, but this version of seewhy reads format "
+        f"{SCHEMA_VERSION}. {_advice(version, meta, database)}",
+        is_newer=version > SCHEMA_VERSION,
+    )
+
+
+def _advice(version: int, meta: dict[str, Any], database: Path) -> str:
+    """Return what to do about an index of another format; documents from memory are in no folder to read again."""
+    index = database.parent
+    is_newer = version > SCHEMA_VERSION
+    if has_contents(database):
+        if is_newer:
+            return f"Update seewhy. To save its documents, run: {export_command(index)}"
+        return f"Convert it with: {rebuild_command(index)}"
     try:
-        folders = Folders.from_meta(meta).typed
-    except (ValueError, KeyError, TypeError):
-        folders = "FOLDER"
-    again = f"seewhy index {folders} --index {quoted(database.parent)} --rebuild"
-    if isinstance(version, int) and version < SCHEMA_VERSION:
-        raise IndexOutdated(
-            f"the index in '{database.parent}' has format {version}, from an earlier version of "
-            f"seewhy. Rebuild it with: {again}"
-        )
-    raise IndexDamaged(
-        f"the index in '{database.parent}' has format {version!s:.20}, but this version of seewhy "
-        f"reads {SCHEMA_VERSION}. Update seewhy, or rebuild the index with: {again}"
+        folders = Folders.from_meta(meta)
+    except IndexDamaged:
+        folders = None
+    again = index_command(index, folders, rebuild=True)
+    return (
+        f"Update seewhy, or rebuild the index with: {again}" if is_newer else f"Rebuild it with: {again}"
     )
 
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
     """Return all key-value pairs of table `meta`."""
-    return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
+    return decoded(connection.execute("SELECT key, value FROM meta"))
 
 
 def one_meta(connection: sqlite3.Connection, key: str, default: Any = None) -> Any:
     """Return the value of a key in table `meta`; `default` if it is missing."""
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return default if row is None else json.loads(row[0])
+    rows = connection.execute("SELECT key, value FROM meta WHERE key = ?", (key,))
+    return decoded(rows).get(key, default)
+
+
+def decoded(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Decode rows of table `meta`.
+
+    Raises:
+        IndexDamaged: a value is not JSON.
+    """
+    meta = {}
+    for key, value in rows:
+        try:
+            meta[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            raise IndexDamaged(
+                f"the value of '{key}' in table meta is damaged. {IndexDamaged.CHECK}"
+            ) from None
+    return meta
 
 
 def as_json(value: Any) -> str:
@@ -167,12 +235,23 @@ def as_json(value: Any) -> str:
     return text if text.isprintable() else json.dumps(value, allow_nan=False)
 
 
+def legible_meta(database: Path) -> dict[str, Any]:
+    """Return the values of table `meta` that can be read, of an index that is about to be rebuilt, of any format."""
+    meta: dict[str, Any] = {}
+    with (
+        suppress(SearchError, sqlite3.DatabaseError, UnicodeDecodeError),
+        closing(connect_to_read(database)) as connection,
+    ):
+        for row in connection.execute("SELECT key, value FROM meta"):
+            with suppress(IndexDamaged):
+                meta |= decoded([row])
+    return meta
+
+
 def carried_over(database: Path) -> dict[str, Any]:
     """Return the values of table `meta` that a rebuild keeps: the highest passage ID ever used, and the generation."""
-    with suppress(SearchError, sqlite3.DatabaseError), closing(connect_to_read(database)) as connection:
-        meta = all_meta(connection)
-        return {key: meta[key] for key in ("last_passage", "generation") if key in meta}
-    return {}
+    meta = legible_meta(database)
+    return {key: meta[key] for key in ("last_passage", "generation") if type(meta.get(key)) is int}
 
 
 def settle(database: Path) -> None:
@@ -188,6 +267,38 @@ def settle(database: Path) -> None:
     journal.unlink(missing_ok=True)
 
 
+def replace_database(index: Path, new: Path, *, keep_old: bool) -> Path | None:
+    """Rename a complete new database over `index.db`. The caller must hold the writer's lock.
+
+    Args:
+        keep_old: keep the old database beside the new one, as `index.db.old`.
+
+    Returns:
+        The path of the old database, if it was kept.
+    """
+    database = index / DATABASE
+    kept = _second_name(database) if keep_old and database.exists() else None
+    settle(database)
+    patiently(lambda: new.replace(database))
+    sync_folder(index)
+    return kept
+
+
+def _second_name(database: Path) -> Path:
+    """Give a database, and the journal of a killed writer, a second name that is not in use."""
+    names = (database.with_name(f"{database.name}.old{number}") for number in ("", *range(2, 1_000)))
+    kept = next(path for path in names if not os.path.lexists(path))
+    for ending in ("", "-journal"):
+        source = database.with_name(f"{database.name}{ending}")
+        if source.exists():
+            target = kept.with_name(f"{kept.name}{ending}")
+            try:
+                os.link(source, target)
+            except OSError:  # a file system without hard links
+                shutil.copy2(source, target)
+    return kept
+
+
 def _connect(database: Path, mode: str) -> sqlite3.Connection:
     uri = f"{database.resolve().as_uri()}?mode={mode}"
     try:
@@ -195,7 +306,7 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
             uri, uri=True, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
     except sqlite3.Error as error:
-        raise _damaged(database, error) from None
+        raise _of_sqlite(database, error) from None
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
@@ -214,24 +325,31 @@ def translated(database: Path) -> Iterator[None]:
 def as_search_error(error: Exception, database: Path) -> Exception:
     """Convert an error of SQLite or the operating system to one of this package; return other errors unchanged."""
     if isinstance(error, sqlite3.DatabaseError):
-        return _damaged(database, error)
+        return _of_sqlite(database, error)
     if isinstance(error, OSError):
-        return denied(error, database.parent)
-    if str(error).endswith(_REPAIR):  # the code that found the damage does not know the index
-        return IndexDamaged(f"{error} --index {quoted(database.parent)}")
+        return refused(error, database.parent)
+    if str(error).endswith((IndexDamaged.CHECK, IndexDamaged.REPAIR)):
+        return IndexDamaged(f"{error} {index_option(database.parent)}")
     return error
 
 
-def _damaged(database: Path, error: Exception) -> SearchError:
-    kind = getattr(error, "sqlite_errorname", "")  # not in Python 3.10
-    if "full" in str(error) or "readonly" in str(error) or kind in _NOT_WRITTEN:
-        return IndexDamaged(
-            f"cannot write '{database}' ({error}). Finished batches are kept. Free some space or "
-            "get write access, then run the command again."
+def _of_sqlite(database: Path, error: Exception) -> SearchError:
+    """Return the error for one of SQLite: the system refuses, another process holds a lock, or the file is damaged."""
+    kind, message = getattr(error, "sqlite_errorname", ""), str(error)  # no name in Python 3.10
+    if "disk is full" in message or kind in _NOT_WRITTEN:
+        return StorageFull(database, message)
+    if "readonly" in message:
+        return AccessDenied(database, database.parent, os.strerror(errno.EROFS))
+    if "is locked" in message:
+        return IndexLocked(
+            f"another process has locked '{database}' for more than {_WAIT_SECONDS:.0f} seconds. Try again when it has "
+            "finished."
         )
     if database.exists() and not os.access(database, os.R_OK):
         return AccessDenied(database, database.parent, os.strerror(errno.EACCES))
-    return IndexDamaged(f"cannot read '{database}' ({error}). To see what is wrong, run: seewhy check")
+    return IndexDamaged(
+        f"cannot read '{database}' ({message}). To see what is wrong, run: {check_command(database.parent)}"
+    )
 
 
 # The columns are described in indexes/README.md.

@@ -24,7 +24,8 @@ from search.records.contents import Facet, FacetValue
 from search.records.documents import BUILT_IN_FIELDS, field_in_filter
 from search.store.conditions import Scalar, as_text, folded
 from search.store.filters import flat
-from search.store.passages import Rows, name_of
+from search.store.passages import Rows, metadata_of, name_of
+from search.store.settings import readable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,8 +79,10 @@ def _documents(connection: sqlite3.Connection, among: NDArray[np.int64] | None) 
         (None if among is None else json.dumps(among.tolist()),),
     )
     for path, kind, metadata, lists in rows:
-        pairs = [pair for values in json.loads(lists) for pair in _pairs(names, values)]
-        yield name_of(path), kind, json.loads(metadata), pairs
+        with readable(f"a value of the document '{name_of(path)}'"):
+            pairs = [pair for values in json.loads(lists) for pair in _pairs(names, values)]
+            fields = metadata_of(metadata)
+        yield name_of(path), kind, fields, pairs
 
 
 def _pairs(names: Collection[str], values: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:

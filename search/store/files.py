@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from search import files
-from search.errors import AccessDenied, IndexDamaged, IndexLocked
+from search.errors import AccessDenied, IndexDamaged, IndexLocked, StorageFull
 from search.files import PRIVATE_FILE, bytes_in, create, open_file, patiently, read_file
 
 DATABASE = "index.db"
@@ -35,11 +35,21 @@ _PROBED = 0.5
 # Bytes of all segment files together; if there are more, each is memory-mapped.
 _MOST_READ = 64 << 20
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+# The disk is full, a quota or a size limit (`ulimit -f`) is reached; Windows has no EDQUOT.
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 # Errors that do not mean that a file is damaged.
 _OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK})
 
+# Databases that were kept when another one took their place, with their journals.
+_KEPT = re.compile(rf"{re.escape(DATABASE)}\.old\d*(?:-journal)?")
+
 SEGMENT_FILE = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.(?:faiss|words)")
+
+
+def is_own_name(name: str) -> bool:
+    """Return True if this program may have written a file or folder of this name in an index."""
+    return name in OWN_NAMES or _KEPT.fullmatch(name) is not None
 
 
 def require_own_names(index: Path) -> None:
@@ -83,15 +93,22 @@ def content_of(path: Path, size: int) -> bytes | mmap.mmap:
 def damaged(path: Path) -> IndexDamaged:
     """Error for a damaged or missing file of a segment."""
     return IndexDamaged(
-        f"the index file '{VECTORS}/{path.name}' is damaged or missing. To fix this, run: seewhy check --repair"
+        f"the index file '{VECTORS}/{path.name}' is damaged or missing. {IndexDamaged.REPAIR}"
     )
 
 
-def denied(error: OSError, index: Path) -> Exception:
-    """Return AccessDenied if the error means that the system refuses access to the index; else the error unchanged."""
-    if error.errno not in _DENIED or not Path(str(error.filename)).is_relative_to(index):
+def refused(error: OSError, index: Path) -> Exception:
+    """Return the error of this package for a refusal of the system to read or write a file of an index.
+
+    Returns:
+        AccessDenied, or StorageFull; any other error unchanged, also one about a file outside the index.
+    """
+    file = error.filename or index  # the error of a failed write names no file
+    if not Path(os.fsdecode(file)).is_relative_to(index):
         return error
-    return AccessDenied(str(error.filename), index, error.strerror)
+    if error.errno in _FULL:
+        return StorageFull(os.fsdecode(file), error.strerror)
+    return AccessDenied(os.fsdecode(file), index, error.strerror) if error.errno in _DENIED else error
 
 
 def leftovers(index: Path, named: Collection[str]) -> list[Path]:
@@ -129,7 +146,7 @@ def delete_work(index: Path) -> None:
 
 
 def remove_index(index: Path) -> None:
-    """Delete an index; files that are not from this program stay.
+    """Delete an index, with databases that were kept; files that are not from this program stay.
 
     Raises:
         IndexLocked: another process is writing to the index.
@@ -139,6 +156,9 @@ def remove_index(index: Path) -> None:
         delete_leftovers(index, ())
         _remove_if_empty(index / VECTORS)
         delete_database(index)
+        for path in index.iterdir():
+            if _KEPT.fullmatch(path.name):
+                _delete(path)
     _delete(index / LOCK)  # on Windows a file that is open cannot be deleted
     _remove_if_empty(index)
 
@@ -197,14 +217,14 @@ def writer_lock(index: Path, wait: float = _PROBED) -> Iterator[None]:
             f"{_holder(index)} is writing to the index in '{index}'. Try again when it has finished."
         ) from None
     except OSError as error:
-        raise denied(error, index) from None
+        raise refused(error, index) from None
     try:
         note = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
         try:
             (index / HOLDER).unlink(missing_ok=True)
             create(index / HOLDER, json.dumps(note).encode())
         except OSError as error:
-            raise denied(error, index) from None
+            raise refused(error, index) from None
         yield
     finally:
         with suppress(OSError):  # a note that stays does no harm

@@ -15,25 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import NO_INDEX, IndexNotFound, InputError, SearchError, quoted
-from search.store.database import has_tables, one_meta, read_meta, reading
+from search.store.contents import require_no_contents
+from search.store.database import has_contents, has_tables, one_meta, read_meta, reading
 from search.store.files import DATABASE as DATABASE
-from search.store.files import OWN_NAMES
+from search.store.files import is_own_name
+from search.store.home import home, is_own
 from search.store.settings import Folders
 
 SCHEMES = {"milvus": "http", "milvus+tls": "https"}
 """Scheme in the address of an index -> scheme in the URL of its server."""
 
 _LONGEST_NAME = 100  # of an index; a file system takes 255 bytes
-
-
-def home() -> Path:
-    """Folder of this user's data: `$SEEWHY_HOME`, or the platform's default."""
-    chosen = os.environ.get("SEEWHY_HOME")
-    if chosen:
-        return Path(chosen).expanduser()
-    from platformdirs import user_data_path
-
-    return user_data_path("seewhy", appauthor=False)
 
 
 def is_index(path: Path) -> bool:
@@ -49,11 +41,6 @@ def streamed(index: Path) -> dict[str, Any]:
         if has_tables(connection):
             return dict(one_meta(connection, "server", {}))
     return {}
-
-
-def is_own(index: Path) -> bool:
-    """Return True if an index is under `home()`; only this user creates indexes there."""
-    return index.resolve().parent == (home() / "indexes").resolve()
 
 
 def all_indexes() -> list[Path]:
@@ -82,8 +69,7 @@ def place_for(folders: Folders, named: str | None) -> Path:
     if not named:
         return next(_known_places(folders))
     place = named_place(named)
-    if existing := folders_of(place):
-        existing.require_files()
+    require_no_contents(place / DATABASE)
     return place
 
 
@@ -99,7 +85,7 @@ def check_place(index: Path) -> None:
         raise InputError(
             f"cannot store an index in '{index}', which is a file. Choose another place with --index."
         )
-    others = sorted(path.name for path in index.iterdir() if path.name not in OWN_NAMES)
+    others = sorted(path.name for path in index.iterdir() if not is_own_name(path.name))
     if others:
         raise InputError(
             f"cannot store an index in '{index}': the folder contains other files "
@@ -256,10 +242,10 @@ def _known_places(folders: Folders) -> Iterator[Path]:
     names = [re.sub(r"[^\w.+-]+", "-", path.name).strip("-.") or "root" for path in folders.paths]
     name = "+".join(names)[:_LONGEST_NAME]
     plain = home() / "indexes" / name
-    if not is_index(plain) or folders_of(plain) in (
-        folders,
-        None,
-    ):  # an unreadable index may belong to these folders
+    # An unreadable index may belong to these folders, but not one of documents from memory.
+    if not is_index(plain) or (
+        folders_of(plain) in (folders, None) and not has_contents(plain / DATABASE)
+    ):
         yield plain
     digest = hashlib.sha256(b"\0".join(map(os.fsencode, folders.paths))).hexdigest()[:8]
     yield home() / "indexes" / f"{name}-{digest}"

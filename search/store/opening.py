@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from search.errors import InputError
-from search.store.layout import find_place, is_address, is_own, streamed, variable
+from search.store.home import is_own
+from search.store.layout import find_place, is_address, streamed, variable
 from search.store.sqlite import Store
 
 

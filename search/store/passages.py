@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from search.records.memory_document import Document
 from search.records.visible_text import Spans
 from search.store.database import all_meta, one_meta
 from search.store.places import ResolvedPath, resolve_path
-from search.store.settings import Facts
+from search.store.settings import Facts, readable
 
 _COPIES = """WITH mine AS (SELECT passage, {0} FROM embeddings
                  WHERE passage IN (SELECT value FROM json_each(?)) AND {0} {1} 0),
@@ -72,8 +73,20 @@ def content_key(context: str, text: str) -> bytes:
 
 
 def hidden_of(stored: str) -> Spans:
-    """Decode the markup spans of a passage's text from its row."""
-    return tuple(map(tuple, json.loads(stored)))
+    """Decode the markup spans of a passage's text from its row; raise IndexDamaged if they cannot be read."""
+    with readable("the markup of a passage"):
+        return tuple((index(start), index(end)) for start, end in json.loads(stored))
+
+
+def metadata_of(stored: str) -> dict[str, Any]:
+    """Decode the metadata of a document.
+
+    Raises:
+        TypeError, ValueError: they are not a JSON object.
+    """
+    if not isinstance(metadata := json.loads(stored), dict):
+        raise TypeError("the metadata are no object")
+    return metadata
 
 
 @dataclass(frozen=True)
@@ -123,7 +136,8 @@ class Rows:
         memory = self.facts.folders.memory
         root, annotated = str(self.facts.root), dict[int, dict[str, Any]]()
         for id_, _, values, _ in self._annotations(ids):  # no two annotators have a field in common
-            annotated.setdefault(id_, {}).update(json.loads(values))
+            with readable(f"the annotations of passage {id_}"):
+                annotated.setdefault(id_, {}).update(json.loads(values))
         by_id = {}
         for row in self.connection.execute(_STORED, (ids,)):
             hidden, document, record, title, metadata, kind, path, *file = row[len(_PASSAGE) :]
@@ -132,17 +146,19 @@ class Rows:
                 raise IndexDamaged(
                     f"the file '{name}' of passage {row[0]} is outside the indexed folder."
                 )
-            by_id[row[0]] = StoredPassage(
-                **dict(zip(_COLUMNS, row, strict=False)),
-                path="" if memory else os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker)
-                document=f"{name}#{record}" if record else name,
-                document_id=document,
-                title=title,
-                metadata=json.loads(metadata),
-                file=StoredFile(kind, *file),
-                hidden=tuple(map(tuple, json.loads(hidden))),
-                annotations=annotated.get(row[0], {}),
-            )
+            called = f"{name}#{record}" if record else name
+            with readable(f"passage {row[0]} of the document '{called}'"):
+                by_id[row[0]] = StoredPassage(
+                    **dict(zip(_COLUMNS, row, strict=False)),
+                    path="" if memory else os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker)
+                    document=called,
+                    document_id=document,
+                    title=title,
+                    metadata=metadata_of(metadata),
+                    file=StoredFile(kind, *file),
+                    hidden=tuple((index(start), index(end)) for start, end in json.loads(hidden)),
+                    annotations=annotated.get(row[0], {}),
+                )
         return by_id
 
     def passage(self, id_: int) -> StoredPassage:
@@ -224,10 +240,19 @@ class Rows:
         return passages
 
     def memory_documents(self, ids: Iterable[str]) -> list[Document]:
-        """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out."""
+        """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out.
+
+        Raises:
+            IndexDamaged: a document cannot be read.
+        """
         select = "SELECT content FROM contents JOIN files ON files.id = file WHERE path = ?"
-        rows = ((id_, self.connection.execute(select, (os.fsencode(id_),)).fetchone()) for id_ in ids)
-        return [Document(id_, **json.loads(row[0])) for id_, row in rows if row]
+        documents = []
+        for id_ in ids:
+            row = self.connection.execute(select, (os.fsencode(id_),)).fetchone()
+            if row:
+                with readable(f"the document '{id_}'"):
+                    documents.append(Document.stored(id_, row[0]))
+        return documents
 
     def copies(self, passages: Collection[int]) -> dict[int, Copied]:
         """Return passage ID -> its copied text, for the passages that have copies."""
@@ -267,10 +292,11 @@ class Rows:
                FROM annotators ORDER BY name"""
         ).fetchall()
         total = int(one_meta(self.connection, "passages")) if rows else 0
-        return [
-            Annotator(name, json.loads(made_with), tuple(json.loads(fields)), done, total)
-            for name, made_with, fields, done in rows
-        ]
+        with readable("the annotators of the index"):
+            return [
+                Annotator(name, json.loads(made_with), tuple(json.loads(fields)), done, total)
+                for name, made_with, fields, done in rows
+            ]
 
     def annotations(self, passages: Iterable[int]) -> dict[int, list[Annotation]]:
         """Return passage ID -> its annotations, ordered by annotator; passages without annotations are left out."""
@@ -304,6 +330,19 @@ class Rows:
         return [row[0] for row in rows]
 
 
+def existing(rows: Rows, passages: Iterable[int]) -> dict[int, StoredPassage]:
+    """Return passage ID -> passage for the passages of a ranking, in its order.
+
+    Raises:
+        IndexDamaged: a passage is missing, although its embedding or its words are stored.
+    """
+    ids = dict.fromkeys(passages)
+    stored = rows.stored(ids)
+    if missing := ids.keys() - stored.keys():
+        raise IndexDamaged(f"passage {min(missing)} is missing from the index. {IndexDamaged.CHECK}")
+    return {id_: stored[id_] for id_ in ids}
+
+
 def document_of(id_: int, stored: Iterable[StoredPassage]) -> StoredDocument:
     """Build a document from its number and all its passages.
 
@@ -322,4 +361,7 @@ def document_of(id_: int, stored: Iterable[StoredPassage]) -> StoredDocument:
 
 
 def _annotation(passage: int, values: str, spans: str) -> Annotation:
-    return Annotation(passage, json.loads(values), tuple(Mention(**span) for span in json.loads(spans)))
+    with readable(f"the annotations of passage {passage}"):
+        return Annotation(
+            passage, json.loads(values), tuple(Mention(**span) for span in json.loads(spans))
+        )

@@ -113,9 +113,7 @@ class PostingsBlock:
         except (struct.error, ValueError):
             end = -1
         if end != len(view) or self._header.magic != _MAGIC:
-            raise IndexDamaged(
-                "the postings of the index are damaged. To fix this, run: seewhy check --repair"
-            )
+            raise IndexDamaged(f"the postings of the index are damaged. {IndexDamaged.REPAIR}")
         self._arrays = {
             name: np.frombuffer(view[start:stop], dtype=f"<u{width}")
             for (name, (start, stop)), width in zip(spans.items(), self._header.widths, strict=True)

@@ -40,6 +40,7 @@ from search.store import codes
 from search.store.files import DATABASE, VECTORS, WORK, content_of, damaged, require_no_link
 from search.store.passages import hidden_of
 from search.store.postings import PostingsBlock, merged, written
+from search.store.settings import readable
 from search.store.terms import Stemmer, indexable
 from search.store.vectors import embeddings
 
@@ -156,6 +157,19 @@ def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Ite
     return (
         (id_, indexable(context, visible(text, hidden_of(hidden)))) for id_, context, text, hidden in rows
     )
+
+
+def tail_is_intact(connection: sqlite3.Connection, blocks: Sequence[PostingsBlock]) -> bool:
+    """Return True if the blocks of table `words` are those that the texts of their passages give.
+
+    Raises:
+        IndexDamaged: a block, or the markup of a passage, cannot be read.
+    """
+    with readable("the postings of the newest passages"):
+        dead = tombstones(connection)
+        alive = [~np.isin(block.ids, dead) for block in blocks]
+        ids = np.concatenate([block.ids[living] for block, living in zip(blocks, alive, strict=True)])
+        return merged(blocks, alive) == written(_stemmer, list(texts_of(connection, ids)))
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from search.errors import InputError, quoted
+from search.errors import IndexDamaged, InputError, quoted
 from search.records.fingerprint import Fingerprint
 from search.records.reports import MEMORY
 
@@ -18,6 +20,18 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from search.records.options import SourceOptions
+
+
+@contextmanager
+def readable(subject: str) -> Iterator[None]:
+    """Convert errors of reading stored values to IndexDamaged; `subject` names the values in the message."""
+    try:
+        yield
+    except IndexDamaged:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        detail = f"{type(error).__name__}: {error}"
+        raise IndexDamaged(f"{subject} cannot be read ({detail:.100}). {IndexDamaged.CHECK}") from error
 
 
 Named: TypeAlias = "str | Path | Sequence[str | Path]"
@@ -78,8 +92,16 @@ class Folders:
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Folders:
-        """Read the folders from the meta values of an index."""
-        return cls(Path(meta["root"]), tuple(meta["source"].get("folders", ())))
+        """Read the folders from the meta values of an index.
+
+        Raises:
+            IndexDamaged: the values cannot be read.
+        """
+        with readable("the folders of the index"):
+            names = tuple(meta["source"].get("folders", ()))
+            if not all(isinstance(name, str) for name in names):
+                raise TypeError("the name of a folder is not text")
+            return cls(Path(meta["root"]), names)
 
     @property
     def memory(self) -> bool:
@@ -165,8 +187,9 @@ class PassageSettings:
 
     @classmethod
     def from_json(cls, text: str) -> PassageSettings:
-        """Read the settings from a fingerprint."""
-        return cls(**json.loads(text))
+        """Read the settings from a fingerprint; raise IndexDamaged if they cannot be read."""
+        with readable("the passage settings of the index"):
+            return cls(**json.loads(text))
 
 
 @dataclass(frozen=True)
@@ -182,9 +205,11 @@ class Source:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Source:
+        """Read the selection from the meta value `source`; raise IndexDamaged if it cannot be read."""
         lists = ("include", "exclude", "folders")
-        read: dict[str, Any] = values | {name: tuple(values.get(name, ())) for name in lists}
-        return cls(**read)
+        with readable("the settings of the index"):
+            read: dict[str, Any] = values | {name: tuple(values.get(name, ())) for name in lists}
+            return cls(**read)
 
     def changed(self, **options: Unpack[SourceOptions]) -> Source:
         """Return a copy with changed options; None keeps an option, an empty pattern removes all earlier patterns."""
@@ -195,6 +220,18 @@ class Source:
             name: tuple(filter(None, values[name])) for name in ("include", "exclude") if name in values
         }
         return replace(self, **values)
+
+
+def fingerprint_of(meta: Mapping[str, Any]) -> Fingerprint:
+    """Read the fingerprint from the meta values of an index; raise IndexDamaged if it cannot be read."""
+    with readable("the fingerprint of the index"):
+        fingerprint = Fingerprint(**meta["fingerprint"])
+        for name, value in vars(fingerprint).items():
+            if not isinstance(value, str):
+                raise TypeError(f"{name} is not text")
+        if int(fingerprint.dimension) < 1 or int(fingerprint.max_tokens) < 1:
+            raise ValueError("dimension and max_tokens are above 0")
+        return fingerprint
 
 
 @dataclass(frozen=True)
@@ -222,16 +259,18 @@ class Facts:
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Facts:
-        """Read the facts from table `meta`."""
-        return cls(
-            passages=meta.get("passages", 0),
-            generation=meta.get("generation", 0),
-            root=Path(meta["root"]),
-            source=Source.from_dict(meta["source"]),
-            fingerprint=Fingerprint(**meta["fingerprint"]),
-            server=meta.get("server", {}),
-            foreign_cosine=meta.get("foreign", {}).get("cosine"),
-        )
+        """Read the facts from table `meta`; raise IndexDamaged if a value cannot be read."""
+        with readable("the settings of the index"):
+            cosine = meta.get("foreign", {}).get("cosine")
+            return cls(
+                passages=index(meta.get("passages", 0)),
+                generation=index(meta.get("generation", 0)),
+                root=Path(meta["root"]),
+                source=Source.from_dict(meta["source"]),
+                fingerprint=fingerprint_of(meta),
+                server=dict(meta.get("server", {})),
+                foreign_cosine=None if cosine is None else float(cosine),
+            )
 
     @property
     def folders(self) -> Folders:

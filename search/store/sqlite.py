@@ -25,7 +25,6 @@ Higher scores are better; there are no distances.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
@@ -41,7 +40,7 @@ from search import files
 from search.errors import IndexDamaged
 from search.store.bm25 import Matches, TermHits, Words
 from search.store.codes import Codes, RoughQuery, SegmentView, nearest_of
-from search.store.database import as_search_error, connect_to_read, unfilled, whole
+from search.store.database import as_search_error, connect_to_read, decoded, unfilled, whole
 from search.store.files import DATABASE, remove_index
 from search.store.passages import Rows
 from search.store.postings import PostingsBlock
@@ -112,6 +111,11 @@ class Store:
         return str(self.path)
 
     @property
+    def files(self) -> Path:
+        """Folder of the files to read: the index."""
+        return self.path
+
+    @property
     def facts(self) -> Facts:
         """Facts about the newest state; read only if the file has changed.
 
@@ -120,7 +124,7 @@ class Store:
             IndexOutdated, IndexDamaged: the index cannot be read.
         """
         try:
-            stat = (self.path / DATABASE).stat()
+            stat = (self.files / DATABASE).stat()
             seen: tuple[int, ...] = stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size
         except OSError:
             seen = ()
@@ -131,8 +135,13 @@ class Store:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Warnings about the index: sentences that end with the command to run."""
+        """Warnings about the index: sentences that end with the command to run, without the option `--index`."""
         return (self.problem,) if self.problem else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Complete sentences about the way in which the index is read."""
+        return ()
 
     def close(self) -> None:
         """Close the connection of this thread; the next read opens another."""
@@ -167,9 +176,9 @@ class Store:
 
     def _begun(self) -> sqlite3.Connection:
         """Return the connection of this thread, in a transaction that already sees a fixed state of the index."""
-        mine = self.mine
+        mine, database = self.mine, self.files / DATABASE
         try:
-            status = (self.path / DATABASE).stat()
+            status = database.stat()
             now = (status.st_dev, status.st_ino, os.getpid())
         except OSError:
             now = None
@@ -182,11 +191,11 @@ class Store:
             # Python closes it only at the next garbage collection; until then, it could keep a writer waiting.
             mine.connection.close()
         mine.of = None
-        mine.connection, mine.process = connect_to_read(self.path / DATABASE), os.getpid()
+        mine.connection, mine.process = connect_to_read(database), os.getpid()
         mine.connection.execute("BEGIN")
         if mine.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
             mine.connection.close()  # in a transaction it would keep the writer from committing
-            raise unfilled(self.path / DATABASE)
+            raise unfilled(database)
         mine.of = now
         return mine.connection
 
@@ -195,11 +204,11 @@ class Store:
         with self.lock:
             if segment.file not in self._codes:
                 try:
-                    self._codes[segment.file] = segment.open_codes(self.path, dimension)
+                    self._codes[segment.file] = segment.open_codes(self.files, dimension)
                 except IndexDamaged:
                     self.problem = (
                         f"the file '{segment.faiss}' is damaged or missing, so queries are slower "
-                        "but still exact. To fix this, run: seewhy check --repair"
+                        f"but still exact. {IndexDamaged.REPAIR}"
                     )
                     return None
             return self._codes[segment.file]
@@ -207,7 +216,7 @@ class Store:
     def block(self, segment: Segment) -> PostingsBlock:
         """Open the postings of a segment."""
         if segment.file not in self._blocks:
-            self._blocks[segment.file] = segment.open_words(self.path)
+            self._blocks[segment.file] = segment.open_words(self.files)
         return self._blocks[segment.file]
 
     def keep(self, state: State) -> None:
@@ -230,7 +239,7 @@ class State:
         self.key = key
         self.segments = [Segment(*row) for row in segments]
         self.after = self.segments[-1].last if self.segments else 0
-        self.facts = Facts.of(whole({name: json.loads(value) for name, value in meta.items()}, database))
+        self.facts = Facts.of(whole(decoded(meta.items()), database))
         self.dead: Ids | None = None
         self.tail: list[tuple[Ids, NDArray[np.float32]]] | None = None
         self.words: Words | None = None
@@ -254,7 +263,7 @@ class Snapshot(Rows):
         key = (*meta.items(), *segments)
         with store.lock:
             if store.state is None or store.state.key != key:
-                store.keep(State(store.path / DATABASE, key, meta, segments))
+                store.keep(State(store.files / DATABASE, key, meta, segments))
             assert store.state is not None
             self._state = store.state
         self.facts = self._state.facts
@@ -510,8 +519,6 @@ def _positions(ids: Ids, keys: Ids) -> NDArray[np.intp]:
         keys = keys[np.searchsorted(keys, ids[0]) : np.searchsorted(keys, ids[-1], side="right")]
         positions = np.searchsorted(ids, keys)
         if (ids[positions] != keys).any():
-            raise IndexDamaged(
-                "a segment of the index lacks passages. To fix this, run: seewhy check --repair"
-            )
+            raise IndexDamaged(f"a segment of the index lacks passages. {IndexDamaged.REPAIR}")
         return positions
     return np.empty(0, dtype=np.intp)

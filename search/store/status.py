@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.files import bytes_in
-from search.records.fingerprint import Fingerprint
 from search.records.reports import MEMORY, SkippedGroup, Status
 from search.store.database import meta_of
 from search.store.files import DATABASE, is_being_written
+from search.store.home import index_command
 from search.store.passages import Rows, name_of
 from search.store.segments import read_segments
-from search.store.settings import Folders
+from search.store.settings import Folders, fingerprint_of, readable
 from search.store.terms import TOKENIZER
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class FileState:
 def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     """Return the status of an index."""
     meta = meta_of(connection, index / DATABASE)
-    fingerprint = Fingerprint(**meta["fingerprint"])
+    fingerprint = fingerprint_of(meta)
     documents, passages, tokens = counts(connection)
     segments = read_segments(connection)
     partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
@@ -60,11 +60,12 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
     after = segments[-1].last if segments else 0
     tail = connection.execute("SELECT count(*) FROM embeddings WHERE passage > ?", (after,)).fetchone()[0]
     vectors = f"{passages - tail} of {passages} passages (segments: {len(segments)})"
+    complete, folders = bool(meta.get("complete")) and partial is None, Folders.from_meta(meta)
     return Status(
         name=index.name,
         index=str(index),
         folder=meta["root"] or MEMORY,
-        folders=Folders.from_meta(meta).several,
+        folders=folders.several,
         model=fingerprint.model,
         pooling=fingerprint.pooling,
         dimension=int(fingerprint.dimension),
@@ -78,8 +79,9 @@ def status_of(connection: sqlite3.Connection, index: Path) -> Status:
         vectors=vectors,
         skipped=skipped,
         fingerprint=meta["fingerprint"],
-        complete=bool(meta.get("complete")) and partial is None,
+        complete=complete,
         running=is_being_written(index),
+        command="" if complete or folders.memory else index_command(index, folders),
         annotations=annotated,
     )
 
@@ -186,7 +188,8 @@ def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
     if row is None:
         return None
     passages, queries, made_with, pairs = row
-    parts = np.frombuffer(pairs, dtype=_PAIR)
+    with readable("the sample of random pairs"):
+        parts = np.frombuffer(pairs, dtype=_PAIR)
     return Baseline(passages, queries, parts["cosine"], parts["lexical"], made_with)
 
 

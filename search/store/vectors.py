@@ -20,6 +20,7 @@ from search.errors import IndexDamaged
 from search.records.tokens import Token, TokenVectors
 from search.records.visible_text import visible
 from search.store.passages import hidden_of
+from search.store.settings import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 # Far more than the rounding difference between two sums of the same products.
 _ROUNDING = 1e-5
+
+# Difference of the squared length of an embedding from 1; rounding to float32 gives less than 1e-6.
+_OFF_UNIT = 1e-5
 
 # Rows converted to float64 at a time, because float64 takes twice the memory.
 _ROWS_AT_ONCE = 1024
@@ -46,6 +50,14 @@ def load_faiss() -> Any:
     import faiss
 
     return faiss
+
+
+def is_embedding(blob: bytes, dimension: int) -> bool:
+    """Return True if a stored vector has `dimension` finite numbers and unit length."""
+    if len(blob) != 4 * dimension:
+        return False
+    vector = np.frombuffer(blob, dtype="<f4").astype(np.float64)
+    return bool(abs(vector @ vector - 1) < _OFF_UNIT)
 
 
 def exact_cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -94,7 +106,7 @@ def cosines_of(
         done += len(ids)
     if done != len(passages):
         raise IndexDamaged(
-            f"{len(passages) - done} embeddings are missing from the index. To fix this, run: seewhy check --repair"
+            f"{len(passages) - done} embeddings are missing from the index. {IndexDamaged.CHECK}"
         )
     return cosines
 
@@ -141,11 +153,10 @@ def embeddings(
         blocks = map(partial(_rows, connection, among), range(0, len(among), _ROWS_AT_ONCE))
     for block in filter(None, blocks):
         ids, blobs = zip(*block, strict=True)
-        vectors = np.frombuffer(b"".join(blobs), dtype="<f4")
+        with readable("the embeddings of the index"):
+            vectors = np.frombuffer(b"".join(blobs), dtype="<f4")
         if vectors.size != len(ids) * dimension:
-            raise IndexDamaged(
-                "embeddings in the index have the wrong size. To fix this, run: seewhy index FOLDER --rebuild"
-            )
+            raise IndexDamaged(f"embeddings in the index have the wrong size. {IndexDamaged.CHECK}")
         yield np.array(ids, dtype=np.int64), vectors.reshape(-1, dimension)
 
 

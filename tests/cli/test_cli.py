@@ -118,7 +118,7 @@ def test_failures_name_the_thing_and_the_way_out(
 
 def test_every_command_and_option_has_help(run: Run) -> None:
     found = list(leaves(commands()))
-    assert len(found) == 31
+    assert len(found) == 32
     for names, command in found:
         about = command.get_short_help_str(80)
         code, text, _ = run(*names, "--help")

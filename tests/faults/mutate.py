@@ -1,12 +1,13 @@
-"""Harness 5: flipped bits in files of segments, and damaged input files.
+"""Harness 5: flipped bits in files of segments and in index.db, and damaged input files.
 
-A damaged index gives the answers that it gave before, or an error that is ours. A damaged input file gives documents,
-or is skipped for a reason. Never another exception, a crash, a hang, or a wrong answer. The work is done in
-children, many files each; when one dies or says nothing, the file that it was at is to blame.
+A damaged index gives the answers that it gave before, or an error that is ours; what a damaged index.db answers
+wrongly, `check` finds, unless no hash covers it. A damaged input file gives documents, or is skipped for a reason.
+Never another exception, a crash, a hang, or a wrong answer. The work is done in children, many files each; when one
+dies or says nothing, the file that it was at is to blame.
 
     python -m tests.faults.mutate KIND PLACE SEED FIRST STOP
 
-KIND: segment, input, package
+KIND: segment, folder, memory, input, package
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from search import ReadError, SearchError
+from search import Document, ReadError, SearchError
 from search.corpus import Skipped, SourceFile, documents, load, walk
+from search.indexing import memory
+from search.indexing.check import check
 from search.records.options import Mode
 from tests.faults import oracle
 from tests.faults.contents import Editor, fill
@@ -38,6 +41,19 @@ def flipped_segments(place: Path, *, seed: int, files: int) -> Outcome:
     """Query an index, one bit of whose FAISS files and postings is flipped, `files` times."""
     _base(place, seed)
     return _in_children("segment", place, Outcome("flipped bits of segments", seed), files)
+
+
+def flipped_databases(place: Path, *, seed: int, files: int) -> Outcome:
+    """Query and check an index, one bit of whose index.db is flipped, `files` times for each kind of index.
+
+    The figure "unnoticed" counts wrong answers of an index that `check` calls sound: headings, titles and the last bits
+    of numbers have no hash.
+    """
+    _base(place, seed)
+    outcome = Outcome("flipped bits of index.db", seed)
+    for kind in ("folder", "memory"):
+        _in_children(kind, place, outcome, files)
+    return outcome
 
 
 def damaged_inputs(place: Path, *, seed: int, files: int) -> Outcome:
@@ -63,6 +79,11 @@ def _base(place: Path, seed: int) -> None:
         editor.apply({name: None})
     editor.apply({"new.md": "# New\n\nA new door in the garden.\n"})
     oracle.run(place / "folder", place / "base")
+    memory.create(place / "base-memory", oracle.ENCODER)
+    texts = {
+        path: raw.decode("utf-8", "replace") for path, raw in oracle.on_disk(place / "folder").items()
+    }
+    memory.upsert(place / "base-memory", oracle.ENCODER, [Document(*item) for item in texts.items()])
 
 
 def _in_children(kind: str, place: Path, outcome: Outcome, files: int) -> Outcome:
@@ -123,6 +144,42 @@ def _segment_file(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]
     return f"bit {bit} of {target.name}", lambda: _answers(place)
 
 
+def _folder_database(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    return _database(place, "base", rng)
+
+
+def _memory_database(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    return _database(place, "base-memory", rng)
+
+
+def _database(place: Path, base: str, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    shutil.rmtree(place / "index", ignore_errors=True)
+    shutil.copytree(place / base, place / "index")
+    database = place / "index" / "index.db"
+    data = bytearray(database.read_bytes())
+    bit = rng.randrange(8 * len(data))
+    data[bit // 8] ^= 1 << bit % 8
+    database.write_bytes(data)
+    return f"bit {bit} of index.db", lambda: _noticed(place, base)
+
+
+def _noticed(place: Path, base: str) -> Finding:
+    """Whether an index answers as before, refuses, or is wrong; and whether `check` finds the damage."""
+    report = check(place / "index")
+    outcomes = set()
+    for mode in MODES:
+        try:
+            is_right = answers(place / "index", mode) == _right(place, mode, base)
+        except SearchError:
+            outcomes.add("refused")
+            continue
+        outcomes.add("right" if is_right else "wrong")
+    outcome = next(name for name in ("wrong", "refused", "right") if name in outcomes)
+    if outcome == "right":
+        return outcome, ""
+    return (f"{outcome}, found by check" if not report.ok else f"{outcome}, unnoticed"), ""
+
+
 def _answers(place: Path) -> Finding:
     """Whether each mode answers as the index did before, or refuses."""
     refused = []
@@ -157,8 +214,8 @@ def answers(index: Path, mode: Mode) -> list[Any]:
 
 
 @cache
-def _right(place: Path, mode: Mode) -> list[Any]:
-    return answers(place / "base", mode)
+def _right(place: Path, mode: Mode, base: str = "base") -> list[Any]:
+    return answers(place / base, mode)
 
 
 def _input_file(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
@@ -212,6 +269,8 @@ def _read(folder: Path) -> Finding:
 
 _KINDS = {
     "segment": _segment_file,
+    "folder": _folder_database,
+    "memory": _memory_database,
     "input": _input_file,
     "package": _package,
 }

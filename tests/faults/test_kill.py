@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.faults import memory
 from tests.faults.kill import kills_at_steps, random_kills
 
 SEED = 4
@@ -12,6 +13,12 @@ def test_kills_at_random_moments(place: Path) -> None:
     outcome.require_clean()
     assert outcome.runs == 2
     assert outcome.figures["queries meanwhile"]
+
+
+def test_documents_from_memory_survive_kills(place: Path) -> None:
+    outcome = memory.kills(place, seed=SEED, kills=3)
+    outcome.require_clean()
+    assert outcome.runs == 3
 
 
 def test_kills_at_named_steps(place: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.faults.mutate import (
     damaged_inputs,
     damaged_packages,
+    flipped_databases,
     flipped_segments,
 )
 from tests.faults.packages import packages
@@ -19,6 +20,14 @@ def test_flipped_bits_of_segments(place: Path) -> None:
     outcome.require_clean()
     assert outcome.runs == 6
     assert outcome.figures["right"] and outcome.figures["refused: hybrid, lexical"]
+
+
+def test_flipped_bits_of_databases_are_answered_rightly_refused_or_found_by_check(place: Path) -> None:
+    outcome = flipped_databases(place, seed=SEED, files=8)
+    outcome.require_clean()
+    assert outcome.runs == 16
+    assert outcome.figures["right"]
+    assert int(outcome.figures.get("wrong, unnoticed", 0)) <= 1
 
 
 def test_damaged_input_files(place: Path) -> None:

@@ -66,7 +66,7 @@ def test_an_intact_index(run: Run, index: Index) -> None:
     assert run("check", "--repair", "-q") == (0, "", "")
     seen: list[Progress] = []
     index.check(progress=seen.append)
-    assert [(state.stage, state.done) for state in seen] == [("checking", n) for n in range(6)]
+    assert [(state.stage, state.done) for state in seen] == [("checking", n) for n in range(8)]
 
 
 HARM: dict[str, tuple[Callable[[Path], object], str]] = {

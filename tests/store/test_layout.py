@@ -61,9 +61,14 @@ def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:
         (
             7,
             IndexOutdated,
-            r"has format 7, from an earlier version of seewhy.*seewhy index \S*notes --index \S*notes --rebuild",
+            r"has format 7, but this version of seewhy reads format 9. Rebuild it with: "
+            r"seewhy index \S*notes --index notes --rebuild",
         ),
-        (99, IndexDamaged, "has format 99, but this version of seewhy reads 9"),
+        (
+            99,
+            IndexOutdated,
+            r"has format 99, but this version of seewhy reads format 9. Update seewhy, or rebuild .* --rebuild",
+        ),
     ],
 )
 def test_an_index_of_another_format_is_refused_with_the_command_that_makes_it_again(

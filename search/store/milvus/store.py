@@ -24,7 +24,7 @@ from search.records.reports import SkippedGroup, Status
 from search.store.bm25 import Matches, norms, saturations, scale, weight
 from search.store.database import TABLES
 from search.store.files import remove_index
-from search.store.layout import home
+from search.store.home import home
 from search.store.milvus.client import Client
 from search.store.milvus.collections import ABOUT, OF_PASSAGE, MilvusRow, drop_others, key_of, terms_of
 from search.store.milvus.filters import expression, path_is

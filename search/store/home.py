@@ -1,0 +1,55 @@
+"""The user's data folder, and the commands that messages suggest for an index."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from search.errors import quoted
+from search.store.settings import Folders
+
+
+def home() -> Path:
+    """Folder of this user's data: `$SEEWHY_HOME`, or the platform's default."""
+    chosen = os.environ.get("SEEWHY_HOME")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("seewhy", appauthor=False)
+
+
+def is_own(index: Path) -> bool:
+    """Return True if an index is under `home()`; only this user creates indexes there."""
+    return index.resolve().parent == (home() / "indexes").resolve()
+
+
+def index_option(index: Path) -> str:
+    """Return the option that selects an index: its name if it is under `home()`, else its path."""
+    return f"--index {quoted(index.name if is_own(index) else index)}"
+
+
+def index_command(index: Path, folders: Folders | None, *, rebuild: bool = False) -> str:
+    """Return the command that updates the index of a folder, or builds it again.
+
+    Args:
+        folders: the folders that the index names; None if they cannot be read. The folders of an index that somebody
+            else may have made are not suggested: the command would copy the texts in them to where that person reads.
+    """
+    typed = folders.typed if folders and is_own(index) else ""
+    return f"seewhy index {typed or 'FOLDER'} {index_option(index)}" + (" --rebuild" if rebuild else "")
+
+
+def rebuild_command(index: Path) -> str:
+    """Return the command that builds an index of documents from memory again, from the documents it contains."""
+    return f"seewhy upsert {index_option(index)} --rebuild"
+
+
+def export_command(index: Path) -> str:
+    """Return the command that writes the documents of an index to a file."""
+    return f"seewhy export {index_option(index)} > FILE.jsonl"
+
+
+def check_command(index: Path) -> str:
+    """Return the command that says what is wrong with an index."""
+    return f"seewhy check {index_option(index)}"
