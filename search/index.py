@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from search.bert.labelling import LinearHead
     from search.encoding.function import AnyEncoder
     from search.explaining.explainer import Explainer
+    from search.indexing.quick import Pending
     from search.ranking.rerank import Reranker
     from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, WhyNot
@@ -497,14 +498,14 @@ class Index:
 
         return exported(find_index(source), on_damage)
 
-    def needs_small_update(self) -> bool:
-        """Return True if few files changed since the last run, so that `update` takes less than a second.
+    def pending_update(self) -> Pending:
+        """Return the size of the update that is due: "nothing", "small" (it takes less than a second) or "large".
 
-        False for an index on a server, one outside the user's data folder, and one of more than 5,000 files.
+        "nothing" for an index on a server, one outside the user's data folder, and one of more than 5,000 files.
         """
-        from search.indexing.quick import needs_small_update
+        from search.indexing.quick import pending_update
 
-        return is_trusted(self._store) and needs_small_update(self.path, self._store.facts)
+        return pending_update(self.path, self._store.facts) if is_trusted(self._store) else "nothing"
 
     def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError | OSError]:
         """Watch the folder and update the index whenever files change.

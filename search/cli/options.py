@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints, is_typeddict
@@ -230,15 +229,26 @@ def _update(opened: Index, quiet: bool) -> None:
     try:
         with stopped_gently(quiet), progress_bar(quiet) as progress:
             _note_changes(opened.update(progress=progress), quiet)
-    except SearchError as error:
+    except (SearchError, OSError) as error:
         note(f"note: the index could not be updated: {error}", quiet)
 
 
 def _catch_up(opened: Index, quiet: bool) -> None:
-    """Update an index if that is quick; ignore a failure, for example if the index is locked."""
-    with suppress(SearchError, OSError):
-        if opened.needs_small_update():
-            _note_changes(opened.update(), quiet)
+    """Update an index if that is quick; note what is left, as the old index can be searched."""
+    try:
+        pending = opened.pending_update()
+    except (SearchError, OSError):  # the query itself meets the same error
+        return
+    if pending == "small":
+        _update(opened, quiet)
+    elif pending == "large":
+        from search.store.home import index_command
+
+        command = index_command(opened.path, opened.folders)
+        note(
+            f"note: the folder has changed since it was indexed. To update the index, run: {command}",
+            quiet,
+        )
 
 
 def _note_changes(report: Report, quiet: bool) -> None:

@@ -81,6 +81,8 @@ class SourceFile:
         size: bytes, during the walk.
         mtime_ns: time of the last change, in nanoseconds since 1970.
         inode: inode number; 0 if the file system has none.
+        ctime_ns: time of the last change of content, name or rights, which no program can set; on Windows, of its
+            creation.
         is_named: a pattern of the caller includes the file by its name, so it is read even if it is generated.
     """
 
@@ -89,6 +91,7 @@ class SourceFile:
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int = 0
     is_named: bool = False
 
     @property

@@ -142,7 +142,7 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
     if status.st_size > filters.max_bytes:
         large = f"{status.st_size:,} bytes; the limit is {filters.max_bytes:,}"
         return Skipped(path, Reason.TOO_LARGE, large)
-    state = status.st_size, status.st_mtime_ns, status.st_ino
+    state = status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns
     return SourceFile(path, entry.path, *state, filters.names(path))
 
 

@@ -56,7 +56,7 @@ def _changed(connection: Connection, index: Path) -> Iterator[str]:
         yield str(error)
         return
     stored = stored_files(connection)
-    plan = compare(stored, files, skipped)
+    plan = compare(stored, files, skipped, one_meta(connection, "walked_ns"))
     for file, _ in plan.changed:
         before = stored.get(file.path)
         if before is None:

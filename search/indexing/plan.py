@@ -21,7 +21,7 @@ from search.corpus.sources import Reason
 from search.encoding.encoder import Encoder
 from search.errors import ReadError
 from search.records.reports import Changes
-from search.store.database import connect_to_read, reading
+from search.store.database import connect_to_read, one_meta, reading
 from search.store.layout import DATABASE, is_index, own_part
 from search.store.settings import Folders, PassageSettings, Source, as_text
 from search.store.status import FileState, grouped, skipped_when_read, stored_documents, stored_files
@@ -30,7 +30,7 @@ from search.store.writer import Work, document_sha256
 PASSAGES_IN_A_BATCH = 512
 _FILES_IN_A_BATCH = 2048  # limit for files with few passages, or none
 _KEPT = ("same bytes", "unchanged")
-_COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
+COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
 
 KEPT_WHEN_UNREADABLE = frozenset(
     {
@@ -94,20 +94,32 @@ def _walked(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
 
 
 def compare(
-    stored: Mapping[str, FileState], files: Sequence[SourceFile], skipped: Sequence[Skipped]
+    stored: Mapping[str, FileState],
+    files: Sequence[SourceFile],
+    skipped: Sequence[Skipped],
+    walked_ns: int | None,
 ) -> RunPlan:
     """Compare the files of a folder with the stored files by size, time stamp and inode.
 
+    A program can replace the content of a file and keep all three, but not its `ctime`. So a file whose `ctime` is not
+    before the last complete walk counts as changed; it is read, and its hash tells.
+
     A stored file is gone if the walk did not find it. Files in folders that cannot be listed, and files that cannot be
     read, stay in the index.
+
+    Args:
+        walked_ns: when the walk of the last complete run began, in nanoseconds since 1970; None if no run noted it.
     """
     changed: list[tuple[SourceFile, str | None]] = []
     unchanged = 0
+    newest = None if walked_ns is None else walked_ns - COARSEST_CLOCK_NS
     for file in files:
         before = stored.get(file.path)
         if before is None or before.status == "partial":
             changed.append((file, None))
-        elif (before.size, before.mtime_ns, before.inode) != (file.size, file.mtime_ns, file.inode):
+            continue
+        is_same = (before.size, before.mtime_ns, before.inode) == (file.size, file.mtime_ns, file.inode)
+        if not is_same or (newest is not None and file.ctime_ns >= newest):
             changed.append((file, before.sha256))
         else:
             unchanged += before.status != "skipped"
@@ -189,7 +201,8 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
         works = list(_works(lambda _: {}, plan, source))
     else:
         with reading(index / DATABASE) as connection:
-            plan = compare(stored_files(connection), files, skipped)
+            walked_ns = one_meta(connection, "walked_ns")
+            plan = compare(stored_files(connection), files, skipped, walked_ns)
             works = list(_works(partial(stored_documents, connection), plan, source))
             read = {work.file.path for work in works if work.outcome != "same bytes"} | plan.gone.keys()
             skipped += (skip for path, skip in skipped_when_read(connection) if path not in read)
@@ -276,7 +289,7 @@ def _state_to_store(file: SourceFile) -> SourceFile:
     A second change within the clock's resolution could leave time stamp and size the same. Without a time stamp, the
     next run reads the file again.
     """
-    fresh = time.time_ns() - file.mtime_ns < _COARSEST_CLOCK_NS
+    fresh = time.time_ns() - file.mtime_ns < COARSEST_CLOCK_NS
     return replace(file, mtime_ns=-1) if fresh else file
 
 

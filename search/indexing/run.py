@@ -100,9 +100,16 @@ class Run:
         self.folders = Folders(self.folder, self.source.folders)
         self.max_tokens, self._begun = room_for(self.encoder), 0
 
-    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped]) -> Report:
+    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], walked_ns: int) -> Report:
+        """Bring the index to the state of its folder.
+
+        Args:
+            files, skipped: result of a walk of the folder.
+            walked_ns: when the walk began, in nanoseconds since 1970.
+        """
         self._claim()
-        plan = compare(stored_files(self.connection), files, skipped)
+        before_ns = one_meta(self.connection, "walked_ns")
+        plan = compare(stored_files(self.connection), files, skipped, before_ns)
         if self.writer.streams:  # rows on a server contain the path, so a renamed file is a new file
             plan = replace(plan, gone=dict.fromkeys(plan.gone))
         self.away, self.counts["unchanged"] = plan.away, plan.unchanged
@@ -123,6 +130,7 @@ class Run:
         if not self.writer.streams:
             self.derive()
         facts = {"updated": datetime.now().astimezone().isoformat(timespec="seconds"), "complete": True}
+        facts["walked_ns"] = walked_ns
         if self.counts["encoded"]:
             facts["engine"] = self.encoder.runs_on
         self.writer.finish(skipped, **facts)

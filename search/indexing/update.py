@@ -99,6 +99,7 @@ def update(
     """
     started = time.monotonic()
     check_place(index)
+    walked_ns = time.time_ns()
     files, skipped = listed(folder, index, source)
     if not files:
         reasons = Counter(item.reason for item in skipped)
@@ -125,7 +126,7 @@ def update(
                 )
                 if in_place:
                     run.writer.put_meta(**carried_over(index / DATABASE))
-                report = run.all(files, skipped)
+                report = run.all(files, skipped, walked_ns)
             if in_place:
                 is_unknown = has_contents(index / DATABASE) is None
                 if kept := replace_database(index, database, keep_old=is_unknown):

@@ -138,7 +138,7 @@ def test_folders_and_documents_from_memory_do_not_mix(
             action()
     with pytest.raises(InputError, match="exists already"):
         Index.create("mine", **model)
-    assert not memory.needs_small_update()
+    assert memory.pending_update() == "nothing"
     assert len(Index.open("mine").query("door")) == 3
 
 

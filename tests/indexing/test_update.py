@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,8 @@ from search import (
     InputError,
     Report,
 )
+from tests.conftest import Run
+from tests.store import damage
 
 
 def build(folder: Path, model: Path, **options: Any) -> Report:
@@ -54,6 +57,43 @@ def test_first_run_and_second_run(notes: Path, tiny_model: Path) -> None:
     second = build(notes, tiny_model)
     assert second.nothing_changed
     assert (second.unchanged, second.encoded, second.documents, second.passages) == (3, 0, 4, 5)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps no time of the last change beside mtime")
+def test_content_that_changes_behind_size_mtime_and_inode_is_read_again(
+    notes: Path, tiny_model: Path, run: Run
+) -> None:
+    path = notes / "deep" / "time.txt"
+    os.utime(path, (1, 1))
+    index = Index.build(notes, model=str(tiny_model))
+    before = path.stat()
+    with path.open("r+b") as stream:
+        stream.write(b"Some")  # in the place of "Many"
+    os.utime(path, (1, 1))
+    after = path.stat()
+    assert (before.st_size, before.st_mtime_ns, before.st_ino) == (
+        after.st_size,
+        after.st_mtime_ns,
+        after.st_ino,
+    )
+    assert "deep/time.txt (changed)" in run("check", "-i", "notes")[1]
+    assert index.pending_update() == "small"
+    assert Index.preview(notes).changed == ("deep/time.txt",)
+    report = index.update()
+    assert (report.changed, report.encoded) == (1, 1)
+    assert index.query("some people", mode="lexical")[0].document == "deep/time.txt"
+
+
+def test_files_that_did_not_change_since_the_last_walk_are_not_read(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in notes.rglob("*.*"):
+        os.utime(path, (1, 1))
+    index = Index.build(notes, model=str(tiny_model))
+    in_an_hour = time.time_ns() + 3_600 * 10**9
+    damage.execute(index.path, f"UPDATE meta SET value = '{in_an_hour}' WHERE key = 'walked_ns'")
+    monkeypatch.setattr("search.indexing.plan.load", None)
+    assert index.update().unchanged == 3
 
 
 def test_another_model_or_pooling_is_refused_with_both_named(
