@@ -2,7 +2,7 @@
 
     python benchmarks/faults.py [--full] [--only GROUP,...] [--seed N] [--place FOLDER]
 
-Groups: kill, full, io, readers, flips, mutate.
+Groups: kill, full, io, sequences, readers, flips, mutate.
 
 The harnesses of tests/faults/, which the suite runs small. With --full as large as the
 figures in benchmarks/README.md say, which takes an hour. Exits with 1 when anything was found.
@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from machine import headline
 
-from tests.faults import failing, kill, memory, mutate, oracle, ordering, readers
+from tests.faults import failing, kill, memory, mutate, oracle, ordering, readers, sequences
 from tests.faults.outcome import Outcome
 from tests.faults.shim import compiled
 
-GROUPS = ("kill", "full", "io", "readers", "flips", "mutate")
+GROUPS = ("kill", "full", "io", "sequences", "readers", "flips", "mutate")
 Harness = Callable[[Path], Outcome]
 
 
@@ -71,10 +71,14 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
         yield lambda p: memory.kills(p, seed=seed, kills=200 if full else 10)
     elif group == "full":
         yield lambda p: failing.no_room(p, seed=seed, most=17 if full else 4)
+        yield lambda p: memory.no_room(p, seed=seed, most=20 if full else 3)
     elif group == "io":
         yield lambda p: failing.every_failure(p, seed=seed, most=most)
         if (library := compiled(place)) is not None:
             yield lambda p: ordering.losses_of_power(library, p, seed=seed, states=8 if full else 1)
+    elif group == "sequences":
+        yield lambda p: sequences.of_a_folder(p, seed=seed, sequences=35 if full else 2)
+        yield lambda p: sequences.of_documents(p, seed=seed, sequences=35 if full else 2)
     elif group == "readers":
         yield lambda p: readers.against_a_writer(
             p, seed=seed, readers=8 if full else 2, seconds=60 if full else 3

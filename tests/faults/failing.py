@@ -95,7 +95,7 @@ def no_room(place: Path, *, seed: int, most: int | None = None) -> Outcome:
             outcome.runs += 1
             found: list[str] = []
             try:
-                with _limited(limit):
+                with limited(limit):
                     oracle.run(made.folder, made.index, rebuild=made.rebuild)
                 outcome.count("had room")
             except (SearchError, OSError) as error:
@@ -116,7 +116,7 @@ def _pages(index: Path) -> int:
 
 
 @contextmanager
-def _limited(pages: int) -> Iterator[None]:
+def limited(pages: int) -> Iterator[None]:
     connect = sqlite3.connect
 
     def limited(*args: object, **options: object) -> sqlite3.Connection:

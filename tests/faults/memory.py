@@ -7,13 +7,18 @@ the same calls were applied. Of the call that was killed, all is stored or nothi
 from __future__ import annotations
 
 import json
+import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from search import Index
+from search import Document, Index, StorageFull
 from search.indexing import memory
 from search.indexing.check import check
+from tests.conftest import WORDS
+from tests.faults.failing import limited
+from tests.faults.kill import some
 from tests.faults.oracle import ENCODER
 from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Workers
@@ -80,3 +85,43 @@ def possible_states(before: Texts, lines: list[str]) -> list[Texts]:
         else:
             states = [states[0], {id_: t for id_, t in states[0].items() if id_ not in call["delete"]}]
     return states
+
+
+def no_room(place: Path, *, seed: int, most: int) -> Outcome:
+    """Let the database of documents from memory grow by few pages, for an upsert and for a rebuild.
+
+    The error is `StorageFull`, every document stays, and the same call works where there is room.
+
+    Args:
+        most: so many limits for each of the two.
+    """
+    outcome = Outcome("documents from memory: no room", seed)
+    rng, base = Random(seed), place / "base"
+    place.mkdir(parents=True, exist_ok=True)
+    memory.create(base, ENCODER)
+    texts = {f"d{n}": " ".join(rng.choices(WORDS, k=40)) for n in range(60)}
+    memory.upsert(base, ENCODER, [Document(*item) for item in texts.items()])
+    more = {f"e{n}": " ".join(rng.choices(WORDS, k=40)) for n in range(60)}
+    calls: dict[str, Callable[[Path], object]] = {
+        "upsert": lambda index: memory.upsert(index, ENCODER, [Document(*item) for item in more.items()]),
+        "rebuild": lambda index: memory.rebuild(index, ENCODER),
+    }
+    pages = (base / "index.db").stat().st_size // 4096
+    for name, call in calls.items():
+        first = pages if name == "upsert" else 1
+        for limit in some(list(range(first, first + pages)), most, rng):
+            index = place / f"{name}{limit}"
+            shutil.copytree(base, index)
+            outcome.runs += 1
+            try:
+                with limited(limit):
+                    call(index)
+                outcome.count("had room")
+            except StorageFull:
+                outcome.count("refused")
+                if {document.id: document.text for document in Index.export(index)} != texts:
+                    outcome.failures.append(f"{name}, at most {limit} pages: the export is not the dict")
+            call(index)
+            if not check(index).ok:
+                outcome.failures.append(f"{name}, at most {limit} pages: the check finds damage")
+    return outcome
