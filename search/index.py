@@ -130,6 +130,7 @@ class Index:
         self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
         self._lock = threading.Lock()
         self._store = store
+        self._conversion_notes: tuple[str, ...] = ()
         self._deleted: Callable[[], object] = lambda: None  # deletes a temporary index
 
     def __enter__(self) -> Index:
@@ -566,7 +567,7 @@ class Index:
             if self._store.is_current:
                 from search.indexing.memory import rebuild
 
-                rebuild(self.path, self.encoder)
+                self._conversion_notes = rebuild(self.path, self.encoder).notes
             self._store = Store(self.path)
         return self._passages_folder
 
@@ -610,7 +611,8 @@ class Index:
     def notes(self) -> tuple[str, ...]:
         """Warnings about problems that do not prevent queries."""
         problems = (f"{problem} --index {quoted(self.name)}" for problem in self._store.problems)
-        return (*self._store.notes, *problems, *(self._encoder.remarks if self._encoder else ()))
+        remarks = self._encoder.remarks if self._encoder else ()
+        return (*self._store.notes, *self._conversion_notes, *problems, *remarks)
 
     def status(self) -> Status:
         """Return the status of the index: model, contents and last run."""

@@ -181,6 +181,7 @@ def upsert(
     opened = _opened_or_created(index, model, engine)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.upsert(documents, progress=progress)
+    output.remarks(opened.notes)
     if output.as_json or not output.quiet:
         output.show(report, reports.upserted)
 
@@ -327,7 +328,8 @@ def remove(
 
     If the index is on a server (milvus://...), its data is deleted from the server.
     """
-    from search.store.files import remove_index
+    from search.store.database import has_contents
+    from search.store.files import DATABASE, remove_index
     from search.store.layout import existing_place, is_address, streamed
     from search.store.opening import opened, store_at
 
@@ -342,6 +344,8 @@ def remove(
     with suppress(SearchError):  # a damaged index can be deleted, too
         server = streamed(place)
     target += f" and {server['address']}" if server else ""
+    if has_contents(place / DATABASE):
+        target += " and its documents from memory, of which it is the only copy"
     _confirm(target, index, yes)
     if server:
         store_at(place).remove()

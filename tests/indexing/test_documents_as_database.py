@@ -111,6 +111,21 @@ def test_documents_of_an_earlier_format_are_deleted(index: Index) -> None:
     assert exported("mem") == ([doc for doc in DOCUMENTS if doc.id != "d3"], [])
 
 
+def test_what_a_conversion_does_not_take_over_is_said(index: Index, run: Run, tmp_path: Path) -> None:
+    earlier_format(index.path)
+    damage.execute(
+        index.path,
+        "INSERT INTO annotators VALUES ('ner', '{}', '[]')",
+        "UPDATE contents SET content = '{' WHERE file = 8",
+    )
+    (tmp_path / "new.jsonl").write_text('{"id": "new", "text": "one more"}', encoding="utf-8")
+    code, out, err = run("upsert", "-i", "mem", tmp_path / "new.jsonl")
+    assert (code, "1 document added" in out) == (0, True)
+    assert "damaged document 'd7'" in err and "index.db.old" in err
+    assert "tags and labels are not taken over: ner" in err
+    assert Index.open("mem").notes == ()
+
+
 def test_a_rebuild_encodes_nothing_that_it_knows(index: Index, run: Run) -> None:
     before = answers(index)
     code, out, err = run("upsert", "-i", "mem", "--rebuild", "--json")
@@ -165,6 +180,14 @@ def test_a_changed_document_is_named_and_its_database_kept(index: Index, run: Ru
         assert connection.execute("SELECT count(*) FROM contents").fetchone() == (59,)
     assert Index.open("mem").check().ok
     Index.open("mem").remove()
+    assert not index.path.exists()
+
+
+def test_removing_documents_from_memory_says_that_they_are_gone(index: Index, run: Run) -> None:
+    code, _, err = run("remove", "mem")
+    assert (code, "its documents from memory, of which it is the only copy" in err) == (1, True)
+    assert exported("mem") == (DOCUMENTS, [])
+    assert run("remove", "mem", "--yes")[0] == 0
     assert not index.path.exists()
 
 

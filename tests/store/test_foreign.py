@@ -98,6 +98,21 @@ def test_a_path_that_leads_out_of_the_folder_is_no_hit(index: Path) -> None:
             Index.open(index).query("the key")
 
 
+def test_no_command_that_copies_a_folder_into_an_index_of_somebody_else_is_advised(
+    foreign: Path, tmp_path: Path, run: Run
+) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "letter.md").write_text("A private letter.", encoding="utf-8")
+    meta(foreign, "root", str(private))
+    for version in (9, 8):
+        meta(foreign, "schema_version", version)
+        for command in (["check"], ["query", "key", "-m", "lexical"], ["status"]):
+            printed = " ".join(run(*command, "-i", foreign)[1:])
+            assert f"seewhy index {private}" not in printed
+        assert f"seewhy index FOLDER --index {foreign}" in " ".join(run("check", "-i", foreign)[1:])
+
+
 ESCAPE = "\x1b[2J\x9b31m\u202e"
 
 
