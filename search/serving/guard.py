@@ -144,7 +144,7 @@ class SecurityMiddleware:
         else:
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
             is_upsert = self._writable and scope["path"] == DOCUMENTS
-            limited = _counted(receive, LARGEST_UPSERT if is_upsert else LARGEST_BODY)
+            limited = _limited(receive, LARGEST_UPSERT if is_upsert else LARGEST_BODY)
             await self._app({**scope, "method": method}, limited, guarded)
 
     def _require_origin(self, scope: Scope, headers: Headers) -> None:
@@ -171,7 +171,7 @@ class SecurityMiddleware:
         if not hmac.compare_digest(_token_of(headers.get("authorization", "")), self._token):
             scheme = "Bearer" if is_for_programs(Request(scope)) else 'Basic realm="seewhy"'
             detail = "the token is missing or wrong. Send it as: Authorization: Bearer TOKEN"
-            raise Problem(401, "token-needed", detail, (("WWW-Authenticate", scheme),))
+            raise Problem(401, "token-needed", detail, {"WWW-Authenticate": scheme})
 
 
 def _token_of(authorization: str) -> bytes:
@@ -185,18 +185,24 @@ def _token_of(authorization: str) -> bytes:
         return b""
 
 
-def _counted(receive: Receive, largest: int) -> Receive:
-    """Wrap `receive` to count the bytes of a body; a body that is too large gets status 413."""
-    size = 0
+def _limited(receive: Receive, largest: int) -> Receive:
+    """Wrap `receive` to limit the body of a request: 413 if it is larger than `largest` bytes."""
+    size, is_read = 0, False
 
     async def received() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > largest:
-            detail = f"the request body may have at most {largest:,} bytes."
-            raise Problem(413, "body-too-large", detail, (("Connection", "close"),))
-        return message
+        nonlocal size, is_read
+        if is_read:
+            return await receive()  # waits until the client is gone
+        while True:
+            message = await receive()
+            size += len(message.get("body", b""))
+            is_read = not message.get("more_body", False)
+            if size <= largest:
+                return message
+            # Some clients look for an answer only when they have sent everything. So read on, but not for ever.
+            if is_read or size > 2 * largest:
+                detail = f"the request body is larger than {largest // 2**20} MiB. Send less, or several requests."
+                raise Problem(413, "body-too-large", detail, {"Connection": "close"})
 
     return received
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -44,24 +43,26 @@ _CODES: tuple[tuple[type[errors.SearchError], int, str], ...] = (
     (errors.IdMissing, 404, "not-found"),
     (errors.InputError, 400, "bad-input"),
 )
-_AGAIN = (("Retry-After", "1"),)
+_AGAIN = {"Retry-After": "1"}
 
 
-@dataclass(eq=False)  # not frozen: context managers set its traceback
-class Problem(Exception):
+class Problem(HTTPException):
     """Error response to a request.
 
-    Attributes:
+    It is an HTTPException, because FastAPI answers 400 for any other exception while it reads a body.
+
+    Args:
         status: HTTP status code.
         code: stable name of the error, for programs.
         detail: one sentence for people, with the remedy.
         headers: headers of the response.
     """
 
-    status: int
-    code: str
-    detail: str
-    headers: tuple[tuple[str, str], ...] = ()
+    def __init__(
+        self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(status, detail, headers)
+        self.code = code
 
 
 def busy(detail: str, code: str = "busy") -> Problem:
@@ -77,7 +78,7 @@ def problem_of(error: Exception) -> Problem:
         return Problem(422, "bad-parameter", _about_parameters(error.errors()))
     if isinstance(error, HTTPException):
         code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
-        return Problem(error.status_code, code, str(error.detail), tuple((error.headers or {}).items()))
+        return Problem(error.status_code, code, str(error.detail), error.headers)
     if errors.is_of_memory(error):
         return Problem(503, "no-memory", "not enough memory at the moment. Try again later.")
     if isinstance(error, errors.TextTooLong):
@@ -85,7 +86,7 @@ def problem_of(error: Exception) -> Problem:
     for kind, status, code in _CODES:
         if isinstance(error, kind):
             return Problem(
-                status, code, str(error), _AGAIN if code in ("busy", "store-unavailable") else ()
+                status, code, str(error), _AGAIN if code in ("busy", "store-unavailable") else None
             )
     return Problem(500, "failed", "internal error. Details are in the server's log.")
 
@@ -103,26 +104,26 @@ def is_for_programs(request: Request) -> bool:
 
 def as_response(request: Request, problem: Problem) -> Response:
     """Return a problem as JSON for a program, as a page for a person."""
-    headers = dict(problem.headers)
-    title = HTTPStatus(problem.status).phrase
-    if not is_for_programs(request) and request.scope["path"] == "/" and problem.status != 401:
+    headers = dict(problem.headers or {})
+    title = HTTPStatus(problem.status_code).phrase
+    if not is_for_programs(request) and request.scope["path"] == "/" and problem.status_code != 401:
         query = PageRequest(
             request.query_params.get("index", ""), request.query_params.get("q", "")[:LONGEST_QUERY]
         )
         page = drawn.search(query, drawn.SearchResult(problem=problem.detail))
-        return as_page(request, page, query.index, status=problem.status, headers=headers)
+        return as_page(request, page, query.index, status=problem.status_code, headers=headers)
     if not is_for_programs(request):
         body = Markup('<p role="alert">{}</p>{}').format(text(problem.detail), _link(request, problem))
         page = Page(title, title, body)
-        return as_page(request, page, status=problem.status, headers=headers)
+        return as_page(request, page, status=problem.status_code, headers=headers)
     content = {
         "type": f"urn:seewhy:problem:{problem.code}",
         "title": title,
-        "status": problem.status,
+        "status": problem.status_code,
         "code": problem.code,
         "detail": problem.detail,
     }
-    return JSONResponse(content, problem.status, headers, "application/problem+json")
+    return JSONResponse(content, problem.status_code, headers, "application/problem+json")
 
 
 def as_page(
@@ -158,5 +159,5 @@ def install(app: FastAPI) -> None:
     async def answered(request: Request, error: Exception) -> Response:
         return as_response(request, problem_of(error))
 
-    for kind in (Problem, errors.SearchError, RequestValidationError, HTTPException, Exception):
+    for kind in (errors.SearchError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, answered)
