@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.util import find_spec
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -27,6 +29,8 @@ from search.serving.problems import Problem
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+_SECONDS_BETWEEN = 0.1  # between looks whether the server stops, as uvicorn looks
+
 
 def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     """Return the server as an ASGI application.
@@ -35,7 +39,9 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
         served: the indexes to serve, with their models.
         settings: address, token and allowed origins.
     """
-    limiter, settings = RequestLimiter(), settings or Settings()
+    settings, ends = settings or Settings(), served.ends
+    limiter = RequestLimiter(ends)
+    writes = RequestLimiter(ends, at_once=1) if settings.writable else None
     agents = Agents(served, partial(_for_agents, limiter)) if find_spec("mcp") else None
     app = FastAPI(
         title="seewhy",
@@ -44,10 +50,9 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
         docs_url=None,  # FastAPI's own pages load scripts from another server
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=(lambda _: agents.answering()) if agents else None,
+        lifespan=lambda _: _running(ends, [limiter, *([writes] if writes else [])], agents),
     )
-    app.state.served, app.state.limiter = served, limiter
-    app.state.writes = RequestLimiter(at_once=1) if settings.writable else None
+    app.state.served, app.state.limiter, app.state.writes = served, limiter, writes
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
     app.add_middleware(GZipMiddleware)
@@ -75,7 +80,28 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
             raise problems.busy("the model is still loading. Try again in a moment.", "not-ready")
         return PlainTextResponse("ok\n")
 
-    return SecurityMiddleware(app, settings)
+    return SecurityMiddleware(app, settings, ends)
+
+
+@asynccontextmanager
+async def _running(
+    ends: Event, limiters: Sequence[RequestLimiter], agents: Agents | None
+) -> AsyncIterator[None]:
+    """Context manager for the time in which the application runs; refuse waiting requests as soon as it is to end."""
+
+    async def refuse_at_the_end() -> None:
+        while not ends.is_set():
+            await anyio.sleep(_SECONDS_BETWEEN)
+        for limiter in limiters:
+            limiter.refuse_waiting()
+
+    async with AsyncExitStack() as stack:
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        tasks.start_soon(refuse_at_the_end)
+        stack.callback(tasks.cancel_scope.cancel)
+        if agents:
+            await stack.enter_async_context(agents.answering())
+        yield
 
 
 class Agents:

@@ -15,6 +15,7 @@ from base64 import b64decode
 from binascii import Error
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TypeVar
 
 import anyio
@@ -24,7 +25,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from search.errors import InputError
-from search.serving.problems import API, Problem, as_response, busy, is_for_programs
+from search.serving.problems import API, Problem, as_response, busy, is_for_programs, stopping
 
 AGENTS, DOCUMENTS = "/mcp", "/api/v1/documents"
 LARGEST_BODY, LARGEST_UPSERT = 2**20, 2**25  # bytes
@@ -96,31 +97,54 @@ class RequestLimiter:
     """Runs the work of requests in worker threads, in the order of arrival.
 
     Args:
+        ends: set when the server stops; then no more requests are accepted.
         at_once: maximum number of requests that run at the same time.
         waiting: maximum number of further requests that wait; more are refused immediately.
     """
 
-    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
-        self._limiter, self._most_waiting = anyio.CapacityLimiter(at_once), waiting
+    def __init__(self, ends: Event, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+        self._ends, self._most_waiting = ends, waiting
+        self._turns, self._threads = anyio.Semaphore(at_once), anyio.CapacityLimiter(at_once)
+        self._waiting: set[anyio.CancelScope] = set()
 
     async def run(self, function: Callable[[], Answer]) -> Answer:
         """Run a function in a worker thread and return its result; its exceptions are raised here.
 
         Raises:
-            Problem: too many requests are waiting.
+            Problem: too many requests are waiting, or the server stops before the function's turn.
         """
-        state = self._limiter.statistics()
-        is_free = state.borrowed_tokens < state.total_tokens
-        if not is_free and state.tasks_waiting >= self._most_waiting:
+        if self._ends.is_set():
+            raise stopping()
+        if self._turns.value == 0 and len(self._waiting) >= self._most_waiting:
             raise busy("too many requests are waiting. Try again in a moment.")
-        return await run_sync(function, limiter=self._limiter)
+        with anyio.CancelScope() as wait:
+            self._waiting.add(wait)
+            try:
+                await self._turns.acquire()
+            finally:
+                self._waiting.remove(wait)
+        if wait.cancelled_caught:
+            raise stopping()
+        try:
+            return await run_sync(function, limiter=self._threads)
+        finally:
+            self._turns.release()
+
+    def refuse_waiting(self) -> None:
+        """Refuse the requests that wait for their turn; those that run continue."""
+        for wait in self._waiting:
+            wait.cancel()
 
 
 class SecurityMiddleware:
-    """ASGI middleware that passes only allowed requests on, and adds security headers to responses."""
+    """ASGI middleware that passes only allowed requests on, and adds security headers to responses.
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app, self._token = app, settings.token.encode("ascii")
+    Args:
+        ends: set when the server stops; a request that is then cancelled gets status 503.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, ends: Event) -> None:
+        self._app, self._token, self._ends = app, settings.token.encode("ascii"), ends
         self._origins, self._writable = set(settings.origins), settings.writable
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -128,8 +152,12 @@ class SecurityMiddleware:
             await self._app(scope, receive, send)
             return
 
+        is_started = False
+
         async def guarded(message: Message) -> None:
+            nonlocal is_started
             if message["type"] == "http.response.start":
+                is_started = True
                 answer = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     answer.setdefault(name, value)
@@ -145,7 +173,13 @@ class SecurityMiddleware:
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
             is_upsert = self._writable and scope["path"] == DOCUMENTS
             limited = _limited(receive, LARGEST_UPSERT if is_upsert else LARGEST_BODY)
-            await self._app({**scope, "method": method}, limited, guarded)
+            try:
+                await self._app({**scope, "method": method}, limited, guarded)
+            except anyio.get_cancelled_exc_class():
+                if not self._ends.is_set():
+                    raise
+                if not is_started:
+                    await as_response(Request(scope), stopping())(scope, receive, guarded)
 
     def _require_origin(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem for a request by a page of another web site, unless it follows a link to a page."""

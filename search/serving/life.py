@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 Background = Callable[[threading.Event], None]
 
+SECONDS_TO_FINISH = 10  # for running requests, when the server stops
 _SECONDS_FOR_THREADS = 1.5
 
 
@@ -36,7 +37,7 @@ def configured(app: ASGIApp) -> uvicorn.Config:
         ws="none",
         h11_max_incomplete_event_size=64 * 1024,
         limit_concurrency=256,
-        timeout_graceful_shutdown=10,
+        timeout_graceful_shutdown=SECONDS_TO_FINISH,
         proxy_headers=False,  # do not trust an address that a client claims
         server_header=False,
         access_log=False,

@@ -70,6 +70,11 @@ def busy(detail: str, code: str = "busy") -> Problem:
     return Problem(503, code, detail, _AGAIN)
 
 
+def stopping() -> Problem:
+    """Return the problem of a request that a stopping server does not answer."""
+    return busy("the server is stopping. Try again in a moment.")
+
+
 def problem_of(error: Exception) -> Problem:
     """Convert an exception to a problem."""
     if isinstance(error, Problem):

@@ -32,9 +32,14 @@ def client(index: Index) -> Iterator[TestClient]:
 
 
 @contextmanager
-def started(*arguments: Any) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """`seewhy serve ARGUMENTS` in a process of its own, and the address that it says; killed at the end."""
-    command = [sys.executable, "-m", "search", "serve", "--port", "0", *map(str, arguments)]
+def started(*arguments: Any, first: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`seewhy serve ARGUMENTS` in a process of its own, and the address that it says; killed at the end.
+
+    Args:
+        first: statements that the process runs before the command.
+    """
+    program = f"{first}\nfrom search.cli.app import main\nmain()"
+    command = [sys.executable, "-c", program, "serve", "--port", "0", *map(str, arguments)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as server:
         assert server.stderr
         for line in server.stderr:

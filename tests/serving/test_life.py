@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import sys
 import threading
+import time
+import urllib.error
 import urllib.request
 import webbrowser
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,7 @@ from starlette.testclient import TestClient
 from search import Encoder, Index, SearchError
 from search.serving import create_app
 from search.serving.app_state import IdleProcess
+from search.serving.guard import AT_ONCE
 from tests.conftest import Run
 from tests.serving.conftest import started
 
@@ -29,6 +35,69 @@ def test_a_signal_ends_it(indexed: Path, number: str, code: int) -> None:
             assert answer.read() == b"ok\n"
         server.send_signal(getattr(signal, number))
         assert (server.wait(20), server.stderr and server.stderr.read()) == (code, "")
+
+
+SLOW = """
+import time
+from search import Index
+query = Index.query
+Index.query = lambda *args, **options: (time.sleep(%s), query(*args, **options))[1]
+"""
+
+
+def answer_of(url: str, path: str = "api/v1/search?q=turn+the+key") -> tuple[int, str, str]:
+    """Status, Retry-After and body of an answer."""
+    try:
+        with urllib.request.urlopen(url + path, timeout=60) as answer:
+            return answer.status, "", answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["retry-after"], error.read().decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+def test_when_it_ends_running_queries_are_finished_and_waiting_ones_are_told_to_try_again(
+    indexed: Path,
+) -> None:
+    with (
+        started("--index", indexed, first=SLOW % 3) as (url, server),
+        ThreadPoolExecutor(AT_ONCE + 10) as pool,
+    ):
+        assert server.stderr
+        asked = [pool.submit(answer_of, url) for _ in range(AT_ONCE + 10)]
+        time.sleep(1.5)
+        server.send_signal(signal.SIGTERM)
+        answers = [each.result() for each in asked]
+        assert (server.wait(20), server.stderr.read()) == (0, "")
+    assert [status for status, _, _ in answers].count(200) == AT_ONCE
+    for status, again, body in answers:
+        if status != 200:
+            assert (status, again, json.loads(body)["code"]) == (503, "1", "busy")
+            assert "the server is stopping. Try again in a moment." in body
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+def test_when_it_ends_what_takes_too_long_is_told_to_try_again(indexed: Path) -> None:
+    limit = "import search.serving.life as life; life.SECONDS_TO_FINISH = 1"
+    with (
+        started("--index", indexed, first=SLOW % 30 + limit) as (url, server),
+        ThreadPoolExecutor(3) as pool,
+    ):
+        assert server.stderr
+        asked = [pool.submit(answer_of, url), pool.submit(answer_of, url, "?q=turn+the+key")]
+        address = "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
+        with socket.create_connection(address) as client:
+            client.sendall(
+                b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 99\r\n\r\n{"
+            )
+            time.sleep(1)
+            server.send_signal(signal.SIGTERM)
+            begun = client.recv(1 << 16)
+        for status, again, body in (each.result() for each in asked):
+            assert (status, again) == (503, "1") and "the server is stopping" in body
+        assert begun.startswith(b"HTTP/1.1 503 ")
+        code, said = server.wait(20), server.stderr.read()
+    assert code == 0 and "Traceback" not in said
 
 
 @pytest.fixture
