@@ -29,6 +29,9 @@ from search.serving.problems import API, Problem, as_response, busy, is_for_prog
 
 AGENTS, DOCUMENTS = "/mcp", "/api/v1/documents"
 LARGEST_BODY, LARGEST_UPSERT = 2**20, 2**25  # bytes
+SECONDS_FOR_PART = (
+    30  # of a body; the time of the whole body is not limited, because a connection may be slow
+)
 SHORTEST_TOKEN = 16
 # More threads than cores compete for the interpreter: on two cores, 8 clients got a fifth more answers from 2 threads
 # than from 8.
@@ -220,7 +223,7 @@ def _token_of(authorization: str) -> bytes:
 
 
 def _limited(receive: Receive, largest: int) -> Receive:
-    """Wrap `receive` to limit the body of a request: 413 if it is larger than `largest` bytes."""
+    """Wrap `receive` to limit the body of a request: 413 if it has more than `largest` bytes, 408 if it stops."""
     size, is_read = 0, False
 
     async def received() -> Message:
@@ -228,7 +231,12 @@ def _limited(receive: Receive, largest: int) -> Receive:
         if is_read:
             return await receive()  # waits until the client is gone
         while True:
-            message = await receive()
+            try:
+                with anyio.fail_after(SECONDS_FOR_PART):
+                    message = await receive()
+            except TimeoutError:
+                detail = "the rest of the request body did not arrive in time. Send the request again."
+                raise Problem(408, "request-timeout", detail, {"Connection": "close"}) from None
             size += len(message.get("body", b""))
             is_read = not message.get("more_body", False)
             if size <= largest:

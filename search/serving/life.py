@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from typing import NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 Background = Callable[[threading.Event], None]
 
@@ -29,11 +31,50 @@ def url_of(host: str, port: int) -> str:
     return f"http://{name}:{port}/"
 
 
-def configured(app: ASGIApp) -> uvicorn.Config:
-    """Return uvicorn's configuration: limits on headers and connections, and a log of errors only."""
+class _Protocol(H11Protocol):
+    """HTTP connection that is closed if the headers of a request take too long.
+
+    uvicorn itself limits only the time between an answer and the first byte of the next request.
+    """
+
+    seconds_for_headers = 0.0
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._limit_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._limit_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._end_limit()
+
+    def _limit_headers(self) -> None:
+        """Count the seconds while no request is answered."""
+        if self.cycle and not self.cycle.response_complete:
+            self._end_limit()
+        elif not self._limit:
+            self._limit = self.loop.call_later(self.seconds_for_headers, self.timeout_keep_alive_handler)
+
+    def _end_limit(self) -> None:
+        if self._limit:
+            self._limit.cancel()
+        self._limit = None
+
+
+def configured(app: ASGIApp, *, seconds_for_headers: float = 30) -> uvicorn.Config:
+    """Return uvicorn's configuration: limits on headers and connections, and a log of errors only.
+
+    Args:
+        seconds_for_headers: a connection without the complete headers of a request is closed after this time.
+    """
+    protocol = type("Protocol", (_Protocol,), {"seconds_for_headers": seconds_for_headers})
     return uvicorn.Config(
         app,
-        http="h11",
+        http=protocol,
         ws="none",
         h11_max_incomplete_event_size=64 * 1024,
         limit_concurrency=256,

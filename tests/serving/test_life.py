@@ -12,7 +12,10 @@ import time
 import urllib.error
 import urllib.request
 import webbrowser
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPResponse
 from pathlib import Path
 
 import pytest
@@ -20,9 +23,10 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from search import Encoder, Index, SearchError
-from search.serving import create_app
+from search.serving import create_app, guard
 from search.serving.app_state import IdleProcess
 from search.serving.guard import AT_ONCE
+from search.serving.life import configured
 from tests.conftest import Run
 from tests.serving.conftest import started
 
@@ -62,7 +66,7 @@ def test_when_it_ends_running_queries_are_finished_and_waiting_ones_are_told_to_
         started("--index", indexed, first=SLOW % 3) as (url, server),
         ThreadPoolExecutor(AT_ONCE + 10) as pool,
     ):
-        assert server.stderr
+        assert server.stderr and answer_of(url, "healthz")[0] == 200
         asked = [pool.submit(answer_of, url) for _ in range(AT_ONCE + 10)]
         time.sleep(1.5)
         server.send_signal(signal.SIGTERM)
@@ -82,7 +86,7 @@ def test_when_it_ends_what_takes_too_long_is_told_to_try_again(indexed: Path) ->
         started("--index", indexed, first=SLOW % 30 + limit) as (url, server),
         ThreadPoolExecutor(3) as pool,
     ):
-        assert server.stderr
+        assert server.stderr and answer_of(url, "healthz")[0] == 200
         asked = [pool.submit(answer_of, url), pool.submit(answer_of, url, "?q=turn+the+key")]
         address = "127.0.0.1", int(url.rpartition(":")[2].strip("/"))
         with socket.create_connection(address) as client:
@@ -98,6 +102,65 @@ def test_when_it_ends_what_takes_too_long_is_told_to_try_again(indexed: Path) ->
         assert begun.startswith(b"HTTP/1.1 503 ")
         code, said = server.wait(20), server.stderr.read()
     assert code == 0 and "Traceback" not in said
+
+
+@contextmanager
+def serving(index: Index, **limits: float) -> Iterator[tuple[str, int]]:
+    """A server in a thread, configured like `seewhy serve`; its address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(configured(create_app(index), **limits))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        yield listening.getsockname()
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+POST = b"POST /none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [[], [GET], [GET + b"X: x", b"x"] * 2, [GET + b"\r\n", GET], [POST, b"1"]],
+    ids=["nothing", "half", "drops", "half of the second", "body of an answered request"],
+)
+def test_half_a_request_is_not_held(index: Index, sent: list[bytes]) -> None:
+    with (
+        serving(index, seconds_for_headers=1) as address,
+        socket.create_connection(address, 10) as client,
+    ):
+        begun, received = time.monotonic(), b""
+        for part in sent:
+            client.sendall(part)
+            time.sleep(0.2)
+        while block := client.recv(1 << 16):
+            received += block
+        assert (
+            0.9 < time.monotonic() - begun < 3
+        )  # before uvicorn's own limit between requests, 5 seconds
+        assert received.count(b"HTTP/1.1 ") == (len(sent) == 2 and sent[0].endswith(b"\r\n\r\n"))
+
+
+def test_a_request_that_is_complete_may_take_longer_than_its_headers(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = Index.query
+    monkeypatch.setattr(Index, "query", lambda *args, **how: (time.sleep(1.5), query(*args, **how))[1])
+    with serving(index, seconds_for_headers=1) as (host, port):
+        assert answer_of(f"http://{host}:{port}/")[0] == 200
+
+
+def test_a_body_that_stops_gets_408(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "SECONDS_FOR_PART", 1)
+    head = POST.replace(b"/none", b"/api/v1/search")
+    with serving(index) as address, socket.create_connection(address, 10) as client:
+        client.sendall(head + b"{")
+        answer = HTTPResponse(client)
+        answer.begin()
+        assert (answer.status, json.load(answer)["code"]) == (408, "request-timeout")
 
 
 @pytest.fixture
