@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import sys
@@ -15,13 +16,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.options import EngineOptions, ServedIndexes, panel
-from search.cli.output import note
+from search.cli.output import flushed, note
 from search.errors import NO_INDEX, IndexNotFound, InputError, OptionalDependency, SearchError
 
 if TYPE_CHECKING:
     from search.serving.app_state import AppState
 
 
+_SECONDS_FOR_MODEL = 10.0  # to load it; a download may take longer
 network_option = panel("Network")
 
 
@@ -145,8 +147,14 @@ def mcp(
     served, ends = AppState.open(index or (), own=True, **vars(engine)), threading.Event()
     for text in served.notes:
         note(f"note: {text}")
-    threading.Thread(target=served.warm, args=(ends, note), daemon=True).start()
+    warming = threading.Thread(target=served.warm, args=(ends, note), daemon=True)
+    warming.start()
     try:
         answer(served)
     finally:
         ends.set()
+        # Native code that loads a model would crash while Python ends.
+        warming.join(_SECONDS_FOR_MODEL)
+    if warming.is_alive():
+        flushed()
+        os._exit(0)

@@ -7,7 +7,9 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,31 @@ def test_the_skill_has_the_form_of_one() -> None:
     assert len(told["compatibility"]) <= 500
     assert len(body.splitlines()) < 100
     assert "`fetch` with the same id and `lines`" in body
+
+
+def test_a_client_may_leave_at_any_time(environment: dict[str, str]) -> None:
+    """Also while the model is loaded, in native code: the command ends without a crash."""
+    asks = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "a", "version": "1"},
+    }
+    initialize = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asks})
+    ends = []
+    for tenths in range(10):
+        with subprocess.Popen(
+            [sys.executable, "-m", "search", "mcp", "--offline"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | environment,
+            encoding="utf-8",
+        ) as server:
+            assert server.stdin and server.stdout
+            server.stdin.write(f"{initialize}\n")
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline())["result"]["serverInfo"]["name"] == "seewhy"
+            time.sleep(tenths / 10)
+            _, said = server.communicate(timeout=60)
+        ends.append((server.returncode, said))
+    assert ends == [(0, "")] * 10
