@@ -144,7 +144,7 @@ def existing_place(named: str) -> Path:
             "If it is a damaged index, delete the folder by hand."
         )
     no = "is a folder, not an index" if place.is_dir() else "no such index"
-    raise IndexNotFound(f"'{named}': {no}. {_choices()}")
+    raise IndexNotFound(f"'{named}': {no}. {_choices('Give the name of one of these:')}")
 
 
 def find_index(name: str | Path | None = None) -> Path:
@@ -251,8 +251,8 @@ def _known_places(folders: Folders) -> Iterator[Path]:
     yield home() / "indexes" / f"{name}-{digest}"
 
 
-def _choices() -> str:
+def _choices(advice: str = "Choose one with --index:") -> str:
     names = [f"{index.name} ({folders_of(index) or 'unreadable'})" for index in all_indexes()]
     if not names:
         return "No index yet. Create one with: seewhy index FOLDER"
-    return f"Choose one with --index: {', '.join(names)}."
+    return f"{advice} {', '.join(names)}."

@@ -87,9 +87,10 @@ def test_what_is_of_others_stays(indexed: Path, own_home: Path) -> None:
 def test_a_folder_is_no_index(indexed: Path, run: Run) -> None:
     before = everything(indexed)
     for named in (f"{indexed}/", indexed, "nope"):
-        code, _, err = run("remove", named, "--yes")
-        assert code == 1
-        assert "Choose one with --index: notes" in err
+        for command in (("remove", named, "--yes"), ("move", named, indexed)):
+            code, _, err = run(*command)
+            assert code == 1
+            assert f"Give the name of one of these: notes ({indexed})." in err and "--index" not in err
     assert everything(indexed) == before
 
 
