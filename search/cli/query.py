@@ -149,7 +149,8 @@ def duplicates(
 def document_map(output: DrawnOutput, index: IndexOption = None) -> None:
     """Draw a map of an index: similar documents are close together.
 
-    Without --png and --html, prints the groups of similar documents.
+    Without --png and --html, prints the number of documents in each of the largest folders; or by kind, if most
+    documents are in no folder.
     """
     from search.index import Index
     from search.render import hits as draw

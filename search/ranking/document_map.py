@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from posixpath import commonpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -32,14 +32,14 @@ def document_map(snapshot: Snapshot) -> DocumentMap:
     starts = np.cumsum([0, *lengths[:-1]])
     means = np.add.reduceat(snapshot.embeddings(ids), starts, axis=0) / np.array(lengths)[:, None]
     places, explained = _principal(means)
-    groups = _groups([row[1] for row in sample], [row[3] for row in sample])
+    grouped_by, groups = _groups([row[1] for row in sample], [row[3] for row in sample])
     points = tuple(
         MapPoint(id_, name, title, group, round(float(x), 4), round(float(y), 4))
         for (id_, name, title, _), group, (x, y) in zip(sample, groups, places, strict=True)
     )
     counts = Counter(groups).most_common()
     by_size = dict(sorted(counts, key=lambda item: item[0] == OTHER))
-    return DocumentMap(points, by_size, documents, explained)
+    return DocumentMap(points, by_size, documents, explained, grouped_by)
 
 
 def _principal(rows: np.ndarray) -> tuple[np.ndarray, float]:
@@ -58,11 +58,13 @@ def _principal(rows: np.ndarray) -> tuple[np.ndarray, float]:
     return np.clip(places / np.where(ends > 0, ends, 1), -1, 1), explained
 
 
-def _groups(names: list[str], kinds: list[str]) -> list[str]:
-    """Return the group of each document: the folder below the folder of all, else the kind."""
+def _groups(names: list[str], kinds: list[str]) -> tuple[Literal["folder", "kind"], list[str]]:
+    """Return what documents are grouped by, and the group of each: its folder below the folder of all, or its kind."""
     around = commonpath([name.rpartition("/")[0] for name in names])
     inner = [name.removeprefix(around).lstrip("/") for name in names]
-    folders = [name.partition("/")[0] if "/" in name else "" for name in inner]
-    groups = folders if sum(map(bool, folders)) * 2 > len(folders) else kinds
+    groups = [name.partition("/")[0] if "/" in name else "" for name in inner]
+    has_folders = sum(map(bool, groups)) * 2 > len(groups)
+    if not has_folders:
+        groups = kinds
     large = {group for group, _ in Counter(filter(None, groups)).most_common(_GROUPS)}
-    return [group if group in large else OTHER for group in groups]
+    return "folder" if has_folders else "kind", [group if group in large else OTHER for group in groups]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from search.records.notebook_mixin import NotebookMixin
 
@@ -44,12 +44,14 @@ class DocumentMap(NotebookMixin):
         groups: group -> number of its points, largest first.
         documents: number of documents in the index.
         explained: share of the variance of the embeddings that the two components explain, in [0, 1].
+        grouped_by: "folder", or "kind" if most documents are in no folder.
     """
 
     points: tuple[MapPoint, ...]
     groups: dict[str, int]
     documents: int
     explained: float
+    grouped_by: Literal["folder", "kind"] = "folder"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the map.

@@ -171,8 +171,9 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
 
 @as_text
 def document_map(canvas: Canvas, map_: DocumentMap) -> None:
-    """Draw the groups of a map with their numbers of documents."""
-    canvas.line(f"{counted(map_.documents, 'document')}, {len(map_.points):,} on the map", style="bold")
+    """Draw the folders or kinds of the documents on a map with their numbers of documents."""
+    documents = f"{counted(map_.documents, 'document')}, {len(map_.points):,} on the map"
+    canvas.line(f"{documents}, by {map_.grouped_by}:", style="bold")
     for group, count in map_.groups.items():
         canvas.line(f"{count:>8,}  ", (one_line(group), "cyan"))
     canvas.dim("To draw it, add: --png FILE or --html FILE")

@@ -40,7 +40,7 @@ def test_the_positions_are_the_principal_components(index: Index) -> None:
 
 def test_the_command_draws_it(index: Index, run: Run, tmp_path: Path) -> None:
     code, out, _ = run("map", "-i", index.path)
-    assert code == 0 and "25 documents, 25 on the map" in out and "12  keys" in out
+    assert code == 0 and "25 documents, 25 on the map, by folder:\n" in out and "12  keys" in out
     code, out, _ = run("map", "-i", index.path, "--json")
     assert [point["group"] for point in json.loads(out)["points"]].count("water") == 12
     html, png = tmp_path / "map.html", tmp_path / "map.png"
@@ -48,3 +48,12 @@ def test_the_command_draws_it(index: Index, run: Run, tmp_path: Path) -> None:
     source = html.read_text(encoding="utf-8")
     assert source.count('<use href="#m') == 25 + 3 and "<b>" not in source and "style=" not in source
     assert png.read_bytes().startswith(b"\x89PNG") and png.stat().st_size > 10_000
+
+
+def test_without_folders_documents_are_grouped_by_kind(index: Index, run: Run, indexed: Path) -> None:
+    (indexed / "deep" / "time.txt").rename(indexed / "time.txt")
+    assert run("index", indexed)[0] == 0
+    out = run("map", "-i", "notes")[1].splitlines()
+    assert out[0].endswith("on the map, by kind:")
+    assert {line.split()[-1] for line in out[1:4]} == {"markdown", "csv", "text"}
+    assert json.loads(run("map", "-i", "notes", "--json")[1])["grouped_by"] == "kind"
