@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from search.cli.output import Output, echo, output_option
-from search.errors import InputError
+from search.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from search.cli.options import Searchable
+    from search.index import Index
     from search.ranking.question import Query
     from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
@@ -74,7 +75,7 @@ class HitsOutput(Output):
         Args:
             around: lines around each hit, or None.
             marks: highlights of each hit, or None.
-            no_hits: sentence to print as text if there are no hits; "" prints a standard one.
+            no_hits: sentence to print as text if there are no hits.
             grouped: group the hits by document.
         """
         marks = marks or [()] * len(hits)
@@ -162,9 +163,30 @@ def open_at(path: str, line: int) -> None:
         ) from None
 
 
-def about_age(hits: Sequence[Hit]) -> list[str]:
-    """Return a note with a remedy if files of hits have changed since they were indexed; else []."""
-    stale = {hit.path for hit in hits if hit.changed}
-    files = "1 of these files has" if len(stale) == 1 else f"{len(stale)} of these files have"
-    hint = f"{files} changed or been deleted since indexing. Update with: seewhy index FOLDER"
-    return [hint] if stale else []
+def about_age(opened: Searchable, hits: Sequence[Hit]) -> list[str]:
+    """Return a note with a remedy for each index whose files have changed since they were indexed."""
+    from search.indexes import Indexes
+
+    stale: dict[Index, set[str]] = {}
+    for hit in hits:
+        if hit.changed:
+            index = opened.of(hit) if isinstance(opened, Indexes) else opened
+            stale.setdefault(index, set()).add(hit.path)
+    return [_about_age_of(index, len(paths)) for index, paths in stale.items()]
+
+
+def _about_age_of(index: Index, stale: int) -> str:
+    """Return a note on an index of which `stale` files with hits have changed."""
+    from search.indexes import name_of
+    from search.store.layout import is_address
+    from search.store.settings import as_text
+
+    name, folders = quoted(name_of(index)), index.folders
+    gone = [path for path in folders.paths if not path.is_dir()]
+    if gone and not is_address(index.name):
+        new = " ".join(["NEW_FOLDER"] * len(folders.paths))
+        are, them = ("is", "it") if len(gone) == 1 else ("are", "them")
+        return f"{as_text(gone)} {are} gone. If you moved {them}, run: seewhy move {name} {new}"
+    files = "1 of these files has" if stale == 1 else f"{stale} of these files have"
+    update = f"{folders.typed} --store {name}" if is_address(index.name) else f"--index {name}"
+    return f"{files} changed or been deleted since indexing. Update with: seewhy index {update}"

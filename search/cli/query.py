@@ -27,6 +27,7 @@ from search.errors import InputError, OptionalDependency, quoted
 from search.records import options
 
 if TYPE_CHECKING:
+    from search.cli.options import Searchable
     from search.records.document_map import DocumentMap
     from search.records.hits import Hit
 
@@ -45,7 +46,7 @@ def query(
     opened = index.open(output.quiet)
     hits = opened.query(text, **keywords)
     around, marks = output.around(opened, hits), output.marks(opened, text, hits)
-    none = "" if hits else _why_none(text, selection, filters)
+    none = "" if hits else _why_none(opened, text, keywords)
     output.print(hits, around, marks, no_hits=none, grouped=selection["group"])
     if output.format == "text" and hits:
         named = [hits[0].index] if hits[0].index else index.index or ()
@@ -56,17 +57,30 @@ def query(
         output.note(
             f"\nExplain hit {hits[0].rank}: seewhy explain {quoted(text)} p{hits[0].passage_id}{of_index}{same}"
         )
-    output.remarks([*about_age(hits), *opened.notes])
+    output.remarks([*about_age(opened, hits), *opened.notes])
 
 
-def _why_none(text: str, selection: options.HitsOptions, filters: options.FilterOptions) -> str:
-    """Return a sentence with the filters that a query without hits has; "" if it has none."""
-    from search.ranking.question import restricts
+def _why_none(opened: Searchable, text: str, chosen: dict[str, Any]) -> str:
+    """Return why a query has no hits, and what to try.
 
-    narrowed = ["the query's quotes, minus signs or filters"] if restricts(text) else []
-    narrowed += [f"--{name}" for name, value in filters.items() if value]
-    narrowed += [f"--{name.replace('_', '-')}" for name in ("min_score", "offset") if selection[name]]
-    return f"no passage passes {' and '.join(narrowed)}." if narrowed else ""
+    Args:
+        chosen: the options of the query.
+    """
+    from search.render.format import no_hits
+
+    if chosen["offset"]:
+        return f"There are at most {chosen['offset']} hits, which --offset skips."
+    passages = sum(index.status().passages for index in getattr(opened, "all", [opened]))
+    is_lexical = chosen["mode"] == "lexical"
+    by_keywords, ignored = is_lexical or chosen["weight"] == 0, chosen["without"] or ()
+    why = no_hits(text, passages, _limits(chosen), by_keywords=by_keywords, ignored=ignored)
+    return f"{why} Try: --mode hybrid" if passages and is_lexical else why
+
+
+def _limits(chosen: dict[str, Any]) -> list[str]:
+    """Return the options by which a query leaves out passages."""
+    names = (*options.defaults(options.FilterOptions), "min_score")
+    return [f"--{name.replace('_', '-')}" for name in names if chosen[name] is not None]
 
 
 def similar(
@@ -101,10 +115,15 @@ def similar(
         why, record = opened.explain_similar(example, hit), None if isinstance(hit, int) else hit
         output.show(why, partial(explanation, hit=record), lambda: json.explanation(why, record))
     else:
-        none = "there are no other passages, or none reaches --min-score."
+        limits = _limits({**selection, **filters})
+        none = (
+            f"No other passage passes {' and '.join(limits)}."
+            if limits
+            else "There are no other passages."
+        )
         marks = [()] * len(hits)
         output.print(hits, output.around(opened, hits), marks, no_hits=none, grouped=selection["group"])
-    output.remarks([*about_age(hits), *opened.notes])
+    output.remarks([*about_age(opened, hits), *opened.notes])
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:

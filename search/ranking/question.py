@@ -225,11 +225,6 @@ def parse_query(text: str, where: str | None, passes: Callable[[str], bool]) -> 
     return rest, " and ".join(conditions) or where
 
 
-def restricts(text: str) -> bool:
-    """Return True if a query has quotes, exclusions or filters."""
-    return parse_query(text, None, lambda _: True)[1] is not None
-
-
 def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: Store) -> EncodedQuery:
     """Encode a query for a ranking.
 

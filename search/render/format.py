@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -244,6 +245,38 @@ def verdict_line(best: Hit) -> str:
     parts = verdict_of(best), percentile_of(best) if best.rank == 1 and not nothing else ""
     line = " · ".join(filter(None, parts))
     return line[:1].upper() + line[1:]
+
+
+def no_hits(
+    query: str,
+    passages: int,
+    limits: Sequence[str] = (),
+    *,
+    by_keywords: bool = False,
+    ignored: Sequence[str] = (),
+) -> str:
+    """Return why a query has no hits: 'No passage passes --where and contains "tapir".'
+
+    Args:
+        query: the query's text with its quotes, minus signs and filters.
+        passages: number of passages that were searched.
+        limits: names of the filters and limits beside the query.
+        by_keywords: True if passages without a keyword of the query have no score.
+        ignored: keywords that do not count.
+    """
+    from search.ranking.question import parse_query
+    from search.store.terms import unquoted
+
+    if not passages:
+        return "The index has no passages yet."
+    text, condition = parse_query(query, None, lambda _: True) if query.strip() else ("", None)
+    limits = [*limits, *(["the query's quotes, minus signs or filters"] if condition else [])]
+    reasons = [f"passes {' and '.join(limits)}"] if limits else []
+    if by_keywords:
+        name = f'"{name_of(unquoted(text))}"'
+        but = f" except {', '.join(map(name_of, ignored))}" if ignored else ""
+        reasons.append(f"contains {'any word of ' if ignored or ' ' in name else ''}{name}{but}")
+    return f"No passage {' and '.join(reasons)}." if reasons else "There are no hits."
 
 
 def copies_of(hit: Hit) -> str:

@@ -39,7 +39,6 @@ from search.render.terminal import Canvas, as_text
 if TYPE_CHECKING:
     from search.records.explanations import Highlight
 
-_NO_PASSAGES = "the index has no passages yet."
 VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _LONGEST_SENTENCE = 320
 _PREVIEW = 160  # characters of a near-duplicate passage
@@ -50,7 +49,7 @@ def hits(
     canvas: Canvas,
     ranked: Sequence[Hit],
     *,
-    no_hits: str = "",
+    no_hits: str = "No hits.",
     quiet: bool = False,
     grouped: bool = False,
     around: Sequence[Surroundings] | None = None,
@@ -66,7 +65,7 @@ def hits(
         marks: highlights of each hit.
     """
     if not ranked:
-        canvas.line(f"No hits: {no_hits or _NO_PASSAGES}", whole=True)
+        canvas.line(no_hits, whole=True)
         return
     before = None
     for place, hit in enumerate(ranked):

@@ -150,8 +150,9 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
     hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
     views = viewed(hits, [] if can_explain else index.highlights(params.q, hits))
+    passages = 0 if hits else index.status().passages
     if params.words:
-        return search.SearchResult(index.generation, views, keywords_only=True)
+        return search.SearchResult(index.generation, views, passages=passages, keywords_only=True)
     dense, options = params.mode == "dense", params.of(RankingOptions)
     words, without = ((), ()) if dense else index.counted_words(params.q, **options)
     facets = None
@@ -162,7 +163,9 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
         if hit.passage_id == params.why:
             explained = hit.explanation or index.explain(params.question, hit)
             opened[hit.passage_id] = why.panel(explained, hit, params.named()).body
-    return search.SearchResult(index.generation, views, words, without, facets, notes, why=opened)
+    return search.SearchResult(
+        index.generation, views, words, without, facets, notes, passages=passages, why=opened
+    )
 
 
 @router.get("/what-if", include_in_schema=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from search import Index
 from tests.conftest import Run
 
 
@@ -42,3 +43,35 @@ def test_the_first_run_knew_nothing_already(run: Run, tmp_path: Path, tiny_model
     assert "2 (1 encoded, 1 reused)" in run("index", tmp_path / "notes", "--model", tiny_model)[1]
     (tmp_path / "notes" / "c.md").write_text("# Same\n\nopen the door", encoding="utf-8")
     assert "3 (0 encoded, 1 reused)" in run("index", tmp_path / "notes")[1]
+
+
+def test_why_there_are_no_hits_is_said_with_what_to_try(run: Run, indexed: Path) -> None:
+    command = ("query", "zzzqqq", "-i", "notes", "-m", "lexical")
+    code, out, _ = run(*command)
+    assert (code, out) == (0, 'No passage contains "zzzqqq". Try: --mode hybrid\n')
+    assert "p1" in run(*command, *out.split("Try: ")[1].split())[1]
+    for options, said in (
+        (("-m", "lexical", "--since", "7d"), 'No passage passes --since and contains "zzzqqq".'),
+        (("--where", "path:none/**"), "No passage passes --where.\n"),
+        (("--min-score", "1"), "No passage passes --min-score.\n"),
+        (("--weight", "0"), 'No passage contains "zzzqqq".\n'),
+        (("--offset", "100"), "There are at most 100 hits, which --offset skips.\n"),
+    ):
+        assert run("query", "zzzqqq", "-i", "notes", *options)[1].startswith(said), options
+    assert run("query", '"zzzqqq"', "-i", "notes")[1] == (
+        "No passage passes the query's quotes, minus signs or filters.\n"
+    )
+    assert run("query", "zzzqqq key", "-i", "notes", "-m", "lexical", "--without", "key")[1] == (
+        'No passage contains any word of "zzzqqq key" except key. Try: --mode hybrid\n'
+    )
+    assert run("similar", "p1", "-i", "notes", "--where", "path:none/**")[1] == (
+        "No other passage passes --where.\n"
+    )
+
+
+def test_an_index_without_passages_says_so(run: Run, own_home: Path, tiny_model: Path) -> None:
+    with Index.create("empty", model=str(tiny_model)):
+        pass
+    for mode in ("hybrid", "dense", "lexical"):
+        out = run("query", "key", "-i", "empty", "-m", mode)[1]
+        assert out == "The index has no passages yet.\n"

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -104,11 +105,40 @@ def test_files_that_changed_or_are_gone_are_said_to(
     assert re.search(r"time\.txt:1-2  p\d\s+gone$", out, re.MULTILINE)
     monkeypatch.setenv("COLUMNS", "100")
     assert re.search(rf"keys\.md:12-14  p\d\s+{moved}\n", run("query", KEY)[1])
-    assert "note: 2 of these files have changed or been deleted since indexing. Update with: " in err
+    update = "seewhy index --index notes"
+    said = f"note: 2 of these files have changed or been deleted since indexing. Update with: {update}"
+    assert said in err
     found = json.loads(run("query", KEY, "--json")[1])
     assert {hit["changed"] for hit in found} == {"", "moved", "changed", "gone"}
     gone = next(hit["passage_id"] for hit in found if hit["changed"] == "gone")
     assert f"(p{gone}, gone)" in run("explain", KEY, f"p{gone}")[1]
+    assert "1 file changed, 1 removed" in run(*update.split()[1:])[1]
+    assert "since indexing" not in run("query", KEY)[2]
+
+
+def test_a_folder_that_was_moved_is_said_to_be_gone(run: Run, indexed: Path) -> None:
+    new = indexed.rename(indexed.with_name("moved notes"))
+    said = run("query", KEY, "-i", "notes")[2]
+    assert f"note: '{indexed}' is gone. If you moved it, run: seewhy move notes NEW_FOLDER" in said
+    assert "seewhy index" not in said
+    assert run("move", "notes", new)[0] == 0
+    assert "gone" not in "".join(run("query", KEY)[1:])
+
+
+def test_each_index_with_changed_files_is_named(
+    run: Run, indexed: Path, tmp_path: Path, tiny_model: Path
+) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / f"{folder.name}.md").write_text("Turn the key of the door.", encoding="utf-8")
+    assert run("index", *folders, "--model", tiny_model)[0] == 0
+    (indexed / "keys.md").write_text("Nothing is left.", encoding="utf-8")
+    shutil.rmtree(folders[1])
+    said = run("query", KEY, "-i", "notes", "-i", "one+two", "--no-update")[2]
+    assert "Update with: seewhy index --index notes\n" in said
+    move = "seewhy move one+two NEW_FOLDER NEW_FOLDER"
+    assert f"note: '{folders[1]}' is gone. If you moved it, run: {move}\n" in said
 
 
 def test_a_folder_that_was_moved_is_said_to_be(run: Run, indexed: Path) -> None:

@@ -6,6 +6,7 @@ import json as standard_json
 import re
 import shlex
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from search.records.options import Ranking
 from search.records.predictions import Answer, Answers
 from search.records.reports import Report, SkippedGroup
 from search.render import heatmap, hits, json, predictions, reports, why
-from search.render.format import escape, letters, one_line, percentile_of, snippet, where
+from search.render.format import escape, letters, no_hits, one_line, percentile_of, snippet, where
 from search.render.heatmap import largest_addend, left_out, part, units
 from search.render.hits import line_of
 from tests.explaining.test_explanation import by_hand
@@ -98,7 +99,36 @@ def test_hits() -> None:
         "    Keys > Rotate",
         "   5  Turn the lock.",
     ]
-    assert "No hits" in hits.hits([])
+    assert hits.hits([]) == "No hits."
+
+
+@pytest.mark.parametrize(
+    ("query", "limits", "options", "said"),
+    [
+        ("tapir", (), {}, "There are no hits."),
+        ("tapir", (), {"by_keywords": True}, 'No passage contains "tapir".'),
+        ("a tapir", (), {"by_keywords": True}, 'No passage contains any word of "a tapir".'),
+        ("a\x1btapir", (), {"by_keywords": True}, 'No passage contains "a\\x1btapir".'),
+        (
+            "a tapir",
+            (),
+            {"by_keywords": True, "ignored": ("tapir",)},
+            'No passage contains any word of "a tapir" except tapir.',
+        ),
+        ("tapir", ("--where", "--since"), {}, "No passage passes --where and --since."),
+        ("tapir", ["--where"], {"by_keywords": True}, 'No passage passes --where and contains "tapir".'),
+        (
+            'tapir "in a row" kind=pdf',
+            (),
+            {"by_keywords": True},
+            "No passage passes the query's quotes, minus signs or filters and contains any word of "
+            '"tapir in a row".',
+        ),
+    ],
+)
+def test_why_there_are_no_hits(query: str, limits: list[str], options: dict[str, Any], said: str) -> None:
+    assert no_hits(query, 85, limits, **options) == said
+    assert no_hits(query, 0, limits, **options) == "The index has no passages yet."
 
 
 @pytest.mark.parametrize(

@@ -284,8 +284,9 @@ def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
     assert "Choose from" in call("search", query="a", index="elsewhere")
     assert "Copy it from a search result" in call("fetch", id="p12")
     assert "passage" in call("fetch", id=f"{index.path.name}@{index.generation}/p999999")
-    assert call("search", query="key", where="name:nothing")["notes"] == [
-        "No passage passes the filter. Try without where, since, until, quotes and minus signs."
+    assert call("search", query="key", where="name:nothing")["notes"] == ["No passage passes where."]
+    assert call("search", query="xylophone", mode="lexical")["notes"] == [
+        'No passage contains "xylophone".'
     ]
 
 

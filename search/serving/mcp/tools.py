@@ -13,12 +13,13 @@ from pydantic import Field
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
 from search.indexes import Indexes, name_of
-from search.ranking.question import restricts
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
 from search.records.documents import CONVERTED_KINDS
 from search.records.explanations import Explanation, Highlight, Share
+from search.records.options import FilterOptions, defaults
+from search.render.format import no_hits
 from search.render.hits import cut
 from search.serving.app_state import AppState, GenerationGone, in_one_generation
 from search.serving.fields import LONGEST_QUERY, as_next, of_next
@@ -68,11 +69,10 @@ def search(
 
     generation, (hits, marks) = in_one_generation(indexes, expected, find)
     notes = list(indexes.notes)
-    if not hits and (any(map(options.get, ("where", "since", "until"))) or restricts(query)):
-        notes.append(
-            "No passage passes the filter. Try without where, since, until, quotes and minus signs."
-        )
     total = sum(member.status().passages for member in indexes.all)
+    if not hits and not offset:
+        limits = [name for name in defaults(FilterOptions) if options.get(name)]
+        notes.append(no_hits(query, total, limits, by_keywords=options.get("mode") == "lexical"))
     ids = [str(PassageId(hit.index, indexes.of(hit).generation, hit.passage_id)) for hit in hits]
 
     def make(count: int, characters: int) -> answers.SearchAnswer:
