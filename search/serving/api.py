@@ -275,21 +275,21 @@ async def _written(request: Request, params: parameters.Write, work: Callable[[I
 
 @router.get("/events")
 async def events(request: Request) -> StreamingResponse:
-    """Server-sent events: "changed" with the name and generation of an index, whenever one changes or is new."""
+    """Server-sent events: "changed" with the name and generation of each index, and again if one changes or is new."""
     return StreamingResponse(_changes(request.app.state.served), media_type="text/event-stream")
 
 
 async def _changes(served: AppState) -> AsyncIterator[str]:
-    before = await run_sync(_generations, served)
+    before: dict[str, int] = {}
     yield f"retry: {1000 * _SECONDS_BETWEEN}\n\n"
     while not served.ends.is_set():
-        await sleep(_SECONDS_BETWEEN)
         now = await run_sync(_generations, served)
         for name, generation in now.items() - before.items():
             event = json.compact({"index": name, "generation": generation})
             yield f"event: changed\ndata: {event}\n\n"
         before = now
         yield ":\n\n"  # fails if the client is gone
+        await sleep(_SECONDS_BETWEEN)
 
 
 def _generations(served: AppState) -> dict[str, int]:

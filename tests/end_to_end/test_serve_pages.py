@@ -502,3 +502,45 @@ def test_a_change_of_the_index_shows_by_itself(
         assert "a.md" in where[0].text
         assert "Updated" in browser.find_element(By.CSS_SELECTOR, ".verdict").text
         browser.get("about:blank")
+
+
+def test_eight_tabs_of_one_server_work_and_follow_the_index(
+    browser: webdriver.Chrome, tmp_path: Path, tiny_model: Path
+) -> None:
+    """A browser opens six connections to a server, and a stream of events holds one of them."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("Turn the key.", encoding="utf-8")
+    index = Index.build(tmp_path / "notes", model=str(tiny_model))
+
+    def hits_in(tab: str) -> list[int]:
+        browser.switch_to.window(tab)
+        return passages(browser)
+
+    def line() -> str:
+        return browser.find_element(By.CSS_SELECTOR, ".verdict").text
+
+    browser.set_page_load_timeout(20)
+    first = browser.current_window_handle
+    with serving(index) as address:
+        tabs = []
+        try:
+            for _ in range(8):
+                browser.switch_to.new_window("tab")
+                tabs.append(browser.current_window_handle)
+                browser.get(f"{address}/?q=turn+the+key")
+                assert len(passages(browser)) == 1
+            browser.find_element(By.ID, "q").send_keys(" twice", Keys.ENTER)
+            until(lambda: state(browser)["q"] == ["turn the key twice"] and passages(browser), 10)
+            (tmp_path / "notes" / "b.md").write_text("Turn the other key.", encoding="utf-8")
+            index.update()
+            until(lambda: len(passages(browser)) == 2 and "Updated" in line(), 10)
+            until(lambda: len(hits_in(tabs[0])) == 2 and "Updated" in line(), 10)
+            browser.switch_to.window(tabs[7])
+            browser.switch_to.window(tabs[0])
+            assert line().count("Updated") == 1
+        finally:
+            for tab in tabs:
+                browser.switch_to.window(tab)
+                browser.close()
+            browser.switch_to.window(first)
+            browser.set_page_load_timeout(300)

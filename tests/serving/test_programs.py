@@ -121,13 +121,18 @@ def test_documents_come_in_pages(client: TestClient, index: Index) -> None:
     assert [each["name"] for each in found] == [each.name for each in index.documents_named("keys")]
 
 
-def test_a_change_is_an_event_and_the_server_still_stops(indexed: Path) -> None:
+def test_the_state_and_a_change_are_events_and_the_server_still_stops(indexed: Path) -> None:
+    before = Index.open(indexed).generation
     with (
         started("--index", indexed) as (address, server),
         urllib.request.urlopen(f"{address}api/v1/events", timeout=30) as stream,
     ):
         assert stream.headers["content-type"].startswith("text/event-stream")
         assert stream.readline().startswith(b"retry:")
+        lines = iter(stream.readline, b"event: changed\n")
+        assert all(line == b"\n" for line in lines)
+        event = json.loads(stream.readline().removeprefix(b"data: "))
+        assert event == {"index": "notes", "generation": before}
         (indexed / "new.md").write_text("# New\n\nA new key.\n", encoding="utf-8")
         Index.open(indexed).update()
         lines = iter(stream.readline, b"event: changed\n")

@@ -510,9 +510,9 @@ page.define("search-page", (root) => {
   // ---- the index changes: ask again, and say so
 
   if (form && window.EventSource) {
-    const events = new EventSource("/api/v1/events");
-    events.addEventListener("changed", (event) => {
-      if (JSON.parse(event.data).index !== form.elements.index.value) return;
+    const changed = (event) => {
+      const { index, generation } = JSON.parse(event.data);
+      if (index !== form.elements.index.value || String(generation) === root.dataset.generation) return;
       const open = $(".is-explained", list);
       const place = open && placeOf(open);
       all().then(() => {
@@ -520,8 +520,17 @@ page.define("search-page", (root) => {
         const hit = place && !$(".is-explained", list) && hitAt(place);
         if (hit) toggle(hit);
       });
-    });
-    addEventListener("pagehide", () => events.close());
+    };
+    // Browsers open six connections to a server, so hidden pages hold none. A new stream begins with the present
+    // generation, which is what a page missed while it was hidden.
+    let events = null;
+    const listen = () => {
+      events?.close();
+      events = document.hidden ? null : new EventSource("/api/v1/events");
+      events?.addEventListener("changed", changed);
+    };
+    document.addEventListener("visibilitychange", listen);
+    listen();
   }
 
   dress();
