@@ -24,14 +24,40 @@ if TYPE_CHECKING:
     from search.records.hits import Copy, Hit
     from search.records.predictions import Answer
 
-CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_BIDI = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}\u2028\u2029\ud800-\udfff]")
+# All characters that Unicode calls Default_Ignorable_Code_Point: no font draws them.
+_INVISIBLE = re.compile(
+    rf"[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d{_BIDI}\u2060-\u2065\u206a-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
+# An emoji or text presentation, then a joiner.
+_JOINER = re.compile("[\ufe0e\ufe0f]?[\u200c\u200d]?")
 
 
 def escape(text: str) -> str:
     """Replace control characters, bidi controls and surrogates by visible codes; tab and line feed stay."""
     return CONTROL.sub(_code, text.replace("\r\n", "\n"))
+
+
+def without_invisible(text: str) -> str:
+    """Drop the characters that readers do not see, but programs do: tags, zero-width characters, bidi controls.
+
+    What emoji and scripts such as Persian need stays: after a letter or sign outside ASCII, one variation selector
+    U+FE0E or U+FE0F and, before another one, one joiner (ZWJ or ZWNJ).
+
+    Example:
+        >>> without_invisible("a\u200bb \u2764\ufe0f")
+        'ab \u2764\ufe0f'
+    """
+    return _INVISIBLE.sub(_joiner, text)
+
+
+def _joiner(match: re.Match[str]) -> str:
+    run, before = match.group(), match.string[max(0, match.start() - 1) : match.start()]
+    after = match.string[match.end() : match.end() + 1]
+    joins = run[-1] not in "\u200c\u200d" or after > "\x7f"
+    return run if _JOINER.fullmatch(run) and before > "\x7f" and joins else ""
 
 
 def escaped_name(path: str) -> str:

@@ -25,7 +25,16 @@ from search.records.options import Ranking
 from search.records.predictions import Answer, Answers
 from search.records.reports import Report, SkippedGroup
 from search.render import heatmap, hits, json, predictions, reports, why
-from search.render.format import escape, letters, no_hits, one_line, percentile_of, snippet, where
+from search.render.format import (
+    escape,
+    letters,
+    no_hits,
+    one_line,
+    percentile_of,
+    snippet,
+    where,
+    without_invisible,
+)
 from search.render.heatmap import largest_addend, left_out, part, units
 from search.render.hits import line_of
 from tests.explaining.test_explanation import by_hand
@@ -91,6 +100,23 @@ def ranked(rank: int, percentile: float | None) -> Hit:
     at = {"rank": rank, "passage_id": 800 + rank, "line_start": 1, "line_end": 1, "path": "/a.txt"}
     at |= {"score": 0.5, "text": "text", "title": "", "heading": "", "start": 0, "end": 4}
     return replace(HIT, **at, percentile=percentile, random_pairs=pairs)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a\u200db\u200cc\u00ad", "abc"),  # joiners join nothing in ASCII
+        ("\U0001f469\u200d\U0001f4bb", "\U0001f469\u200d\U0001f4bb"),
+        ("\u2764\ufe0f\u200d\U0001f525", "\u2764\ufe0f\u200d\U0001f525"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("é\u200d\u200dé\u200d", "éé"),
+        ("é\ufe00\U000e0100\ufe0f", "é"),  # a message may be coded in selectors
+        ("\U0001f3f4\U000e0067\U000e007f", "\U0001f3f4"),
+        ("\ufe0f\u202eabc\u2069\t\r\n ", "abc\t\r\n "),
+    ],
+)
+def test_only_invisible_characters_that_join_signs_are_kept(text: str, left: str) -> None:
+    assert without_invisible(text) == left
 
 
 def test_hits() -> None:

@@ -25,6 +25,7 @@ from search.serving.app_state import AppState, GenerationGone, in_one_generation
 from search.serving.fields import LONGEST_QUERY, as_next, of_next
 from search.serving.mcp import answers
 from search.serving.mcp.answers import PassageId, listed, tokens
+from search.serving.mcp.quoting import commented_out, document_text
 
 FEWEST_TOKENS, MOST_TOKENS = 300, 8_000
 _SHARES = 20
@@ -73,6 +74,7 @@ def search(
     if not hits and not offset:
         limits = [name for name in defaults(FilterOptions) if options.get(name)]
         notes.append(no_hits(query, total, limits, by_keywords=options.get("mode") == "lexical"))
+    quotes = [replace(hit, text=commented_out(hit)) for hit in hits]
     ids = [str(PassageId(hit.index, indexes.of(hit).generation, hit.passage_id)) for hit in hits]
 
     def make(count: int, characters: int) -> answers.SearchAnswer:
@@ -81,7 +83,7 @@ def search(
             verdict=_verdict(hits),
             results=[
                 _hit(hit, of_hit, id_, characters)
-                for hit, of_hit, id_ in zip(hits[:count], marks, ids, strict=False)
+                for hit, of_hit, id_ in zip(quotes[:count], marks, ids, strict=False)
             ],
             next=as_next(generation, offset + count) if hits and has_more else None,
             total=total,
@@ -361,7 +363,9 @@ def _fetch(
     def find() -> tuple[StoredPassage, DocumentText]:
         passage = index.passage(id_.passage)
         document, text = index.document(passage.document_id), index.file_text(passage.document_id)
-        return passage, document if text is None else replace(document, text=text, gaps=())
+        if text is None:
+            return passage, replace(document, text=document_text(document, document.text))
+        return passage, replace(document, text=document_text(document, text), gaps=())
 
     generation, (passage, document) = in_one_generation(index, None, find)
     notes = list(index.notes)
