@@ -11,7 +11,8 @@ A `Head` is loaded by transformers' own class for its task:
     tag     class of a token   AutoModelForTokenClassification
     label   class of a text    AutoModelForSequenceClassification
 
-A checkpoint without weights for the head is refused: transformers would use random ones.
+A checkpoint without weights for the head is refused: transformers would use random ones. So is one that was saved with
+another head, as its `architectures` in config.json say: weights of different heads may have the same names and shapes.
 """
 
 from __future__ import annotations
@@ -156,19 +157,57 @@ Task = Literal["fill", "next", "answer", "tag", "label"]
 
 
 class _Kind(NamedTuple):
-    """A task: its description, transformers' class for it, and a published checkpoint that was trained for it."""
+    """A task.
+
+    Attributes:
+        named: description of what its head predicts.
+        loads: transformers' class for it.
+        saved_as: endings of the classes that save such a head, as in `architectures` of config.json. BERT's two
+            pre-training heads are saved together, whichever of the three classes is declared.
+        trained: a published checkpoint that was trained for it.
+        command: the command that uses it.
+    """
 
     named: str
     loads: str
+    saved_as: tuple[str, ...]
     trained: str
+    command: str
 
 
+_PRETRAINED = ("ForMaskedLM", "ForNextSentencePrediction", "ForPreTraining")
 KINDS: dict[Task, _Kind] = {
-    "fill": _Kind("masked words", "AutoModelForMaskedLM", "bert-base-uncased"),
-    "next": _Kind("the next sentence", "AutoModelForNextSentencePrediction", "bert-base-uncased"),
-    "answer": _Kind("answer spans", "AutoModelForQuestionAnswering", "deepset/roberta-base-squad2"),
-    "tag": _Kind("classes of tokens", "AutoModelForTokenClassification", "dslim/bert-base-NER"),
-    "label": _Kind("classes of texts", "AutoModelForSequenceClassification", "ProsusAI/finbert"),
+    "fill": _Kind(
+        "masked words", "AutoModelForMaskedLM", _PRETRAINED, "bert-base-uncased", "seewhy lab fill"
+    ),
+    "next": _Kind(
+        "the next sentence",
+        "AutoModelForNextSentencePrediction",
+        _PRETRAINED,
+        "bert-base-uncased",
+        "seewhy lab next",
+    ),
+    "answer": _Kind(
+        "answer spans",
+        "AutoModelForQuestionAnswering",
+        ("ForQuestionAnswering",),
+        "deepset/roberta-base-squad2",
+        "seewhy lab ask",
+    ),
+    "tag": _Kind(
+        "classes of tokens",
+        "AutoModelForTokenClassification",
+        ("ForTokenClassification",),
+        "dslim/bert-base-NER",
+        "seewhy lab tag",
+    ),
+    "label": _Kind(
+        "classes of texts",
+        "AutoModelForSequenceClassification",
+        ("ForSequenceClassification",),
+        "ProsusAI/finbert",
+        "seewhy lab label apply",
+    ),
 }
 # Folder of the small head that corpora/lab/train.py saves in the cache for each task.
 _SMALL: dict[Task, str] = {
@@ -281,19 +320,55 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
     """Load a checkpoint with its head, on a GPU if there is one; the last three are cached.
 
     Raises:
-        ModelError: the checkpoint cannot be found or loaded, it has no weights for the head, or transformers has no
-            such head for this kind of model.
+        ModelError: the checkpoint cannot be found or loaded, it has no weights for the head, it was saved with another
+            head, or transformers has no such head for this kind of model.
     """
     files = find_model(name, offline=offline)
     device = best_device()
     tokenizer = load_tokenizer(files.folder, files.name)
     kind = KINDS[task]
     model, missing = load_transformer(files, kind.loads)
+    if other := other_head(task, files):
+        saved_as, purpose = other
+        raise ModelError(
+            f"'{files.name}' is a {saved_as}: its head predicts {purpose.named}, not {kind.named}. "
+            f"Use it with: {purpose.command} --model {from_anywhere(name)}"
+        )
     if missing:
         raise ModelError(f"'{files.name}' has no head for {kind.named}. Use for example {kind.trained}.")
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
     return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)
+
+
+def other_head(task: Task, files: ModelFiles) -> tuple[str, _Kind] | None:
+    """Return the class that a checkpoint was saved as and what its head is for; None if it may be for `task`.
+
+    A checkpoint without `architectures`, or with a class of no task here, is judged by its weights: a classifier of
+    texts has a pooler or, in DistilBERT, a layer `pre_classifier`, which a classifier of tokens does not read.
+    """
+    for saved_as in files.config.get("architectures") or ():
+        kinds = {name: kind for name, kind in KINDS.items() if saved_as.endswith(kind.saved_as)}
+        if kinds:
+            own = (
+                kind for kind in kinds.values() if saved_as.endswith(kind.loads.removeprefix("AutoModel"))
+            )
+            return None if task in kinds else (saved_as, next(own, KINDS["fill"]))
+    layers = _layers(files) if task == "tag" else set()
+    if "classifier" in layers and layers & {"pooler", "pre_classifier"}:
+        return "classifier of texts, by its weights", KINDS["label"]
+    return None
+
+
+def _layers(files: ModelFiles) -> set[str]:
+    """Return the parts of the names of a checkpoint's tensors, such as "pooler" of "bert.pooler.dense.bias"."""
+    from safetensors import safe_open
+
+    names: set[str] = set()
+    for path in files.folder.glob("*.safetensors"):
+        with safe_open(path, "numpy") as opened:
+            names.update(part for name in opened.keys() for part in name.split("."))  # noqa: SIM118 - no mapping
+    return names
 
 
 def head_or_small(task: Task, model: str | None) -> str:

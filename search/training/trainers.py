@@ -29,7 +29,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from search.bert.checkpoint import KINDS, Head
+from search.bert.checkpoint import KINDS, Head, other_head
 from search.encoding.loading import (
     load_encoder,
     load_transformer,
@@ -69,7 +69,8 @@ def load(kind: Kind, files: ModelFiles, classes: tuple[str, ...], settings: Trai
     require_whole(files, lacking)
     names = files.config.get("id2label") or {}
     missing: tuple[str, ...] = ("head",)
-    if not classes or tuple(names.get(str(i)) for i in range(len(names))) == classes:
+    same = not classes or tuple(names.get(str(i)) for i in range(len(names))) == classes
+    if same and other_head(kind.head, files) is None:
         model, missing = load_transformer(files, KINDS[kind.head].loads)
     if missing:
         with loading(files):
