@@ -16,6 +16,7 @@ are their metrics on rows, or documents, that were held out.
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import random
 import re
@@ -31,6 +32,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer, BertForPreTraining, get_linear_schedule_with_warmup
 
 from search import bert
+from search.bert.checkpoint import TRAINING
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.files import cache_folder
 
@@ -130,11 +132,11 @@ def pretrained(out: Path, epochs: int) -> str:
     model.eval()
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    return measured(model, tokenizer, test)
+    return measured(model, tokenizer, test, out)
 
 
-def measured(model: Any, tokenizer: Any, texts: list[list[str]]) -> str:
-    """Return how many masked tokens and next sentences of held-out documents are predicted."""
+def measured(model: Any, tokenizer: Any, texts: list[list[str]], out: Path) -> str:
+    """Count the predicted masked tokens and next sentences of held-out documents; store both figures in `out`."""
     chance, first, five, words, right, pairs = random.Random(1), 0, 0, 0, 0, 0
     for batch in batches(pairs_of(texts, chance), tokenizer, chance):
         with torch.inference_mode():
@@ -145,6 +147,8 @@ def measured(model: Any, tokenizer: Any, texts: list[list[str]]) -> str:
         words += len(truth)
         right += int((order.argmax(dim=1) == is_other).sum())
         pairs += len(is_other)
+    held_out = {"fill": {"right": first, "total": words}, "next": {"right": right, "total": pairs}}
+    (out / TRAINING).write_text(json.dumps({"held_out": held_out}, indent=2), encoding="utf-8")
     return (
         f"masked tokens {first / words:.3f}, among the first five {five / words:.3f} of {words:,}; "
         f"next sentences {right / pairs:.3f} of {pairs:,} pairs, of {len(texts)} held-out documents"

@@ -18,6 +18,7 @@ from search.bert.tagging import OVERLAP, Tagger, field_of, load_tagger, mentions
 from search.encoding import Fingerprint
 from search.errors import InputError, quoted
 from search.records.documents import Annotation, Mention
+from search.records.evaluations import HeldOut
 from search.records.options import TagTask
 from search.records.predictions import FieldCount, LabelledIndex, LabelledText, TagReport
 from search.records.reports import Progress
@@ -67,6 +68,7 @@ def tag_index(
         tagged=done,
         annotated=next(entry.annotated for entry in annotators_of(index) if entry.name == task),
         passages=run.total,
+        held_out=head.held_out,
     )
 
 
@@ -133,6 +135,7 @@ class _Labeller:
     Attributes:
         field: default name of the label field.
         labels: yields batches of (passage ID, label) for all passages that have no label yet.
+        held_out: how often the checkpoint's head was right when it was trained; None if that is not known.
     """
 
     field: str
@@ -140,6 +143,7 @@ class _Labeller:
     classes: tuple[str, ...]
     made_with: dict[str, Any]
     labels: Callable[[Annotating], Iterator[Sequence[tuple[int, LabelledText]]]]
+    held_out: HeldOut | None = None
 
 
 def label_index(
@@ -197,6 +201,7 @@ def label_index(
         labelled=done,
         before=run.total - done,
         counts=_counts(place, name, labeller),
+        held_out=labeller.held_out,
     )
 
 
@@ -233,7 +238,8 @@ def _by_checkpoint(model: str, offline: bool) -> _Labeller:
             texts = classifier([passage.text for passage in passages])
             yield [(passage.passage_id, text) for passage, text in zip(passages, texts, strict=True)]
 
-    return _Labeller("label", classifier.name, classifier.classes, made_with, labels)
+    held_out = checkpoint.held_out
+    return _Labeller("label", classifier.name, classifier.classes, made_with, labels, held_out)
 
 
 def _counts(place: Path, name: str, labeller: _Labeller) -> dict[str, int]:

@@ -126,6 +126,7 @@ def answer_from(
         more=len(distinct) - len(best),
         passages=len(passages),
         windows=len(inputs),
+        held_out=reader.held_out,
     )
 
 

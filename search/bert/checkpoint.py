@@ -18,6 +18,7 @@ another head, as its `architectures` in config.json say: weights of different he
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.encoding.torch_engine import best_device
 from search.errors import InputError, ModelError, quoted
 from search.files import cache_home
+from search.records.evaluations import HeldOut
 from search.records.inspections import Tokenization
 from search.store.passages import CALLED
 
@@ -166,6 +168,7 @@ class _Kind(NamedTuple):
             pre-training heads are saved together, whichever of the three classes is declared.
         trained: a published checkpoint that was trained for it.
         command: the command that uses it.
+        unit: what is counted where heads are measured, such as "questions".
     """
 
     named: str
@@ -173,12 +176,18 @@ class _Kind(NamedTuple):
     saved_as: tuple[str, ...]
     trained: str
     command: str
+    unit: str
 
 
 _PRETRAINED = ("ForMaskedLM", "ForNextSentencePrediction", "ForPreTraining")
 KINDS: dict[Task, _Kind] = {
     "fill": _Kind(
-        "masked words", "AutoModelForMaskedLM", _PRETRAINED, "bert-base-uncased", "seewhy lab fill"
+        "masked words",
+        "AutoModelForMaskedLM",
+        _PRETRAINED,
+        "bert-base-uncased",
+        "seewhy lab fill",
+        "masked tokens",
     ),
     "next": _Kind(
         "the next sentence",
@@ -186,6 +195,7 @@ KINDS: dict[Task, _Kind] = {
         _PRETRAINED,
         "bert-base-uncased",
         "seewhy lab next",
+        "pairs of sentences",
     ),
     "answer": _Kind(
         "answer spans",
@@ -193,6 +203,7 @@ KINDS: dict[Task, _Kind] = {
         ("ForQuestionAnswering",),
         "deepset/roberta-base-squad2",
         "seewhy lab ask",
+        "questions",
     ),
     "tag": _Kind(
         "classes of tokens",
@@ -200,6 +211,7 @@ KINDS: dict[Task, _Kind] = {
         ("ForTokenClassification",),
         "dslim/bert-base-NER",
         "seewhy lab tag",
+        "sentences",
     ),
     "label": _Kind(
         "classes of texts",
@@ -207,12 +219,14 @@ KINDS: dict[Task, _Kind] = {
         ("ForSequenceClassification",),
         "ProsusAI/finbert",
         "seewhy lab label apply",
+        "texts",
     ),
 }
 # Folder of the small head that corpora/lab/train.py saves in the cache for each task.
 _SMALL: dict[Task, str] = {
     "fill": "pretraining", "next": "pretraining", "answer": "answers", "tag": "entities", "label": "topics",
 }  # fmt: skip
+TRAINING = "training.json"  # in the folder of a trained model: the report of its training
 _AT_ONCE = 16  # inputs
 
 
@@ -225,6 +239,7 @@ class Head:
         labels: class names by number, for "tag" and "label"; () for other tasks.
         max_tokens: maximum number of tokens of an input, special tokens included.
         device: device that it computes on.
+        held_out: how often it was right when it was trained; None if the checkpoint does not say.
     """
 
     task: Task
@@ -234,6 +249,7 @@ class Head:
     labels: tuple[str, ...]
     max_tokens: int
     device: str
+    held_out: HeldOut | None = None
 
     @property
     def name(self) -> str:
@@ -338,7 +354,18 @@ def load_head(task: Task, name: str, offline: bool = False) -> Head:
         raise ModelError(f"'{files.name}' has no head for {kind.named}. Use for example {kind.trained}.")
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
-    return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)
+    limit, held_out = token_limit(files, model), _held_out(task, files)
+    return Head(task, files, tokenizer, model.to(device), labels, limit, device, held_out)
+
+
+def _held_out(task: Task, files: ModelFiles) -> HeldOut | None:
+    """Return how often a head was right, from the `training.json` in its folder."""
+    try:
+        figures = json.loads((files.folder / TRAINING).read_bytes())["held_out"][task]
+        right, total = int(figures["right"]), int(figures["total"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None  # not a head that seewhy trained
+    return HeldOut(right, total, KINDS[task].unit, files.folder.parent == _small_heads().resolve())
 
 
 def other_head(task: Task, files: ModelFiles) -> tuple[str, _Kind] | None:
@@ -371,13 +398,18 @@ def _layers(files: ModelFiles) -> set[str]:
     return names
 
 
+def _small_heads() -> Path:
+    """Return the folder of the small heads of `make lab`."""
+    return cache_home() / "lab"
+
+
 def head_or_small(task: Task, model: str | None) -> str:
     """Return `model`; if it is None, the small head for the task that was trained on this machine.
 
     Raises:
         InputError: there is no such head.
     """
-    folder = cache_home() / "lab" / _SMALL[task]
+    folder = _small_heads() / _SMALL[task]
     if model is None and not folder.is_dir():
         raise InputError(
             f"give --model, for example {KINDS[task].trained}. Or train small heads once, in 15 minutes: make lab"

@@ -266,13 +266,15 @@ def label(
     if head is not None:
         return _by_linear_head(texts, head, offline, engine)
     assert model is not None
-    classifier = Classifier(load_head("label", model, offline))
+    checkpoint = load_head("label", model, offline)
+    classifier = Classifier(checkpoint)
     labels: list[LabelledText] = []
     for start in range(0, len(texts), _AT_ONCE):
         labels += classifier(texts[start : start + _AT_ONCE])
         if progress:
             progress(Progress("labelling", len(labels), len(texts), passages=len(labels)))
-    return Labelling(classifier.name, classifier.name, "", classifier.classes, tuple(labels))
+    name, classes = classifier.name, classifier.classes
+    return Labelling(name, name, "", classes, tuple(labels), checkpoint.held_out)
 
 
 def _by_linear_head(

@@ -79,7 +79,13 @@ def fill(
                 guesses=_guesses(head, logits[i], best.tolist()),
             )
         )
-    return MaskPredictions(text=text, masks=tuple(masks), vocabulary=logits.shape[1], model=head.name)
+    return MaskPredictions(
+        text=text,
+        masks=tuple(masks),
+        vocabulary=logits.shape[1],
+        model=head.name,
+        held_out=head.held_out,
+    )
 
 
 def _guesses(head: Head, logits: NDArray[np.float64], ids: Iterable[int]) -> tuple[Guess, ...]:
@@ -168,4 +174,5 @@ def next_sentence(
         model=head.name,
         label=None if follows is None else "is-next" if follows else "not-next",
         loss=None if follows is None else float(losses[0 if follows else 1]),
+        held_out=head.held_out,
     )

@@ -134,6 +134,7 @@ def tag(
         labels=tagger.head.labels,
         words=words,
         mentions=mentions(text, words, task),
+        held_out=tagger.head.held_out,
     )
 
 

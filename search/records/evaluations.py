@@ -192,6 +192,23 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """How often a head was right on the examples that were held out when it was trained.
+
+    Attributes:
+        right: number of examples whose prediction was entirely right, such as a sentence with all its entities.
+        total: number of examples.
+        unit: what an example is, such as "questions".
+        small: True for a small head of `make lab`.
+    """
+
+    right: int
+    total: int
+    unit: str
+    small: bool = False
+
+
+@dataclass(frozen=True)
 class TrainingReport:
     """Report of a training run: data, settings, and metrics before and after.
 
@@ -217,6 +234,7 @@ class TrainingReport:
         seconds: duration of the steps and evaluations of this run.
         device: device that the training ran on.
         classes: for a classification head, the quality of the trained model by class.
+        held_out: task of the trained head, such as "answer" -> how often it is right; {} for an encoder.
         notes: sentences that are needed to interpret the figures.
     """
 
@@ -240,6 +258,7 @@ class TrainingReport:
     seconds: float
     device: str
     classes: ClassReport | None = None
+    held_out: Mapping[str, HeldOut] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from search.records.contents import Location
 from search.records.documents import Mention
-from search.records.evaluations import ClassReport, Estimate
+from search.records.evaluations import ClassReport, Estimate, HeldOut
 from search.records.hits import Hit
 from search.records.options import TagTask
 
@@ -73,12 +73,14 @@ class MaskPredictions:
         masks: masks in the order of the text, each predicted while the others stay masked.
         vocabulary: number of entries of the vocabulary.
         model: name of the model.
+        held_out: how often the head was right when it was trained; None if its checkpoint does not say.
     """
 
     text: str
     masks: tuple[Mask, ...]
     vocabulary: int
     model: str
+    held_out: HeldOut | None = None
 
     @property
     def loss(self) -> float | None:
@@ -100,6 +102,7 @@ class NextSentence:
         model: name of the model.
         label: the correct label; None if unknown.
         loss: training loss, -ln of the probability of the label; None without a label.
+        held_out: how often the head was right when it was trained; None if its checkpoint does not say.
     """
 
     first: str
@@ -109,6 +112,7 @@ class NextSentence:
     model: str
     label: Literal["is-next", "not-next"] | None = None
     loss: float | None = None
+    held_out: HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,7 @@ class Labelling:
         classifier: name of the checkpoint, or of the head.
         model, pooling: model and pooling of the embeddings that a head uses; without a head, the checkpoint and "".
         classes: c names.
+        held_out: how often the head was right when it was trained; None if its checkpoint does not say.
     """
 
     classifier: str
@@ -143,6 +148,7 @@ class Labelling:
     pooling: str
     classes: tuple[str, ...]
     texts: tuple[LabelledText, ...]
+    held_out: HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +163,7 @@ class LabelledIndex:
         labelled: number of passages labelled by this run.
         before: number of passages labelled by earlier runs.
         counts: label -> number of passages in the index that have it.
+        held_out: how often the head was right when it was trained; None if its checkpoint does not say.
     """
 
     index: str
@@ -167,6 +174,7 @@ class LabelledIndex:
     labelled: int
     before: int
     counts: Mapping[str, int]
+    held_out: HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -295,6 +303,7 @@ class Tagging:
     Attributes:
         labels: all classes of the checkpoint.
         mentions: entities, or for "pos" each word with a part of speech, in order; spans are offsets in `text`.
+        held_out: how often the head was right when it was trained; None if its checkpoint does not say.
     """
 
     model: str
@@ -303,6 +312,7 @@ class Tagging:
     labels: tuple[str, ...]
     words: tuple[TaggedWord, ...]
     mentions: tuple[Mention, ...]
+    held_out: HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -330,6 +340,7 @@ class TagReport:
         tagged: number of passages read by this run.
         annotated: number of passages that have annotations now.
         passages: number of passages in the index.
+        held_out: how often the head was right when it was trained; None if its checkpoint does not say.
     """
 
     index: str
@@ -340,6 +351,7 @@ class TagReport:
     tagged: int
     annotated: int
     passages: int
+    held_out: HeldOut | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -391,6 +403,7 @@ class Answers:
         nearest: without an answer, the best span that scored too low; None if no passage was read.
         more: number of further answers beyond the requested ones.
         passages, windows: numbers of passages and windows that were read.
+        held_out: how often the head was right when it was trained; None if its checkpoint does not say.
     """
 
     question: str
@@ -400,3 +413,4 @@ class Answers:
     more: int
     passages: int
     windows: int
+    held_out: HeldOut | None = None

@@ -11,6 +11,7 @@ from rich.table import Column
 from rich.text import Text
 
 from search.records.documents import Annotator, filter_argument, in_filter
+from search.records.evaluations import HeldOut
 from search.records.predictions import (
     Answer,
     Answers,
@@ -38,6 +39,19 @@ from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 _TOP = 2  # most likely classes to draw for a text
 
 
+def right_for(held_out: HeldOut | None) -> str:
+    """Return a sentence about how often a head is right; "" if that is not known."""
+    if held_out is None:
+        return ""
+    head = "Small head of make lab" if held_out.small else "Head trained with seewhy"
+    return f"{head}: right for {held_out.right:,} of {held_out.total:,} held-out {held_out.unit}."
+
+
+def _draw_right_for(canvas: Canvas, held_out: HeldOut | None) -> None:
+    if held_out:
+        canvas.line(right_for(held_out), style="yellow")
+
+
 @as_text
 def filled(canvas: Canvas, guessed: MaskPredictions) -> None:
     """Draw the most likely words for each mask."""
@@ -55,6 +69,7 @@ def filled(canvas: Canvas, guessed: MaskPredictions) -> None:
         canvas.dim(f"The mean loss is {guessed.loss:.4f}; random guesses have {at_random:.4f}.")
     if len(guessed.masks) > 1:
         canvas.dim("Each mask is predicted independently, so the words may not fit together.")
+    _draw_right_for(canvas, guessed.held_out)
 
 
 def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
@@ -82,6 +97,7 @@ def next_sentence(canvas: Canvas, pair: NextSentence) -> None:
     if pair.loss is not None:
         canvas.dim(f"The loss, -ln of the probability of the label, is {pair.loss:.4f}.")
     canvas.dim("This head detects a change of topic, rather than the order of sentences in a document.")
+    _draw_right_for(canvas, pair.held_out)
 
 
 def probability(value: float) -> str:
@@ -106,6 +122,7 @@ def labelling(canvas: Canvas, labelled: Labelling) -> None:
     canvas.gap()
     listed = ", ".join(f"{one_line(label)} {count:,}" for label, count in many.most_common())
     canvas.dim(f"{len(labelled.texts):,} texts by {one_line(labelled.classifier)}: {listed}.")
+    _draw_right_for(canvas, labelled.held_out)
 
 
 @as_text
@@ -120,6 +137,7 @@ def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
     canvas.table(table)
     best = max(done.classes, key=lambda label: done.counts.get(label, 0))
     canvas.dim(f"To filter by label: --where {one_line(filter_argument(in_filter(done.name, best)))}")
+    _draw_right_for(canvas, done.held_out)
 
 
 @as_text
@@ -164,6 +182,7 @@ def tagged(canvas: Canvas, tagging: Tagging) -> None:
     canvas.gap()
     canvas.table(table)
     canvas.dim(f"by {one_line(tagging.model)}; a word has the class of its first token")
+    _draw_right_for(canvas, tagging.held_out)
 
 
 @as_text
@@ -179,6 +198,7 @@ def tag_report(canvas: Canvas, done: TagReport) -> None:
         first = next(field for field in done.fields if field.mentions)
         typed = one_line(filter_argument(in_filter(first.field, first.frequent[0][0])))
         canvas.line(f"To filter by tag: --where {typed}", style="dim", whole=True)
+    _draw_right_for(canvas, done.held_out)
 
 
 def _tagged_line(done: TagReport) -> str:
@@ -218,6 +238,7 @@ def answers(canvas: Canvas, reply: Answers) -> None:
         passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
         more = f"; {counted(reply.more, 'further answer')} not shown" if reply.more else ""
         canvas.dim(f"{passages} in {windows} read by {one_line(reply.model)}{more}.")
+        _draw_right_for(canvas, reply.held_out)
 
 
 def _draw_answer(canvas: Canvas, answer: Answer) -> None:

@@ -72,6 +72,7 @@ class Measure:
         predict: returns a model's predictions for the rows.
         columns: converts predictions to columns, which are arrays with one value per row.
         report: converts predictions to a report by class; None if there are no classes.
+        right: returns from the columns for each row whether its prediction is entirely right; None for an encoder.
     """
 
     figures: Mapping[str, Figure]
@@ -79,6 +80,7 @@ class Measure:
     columns: Callable[[Any], Columns] = lambda predictions: predictions
     report: Callable[[Any], ClassReport | None] = lambda predictions: None
     seed: int = 0
+    right: Callable[[Columns], NDArray[np.bool_]] | None = None
 
     @property
     def primary(self) -> str:
@@ -182,7 +184,12 @@ def labels(items: Sequence[Item], classes: Sequence[str], seed: int) -> Measure:
         return list(class_counts(truth, scores.argmax(axis=1), len(classes)))
 
     report = partial(class_report, classes, truth)
-    return Measure({"macro_f1": macro_f1, "accuracy": accuracy}, predict, columns, report, seed)
+
+    def right(columns: Columns) -> NDArray[np.bool_]:
+        # The first columns are the true positives of each class.
+        return np.sum(columns[: len(classes)], axis=0) == 1
+
+    return Measure({"macro_f1": macro_f1, "accuracy": accuracy}, predict, columns, report, seed, right)
 
 
 def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
@@ -193,7 +200,11 @@ def entities(sentences: Sequence[Sentence], seed: int) -> Measure:
         predicted = predicted_labels(Tagger(head), sentences, MetricPlan())
         return list(entity_counts(gold, [list(chunks(labels)) for labels in predicted]))
 
-    return Measure(ENTITY_FIGURES, columns, seed=seed)
+    def right(columns: Columns) -> NDArray[np.bool_]:
+        correct, predicted, expected = columns
+        return np.asarray((correct == predicted) & (correct == expected))
+
+    return Measure(ENTITY_FIGURES, columns, seed=seed, right=right)
 
 
 def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Measure:
@@ -211,7 +222,11 @@ def answers(rows: Sequence[tuple[SquadQuestion, str]], seed: int) -> Measure:
         exact, f1 = np.array(values).T
         return [f1, exact]
 
-    return Measure(_means("f1", "exact_match"), columns, seed=seed)
+    def right(columns: Columns) -> NDArray[np.bool_]:
+        _, exact = columns
+        return np.asarray(exact == 1)
+
+    return Measure(_means("f1", "exact_match"), columns, seed=seed, right=right)
 
 
 # Target of a token that is ignored, as in PyTorch's cross-entropy.

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from search.bert.checkpoint import KINDS, TRAINING
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.torch_engine import best_device
@@ -30,9 +31,18 @@ from search.errors import InputError, ModelError, OptionalDependency, quoted
 from search.evaluating.evaluation import too_long
 from search.evaluating.metrics import about_few
 from search.files import sha256_of
-from search.records.evaluations import CurvePoint, TrainingFile, TrainingReport
+from search.records.evaluations import CurvePoint, HeldOut, TrainingFile, TrainingReport
 from search.records.options import TrainOptions
-from search.training.kinds import AnswerTraining, Entities, Kind, Sentences, Texts, TrainingSettings
+from search.training.kinds import (
+    AnswerTraining,
+    Entities,
+    Figures,
+    Kind,
+    Measure,
+    Sentences,
+    Texts,
+    TrainingSettings,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -178,11 +188,20 @@ def _run(kind: Kind, data: str | Path, out: str | Path, options: TrainOptions) -
         seconds=seconds,
         device=settings.device,
         classes=after.classes,
+        held_out=_correct(kind, measure, after),
     )
     report = replace(report, notes=(*parts.notes, *_about_texts(kind, base, parts), *_remarks(report)))
     _describe(report, work / "result")
     _finish(work, place)
     return report
+
+
+def _correct(kind: Kind, measure: Measure, after: Figures) -> dict[str, HeldOut]:
+    """Return how often the trained head is right, by its task."""
+    if kind.head is None or measure.right is None:
+        return {}
+    right = measure.right(after.columns)
+    return {kind.head: HeldOut(int(right.sum()), len(right), KINDS[kind.head].unit)}
 
 
 def _curve(history: Sequence[Mapping[str, Any]], name: str) -> tuple[CurvePoint, ...]:
@@ -310,4 +329,4 @@ def _describe(report: TrainingReport, folder: Path) -> None:
     base = Path(report.base).name if Path(report.base).is_absolute() else report.base
     record = asdict(report) | {"base": base, "out": folder.name, "classes": None}
     record["files"] = [{**asdict(file), "path": file.name} for file in report.files]
-    (folder / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
+    (folder / TRAINING).write_text(json.dumps(record, indent=2), encoding="utf-8")

@@ -77,7 +77,7 @@ def named_checkpoint(name: str) -> str:
 
 _HEADS = {
     "fill": "MaskedLM", "next": "NextSentencePrediction", "answer": "QuestionAnswering",
-    "tag": "TokenClassification", "label": "SequenceClassification",
+    "tag": "TokenClassification", "label": "SequenceClassification", "both": "PreTraining",
 }  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def save_tiny_head(
     """A random model of a family with a task head, written by transformers' own save.
 
     Args:
-        task: "fill", "next", "answer", "tag" or "label".
+        task: "fill", "next", "both" of these, "answer", "tag" or "label".
         labels: the names of the classes, for "tag" and "label".
         positions: most tokens that it reads.
     """

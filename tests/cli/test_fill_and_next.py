@@ -68,6 +68,66 @@ def test_next(run: Run, follower: str) -> None:
     assert (found["label"], found["probability"]) == (None, pytest.approx(pair.probability))
 
 
+@pytest.fixture
+def small_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of small heads as `make lab` leaves it, each with the figures of its training."""
+    classes = {"entities": ("O", "B-PER"), "topics": ("door", "water")}
+    tasks = {
+        "pretraining": ("fill", "next"),
+        "answers": ("answer",),
+        "entities": ("tag",),
+        "topics": ("label",),
+    }
+    for name, known in tasks.items():
+        folder = save_tiny_head(
+            tmp_path / "lab" / name, "both" if len(known) > 1 else known[0], labels=classes.get(name, ())
+        )
+        held_out = {task: {"right": 1200 + i, "total": 3456} for i, task in enumerate(known)}
+        (folder / "training.json").write_text(json.dumps({"held_out": held_out}), encoding="utf-8")
+    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path))
+    return tmp_path / "lab"
+
+
+def test_a_small_head_says_how_often_it_is_right(
+    run: Run, small_heads: Path, indexed: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("the key is in the door", encoding="utf-8")
+    said = "Small head of make lab: right for 1,20{} of 3,456 held-out {}."
+    file, page = tmp_path / "a.txt", tmp_path / "a.html"
+    for args, number, unit in (
+        (("fill", "turn the [MASK]"), 0, "masked tokens"),
+        (("next", *TEXTS), 1, "pairs of sentences"),
+        (("ask", "where is the key?", "--in", file), 0, "questions"),
+        (("ask", "where is the key?"), 0, "questions"),
+        (("tag", "--text", "turn the key"), 0, "sentences"),
+        (("tag",), 0, "sentences"),
+        (("label", "apply", "--text", "turn the key"), 0, "texts"),
+        (("label", "apply"), 0, "texts"),
+    ):
+        assert said.format(number, unit) in " ".join(run("lab", *args)[1].split()), args
+        known = json.loads(run("lab", *args, "--json")[1])["held_out"]
+        assert known == {"right": 1200 + number, "total": 3456, "unit": unit, "small": True}
+        if args[0] == "ask" or args[:2] == ("tag", "--text"):
+            assert run("lab", *args, "--html", page)[0] == 0
+            assert said.format(number, unit) in page.read_text(encoding="utf-8")
+
+
+def test_figures_that_cannot_be_read_are_left_out(run: Run, small_heads: Path, tmp_path: Path) -> None:
+    """A head that seewhy trained elsewhere is not of `make lab`; other tools may write a file of that name."""
+    head = shutil.copytree(small_heads / "answers", tmp_path / "mine")
+    (tmp_path / "a.txt").write_text("the key is in the door", encoding="utf-8")
+    args = ("lab", "ask", "where is the key?", "--in", tmp_path / "a.txt", "--model")
+    assert "Head trained with seewhy: right for 1,200 of 3,456 held-out questions." in run(*args, head)[1]
+    for i, content in enumerate(
+        ("{}", "[1]", "{", '{"held_out": {"answer": {"right": "x", "total": 1}}}')
+    ):
+        other = shutil.copytree(head, tmp_path / str(i))
+        (other / "training.json").write_text(content, encoding="utf-8")
+        code, out, _ = run(*args, other)
+        assert code == 0 and "held-out" not in out
+        assert json.loads(run(*args, other, "--json")[1])["held_out"] is None
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [

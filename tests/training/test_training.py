@@ -13,7 +13,10 @@ import pytest
 
 import search
 from search import Encoder, bert
+from search.bert.tagging import chunks, load_tagger
 from search.errors import InputError, ModelError, OptionalDependency
+from search.evaluating.formats import read_conll
+from search.records.evaluations import HeldOut
 from tests.conftest import Run, save_tiny_bert
 from tests.training.conftest import (
     trainable,
@@ -111,6 +114,29 @@ def test_heads_have_the_figures_of_eval(made: dict[str, Any], run: Run) -> None:
     assert report.classes.classes == said.classes == ("it", "them")
     assert report.classes.confusion.sum(axis=1).tolist() == [8, 4]
     assert np.trace(report.classes.confusion) == right.sum()
+
+
+def test_heads_know_how_often_they_are_right(made: dict[str, Any]) -> None:
+    """The figure is stored with the head, and every prediction comes with it."""
+    report, dev = made["classify"]
+    texts = [line.partition(",")[0] for line in dev.read_text(encoding="utf-8").splitlines()[1:]]
+    labelled = bert.label(texts, model=report.out)
+    right = int(np.trace(report.classes.confusion))
+    assert labelled.held_out == HeldOut(right, len(texts), "texts") == report.held_out["label"]
+
+    report, dev = made["tag"]
+    sentences = read_conll(dev)
+    tagger = load_tagger(report.out, "ner")
+    words = tagger.read([one.text for one in sentences], [one.spans for one in sentences])
+    entities = [list(chunks([word.label for word in row])) for row in words]
+    right = sum(list(chunks(one.labels)) == found for one, found in zip(sentences, entities, strict=True))
+    assert bert.tag("the key", model=report.out).held_out == HeldOut(right, len(sentences), "sentences")
+
+    report, _ = made["read"]
+    right = round(report.after["exact_match"].mean * report.counts["held_out"])
+    answered = bert.answer("where is the key?", "The key is here.", model=report.out)
+    assert answered.held_out == HeldOut(right, report.counts["held_out"], "questions")
+    assert all(not made[kind][0].held_out for kind in made.keys() - {"classify", "tag", "read"})
 
 
 def test_every_report_is_whole(made: dict[str, Any], bases: dict[str, Path]) -> None:

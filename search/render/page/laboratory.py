@@ -14,6 +14,7 @@ from search.render.format import letters, one_line
 from search.render.heatmap import CAVEATS, rows_line
 from search.render.inspection import model_line, turned_rows
 from search.render.page.document import Page, drawn
+from search.render.predictions import right_for
 
 LONGEST = 8_000  # characters of a text, as it is part of an address
 MOST_CELLS = 40_000  # browsers scroll larger tables badly
@@ -100,7 +101,8 @@ def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
 def tags(tagging: Tagging) -> Page:
     """Return the page of a text with its entities or parts of speech, and the class of each word."""
     spans = [(mention.start, mention.end, mention.field) for mention in tagging.mentions]
-    body = drawn("marked.html", tagging=tagging, texts=[(_pieces(tagging.text, spans), None)])
+    texts, how_good = [(_pieces(tagging.text, spans), None)], right_for(tagging.held_out)
+    body = drawn("marked.html", tagging=tagging, texts=texts, right_for=how_good)
     title = "Entities" if tagging.task == "ner" else "Parts of speech"
     return Page(title, title, body)
 
@@ -112,7 +114,7 @@ def answers(reply: Answers) -> Page:
         start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
         label = f"answer {answer.rank}" if answer.rank else "closest candidate"
         texts.append((_pieces(answer.passage, [(start, end, label)]), answer))
-    body = drawn("marked.html", reply=reply, texts=texts)
+    body = drawn("marked.html", reply=reply, texts=texts, right_for=right_for(reply.held_out))
     return Page(reply.question, reply.question, body)
 
 
