@@ -47,6 +47,22 @@ def loaded_after(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
 
 
+def test_names_that_are_loaded_later_can_be_completed() -> None:
+    """In a notebook, completion asks `dir`."""
+    later = {
+        "TrainedHead",
+        "label_index",
+        "train",
+        "train_classifier",
+        "train_labels",
+        "train_reader",
+        "train_tagger",
+    }
+    assert later <= set(dir(search.bert))
+    assert all(callable(getattr(search.bert, name)) for name in later)
+    assert {"inspect", "tag", "fill"} <= set(dir(search.bert))
+
+
 def test_importing_search_loads_nothing_heavy() -> None:
     assert loaded_after("import search") == set()
 

@@ -75,3 +75,8 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(f"search.{_LATER[name]}"), name)
     raise AttributeError(f"module 'search.bert' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """Return all names, also those that are loaded on first use, so that they can be completed."""
+    return sorted({*globals(), *_LATER})

@@ -5,7 +5,7 @@ Only the tokenizer of a model is loaded, not its weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import tokenizers
@@ -152,19 +152,38 @@ def ids_of(
     """Return the IDs of vocabulary entries, spelled exactly: "key", "##ing", "[MASK]".
 
     Raises:
-        InputError: a piece is not an entry; the message shows how the tokenizer splits it.
+        UnknownPieces: some pieces are no entries; the message shows how the tokenizer splits them.
         ModelError: as for `vocabulary`.
     """
     name, tokenizer = named_tokenizer(model, offline)
-    ids = [tokenizer.token_to_id(piece) for piece in pieces]
-    if None in ids:
-        piece = pieces[ids.index(None)]
-        alone = tokenizer.encode(piece, add_special_tokens=False).tokens
-        raise InputError(
-            f"the vocabulary of '{name}' has no entry '{piece}'. The tokenizer splits this text into "
-            f"{len(alone)} tokens: {' '.join(alone) or '(nothing)'}."
+    ids = {piece: tokenizer.token_to_id(piece) for piece in pieces}
+    known = tuple(number for piece in pieces if (number := ids[piece]) is not None)
+    splits = {
+        piece: tokenizer.encode(piece, add_special_tokens=False).tokens
+        for piece, number in ids.items()
+        if number is None
+    }
+    if splits:
+        raise UnknownPieces(name, splits, known)
+    return known
+
+
+class UnknownPieces(InputError):
+    """Some texts are not entries of a vocabulary.
+
+    Attributes:
+        known: IDs of the other texts, which are entries.
+    """
+
+    def __init__(self, model: str, splits: Mapping[str, Sequence[str]], known: tuple[int, ...]) -> None:
+        missing = ", ".join(f"'{piece}'" for piece in splits)
+        split = "; ".join(
+            f"'{piece}' into {' '.join(tokens) or 'no tokens'}" for piece, tokens in splits.items()
         )
-    return tuple(number for number in ids if number is not None)
+        super().__init__(
+            f"the vocabulary of '{model}' has no entry {missing}. The tokenizer splits {split}."
+        )
+        self.known = known
 
 
 def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = False) -> Decoding:

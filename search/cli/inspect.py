@@ -206,6 +206,7 @@ def vocabulary(
     Without arguments, prints the size of the vocabulary and the kinds of its entries.
     """
     import search.bert as bert
+    from search.bert.tokenizing import UnknownPieces
     from search.encoding.models import DEFAULT_MODEL
     from search.render import inspection as draw
 
@@ -215,9 +216,15 @@ def vocabulary(
     if text is not None:
         numbers = [entry.id for entry in bert.tokenize(text, **keywords).tokens]
         output.show(bert.decode(numbers, **keywords), draw.decoded)
-    elif ids is not None or token:
-        numbers = list(bert.ids_of(token, **keywords)) if token else _numbers(ids or "")
-        output.show(bert.decode(numbers, **keywords), draw.decoded)
+    elif token:
+        try:
+            output.show(bert.decode(bert.ids_of(token, **keywords), **keywords), draw.decoded)
+        except UnknownPieces as error:
+            if error.known:
+                output.show(bert.decode(error.known, **keywords), draw.decoded)
+            raise
+    elif ids is not None:
+        output.show(bert.decode(_numbers(ids), **keywords), draw.decoded)
     else:
         output.show(bert.vocabulary(**keywords), draw.vocabulary)
 

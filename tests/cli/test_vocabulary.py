@@ -31,6 +31,20 @@ def test_ids_entries_and_texts(run: Run, tiny_model: Path) -> None:
         )
 
 
+def test_all_tokens_are_looked_up_although_some_are_missing(run: Run, tiny_model: Path) -> None:
+    tokens = ["keyed", "key", "doors", "##s"]
+    args = ["--model", tiny_model, *(part for token in tokens for part in ("--token", token))]
+    code, out, err = run("lab", "vocabulary", *args)
+    assert code == 1
+    assert [line.split()[1] for line in out.splitlines()[1:3]] == ["key", "##s"]
+    assert (
+        "has no entry 'keyed', 'doors'. The tokenizer splits 'keyed' into key ##ed; 'doors' into door ##s."
+        in err
+    )
+    known = json.loads(run("lab", "vocabulary", *args, "--json")[1])
+    assert [entry["piece"] for entry in known["entries"]] == ["key", "##s"]
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
@@ -39,7 +53,7 @@ def test_ids_entries_and_texts(run: Run, tiny_model: Path) -> None:
         (
             ["--token", "keyed"],
             1,
-            "has no entry 'keyed'. The tokenizer splits this text into 2 tokens: key ##ed.",
+            "has no entry 'keyed'. The tokenizer splits 'keyed' into key ##ed.",
         ),
         (["the key", "--ids", "1"], 2, "TEXT and --ids cannot be combined"),
         ([""], 1, "the text is empty"),
