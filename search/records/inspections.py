@@ -154,14 +154,25 @@ class Attention(NotebookMixin):
         self._require("head", head, self.heads)
         return self.weights[layer - 1, head - 1]
 
-    def plot(self, ax: Axes | None = None, *, layer: int | None = None, head: int | None = None) -> Axes:
-        """Plot the matrix of a layer, the last by default, as a heat map; arguments as for `matrix`.
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        limit: float | None = None,
+    ) -> Axes:
+        """Plot the matrix of a layer, the last by default, as a heat map.
+
+        Args:
+            layer, head: as for `matrix`.
+            limit: weight of the darkest colour; None takes the largest weight. Plots side by side need the same limit.
 
         Raises:
             InputError: the model has no such layer or head.
             OptionalDependency: matplotlib is not installed.
         """
-        return self._plotted(ax, layer=layer, head=head)
+        return self._plotted(ax, layer=layer, head=head, limit=limit)
 
     def to_pandas(self, *, layer: int | None = None, head: int | None = None) -> DataFrame:
         """Return the matrix of a layer as a table with labels such as "13:##ot"; arguments and errors as for `plot`."""

@@ -171,9 +171,10 @@ def plot(record: Any, ax: Axes | None, **how: Any) -> Axes:
         layers = list(map(str, range(len(record.between))))
         return heat_map(ax, np.array(values), names, layers, "Cosines by layer", "cosine")
     if isinstance(record, Attention):
+        limit = how.pop("limit")
         title, cells = _weights(record, **how)
         names = labels(record)
-        return heat_map(ax, cells, names, names, title, "attention", float(cells.max()))
+        return heat_map(ax, cells, names, names, title, "attention", limit or float(cells.max()))
     drawn, cells = _chosen(record, **how)
     rows, columns = drawn.labels
     if cells is drawn.similarity:

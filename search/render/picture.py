@@ -151,7 +151,11 @@ def scatter(axes: Axes | None, map_: DocumentMap) -> Axes:
 
 def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str]]:
     """Return the labels of the rows and the columns, and the lines of a legend for columns with letters."""
-    rows = [f"{_shortened(text)}  {i}" for i, text in enumerate(similarities.rows, 1)]
+    numbers = [f"  {i}" for i in range(1, len(similarities.rows) + 1)]
+    rows = [
+        _shortened(text, _LONGEST_LABEL - len(number)) + number
+        for text, number in zip(similarities.rows, numbers, strict=True)
+    ]
     if similarities.itself:
         return rows, [str(i) for i in range(1, len(rows) + 1)], []
     columns = [letters(j) for j in range(len(similarities.columns))]
@@ -201,15 +205,15 @@ def _sum(why: Explanation) -> str:
 
 @_style()
 def attention(attention: Attention, layers: Sequence[int], head: int | None = None) -> bytes:
-    """Return the attention weights of a text in some layers, side by side, as a PNG."""
+    """Return the attention weights of a text in some layers, side by side in the same colours, as a PNG."""
     names, titles = labels(attention), [attention.title(layer, head) for layer in layers]
     width, height = _size(names, names)
     figure = _figure((len(layers) * width, height))
-    for axes, layer, title in zip(
-        figure.subplots(1, len(layers), squeeze=False)[0], layers, titles, strict=True
-    ):
-        weights = attention.matrix(layer, head)
-        heat_map(axes, weights, names, names, title, "attention", float(weights.max()))
+    matrices = [attention.matrix(layer, head) for layer in layers]
+    limit = float(max(weights.max() for weights in matrices))
+    panels = figure.subplots(1, len(layers), squeeze=False)[0]
+    for axes, weights, title in zip(panels, matrices, titles, strict=True):
+        heat_map(axes, weights, names, names, title, "attention", limit)
     notes = [rows_line(attention), *CAVEATS]
     return _png(figure, titles[0], ["  |  ".join(attention.texts)], notes)
 
@@ -264,6 +268,6 @@ def _png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) 
     return file.getvalue()
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
     text = one_line(text)
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -82,9 +82,7 @@ def test_ids_and_entries_are_those_of_transformers(tiny_model: Path) -> None:
     assert found.text == known._tokenizer.decode(list(ids), skip_special_tokens=False)
     said = vocabulary(name)
     assert (said.kind, said.entries) == ("WordPiece", len(known.get_vocab()))
-    with pytest.raises(
-        InputError, match=r"no entry 'keyed'. The tokenizer splits 'keyed' into key ##ed"
-    ):
+    with pytest.raises(InputError, match=r"no entry 'keyed'. The tokenizer splits 'keyed' into key ##ed"):
         ids_of(["keyed"], model=name)
     for number in (-1, 99_999):
         with pytest.raises(InputError, match=f"no ID {number}. IDs range from 0 to"):

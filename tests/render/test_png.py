@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from search.bert import inspect
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.tokens import Token
@@ -97,6 +99,38 @@ def test_sentences(n: int, written: list[str], monkeypatch: pytest.MonkeyPatch) 
     assert any(text.startswith("sentence 1") for text in written) == (n < 31)
 
 
+def test_rows_keep_their_numbers_however_long_the_sentences_are() -> None:
+    """The columns have numbers only."""
+    texts = tuple(f"sentence {i} is far too long to be a label of a row as a whole" for i in range(1, 12))
+    rows, columns, _ = picture.names_of(replace(sentences(11), rows=texts, columns=texts))
+    axes = picture.heat_map(Figure().subplots(), np.eye(11), rows, columns, "", "cosine")
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert [label.split()[-1] for label in labels] == columns == [str(i) for i in range(1, 12)]
+    assert all(
+        label.startswith(text[:20]) and "…" in label for label, text in zip(labels, texts, strict=True)
+    )
+
+
+def test_panels_side_by_side_have_one_scale(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same colour is the same weight in all of them."""
+    look = inspect("the key turns in the lock of the door", model=str(tiny_model)).attention
+    limits: list[tuple[float, float]] = []
+    save = Figure.savefig
+
+    def saved(figure: Figure, *args: Any, **options: Any) -> None:
+        limits.extend(image.get_clim() for axes in figure.axes for image in axes.images)
+        save(figure, *args, **options)
+
+    monkeypatch.setattr(Figure, "savefig", saved)
+    picture.attention(look, (1, 2), 1)
+    largest = max(float(look.matrix(layer, 1).max()) for layer in (1, 2))
+    assert limits == [(0.0, pytest.approx(largest))] * 2
+    plots = [look.plot(Figure().subplots(), layer=layer, head=1, limit=0.5) for layer in (1, 2)]
+    assert [axes.images[0].get_clim() for axes in plots] == [(0.0, 0.5)] * 2
+    alone = look.plot(Figure().subplots(), layer=1, head=1).images[0].get_clim()
+    assert alone == (0.0, pytest.approx(float(look.matrix(1, 1).max())))
+
+
 @pytest.mark.parametrize("text", [LONG, EVIL])
 def test_texts_that_fonts_and_mathematics_could_trip_over(written: list[str], text: str) -> None:
     three = (text, "b", text)
@@ -114,6 +148,7 @@ import sys
 from search.render import picture
 assert "matplotlib" not in sys.modules
 import matplotlib, numpy
+from search.bert import inspect
 from search.records.comparisons import Similarities
 found = Similarities(("a", "b"), ("a", "b"), numpy.eye(2), True, "model", "mean")
 picture.sentences(found)
