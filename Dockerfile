@@ -15,11 +15,12 @@ RUN pip install --no-cache-dir --constraint constraints.txt ${TORCH_INDEX:+--ext
 
 FROM python:3.11-slim
 WORKDIR /install
-COPY requirements-slim.txt constraints.txt ./
+COPY requirements-slim.lock constraints.txt ./
 COPY --from=build /wheels /wheels
 # EXTRAS: more packages, such as pymilvus.
 ARG EXTRAS=""
-RUN pip install --no-cache-dir --constraint constraints.txt --requirement requirements-slim.txt ${EXTRAS} \
+RUN pip install --no-cache-dir --require-hashes --requirement requirements-slim.lock \
+    && if [ -n "${EXTRAS}" ]; then pip install --no-cache-dir --constraint constraints.txt ${EXTRAS}; fi \
     && pip install --no-cache-dir --no-deps /wheels/*.whl \
     && rm -rf /wheels /install/* \
     && useradd --create-home --uid 1000 seewhy \

@@ -24,6 +24,40 @@ def test_the_requirements_are_those_of_the_project_less_what_is_left_out() -> No
     assert {line for line in slim if line and line[0] != "#"} == needed
 
 
+def test_the_lock_has_the_tested_version_and_a_hash_of_each_requirement() -> None:
+    """`pip install --require-hashes` refuses a lock that lacks any; .ci/lock writes it."""
+    from packaging.requirements import Requirement
+
+    def lines(name: str) -> list[str]:
+        text = (REPOSITORY / name).read_text(encoding="utf-8").replace("\\\n", " ")
+        return [line for line in text.splitlines() if line and line[0] != "#"]
+
+    locked = {}
+    for line in lines("requirements-slim.lock"):
+        wanted, *hashes = re.split(r"\s+--hash=", line.strip())
+        assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", value) for value in hashes), line
+        requirement = Requirement(wanted)
+        (pinned,) = requirement.specifier
+        assert pinned.operator == "==", line
+        locked[requirement.name] = pinned.version
+    tested = dict(line.split("==") for line in lines("constraints.txt"))
+    for requirement in map(Requirement, lines("requirements-slim.txt")):
+        if requirement.marker and "python_version < '3.11'" in str(requirement.marker).replace('"', "'"):
+            continue
+        version = locked[requirement.name]
+        assert version in requirement.specifier and tested[requirement.name] == version, requirement.name
+    assert not LEFT_OUT & locked.keys()
+
+
+def test_typer_is_bounded_as_long_as_a_private_part_of_it_is_used() -> None:
+    uses = any(
+        re.search(r"\btyper\._", path.read_text(encoding="utf-8"))
+        for path in (REPOSITORY / "search").rglob("*.py")
+    )
+    (bound,) = re.findall(r'"typer([^"]*)"', (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    assert not uses or re.search(r"<0\.\d+$", bound)
+
+
 def test_the_model_of_a_package_needs_no_pytorch(
     tiny_model: Path, tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
