@@ -66,14 +66,21 @@ def _why_none(opened: Searchable, text: str, chosen: dict[str, Any]) -> str:
     Args:
         chosen: the options of the query.
     """
+    from search.ranking.question import without_operators
     from search.render.format import no_hits
 
     if chosen["offset"]:
         return f"There are at most {chosen['offset']} hits, which --offset skips."
     passages = sum(index.status().passages for index in getattr(opened, "all", [opened]))
-    is_lexical = chosen["mode"] == "lexical"
-    by_keywords, ignored = is_lexical or chosen["weight"] == 0, chosen["without"] or ()
-    why = no_hits(text, passages, _limits(chosen), by_keywords=by_keywords, ignored=ignored)
+    is_lexical, (words, restricts) = chosen["mode"] == "lexical", without_operators(text)
+    why = no_hits(
+        words,
+        passages,
+        _limits(chosen),
+        restricts=restricts,
+        by_keywords=is_lexical or chosen["weight"] == 0,
+        ignored=chosen["without"] or (),
+    )
     return f"{why} Try: --mode hybrid" if passages and is_lexical else why
 
 

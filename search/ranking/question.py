@@ -225,6 +225,17 @@ def parse_query(text: str, where: str | None, passes: Callable[[str], bool]) -> 
     return rest, " and ".join(conditions) or where
 
 
+def without_operators(text: str) -> tuple[str, bool]:
+    """Return a query without its quotes, exclusions and filters, and True if it has any.
+
+    Example:
+        >>> without_operators('ring "the dentist" -teeth')
+        ('ring the dentist', True)
+    """
+    rest, condition = parse_query(text, None, lambda _: True) if text.strip() else ("", None)
+    return unquoted(rest), condition is not None
+
+
 def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: Store) -> EncodedQuery:
     """Encode a query for a ranking.
 

@@ -274,34 +274,32 @@ def verdict_line(best: Hit) -> str:
 
 
 def no_hits(
-    query: str,
+    words: str,
     passages: int,
     limits: Sequence[str] = (),
     *,
+    restricts: bool = False,
     by_keywords: bool = False,
     ignored: Sequence[str] = (),
 ) -> str:
     """Return why a query has no hits: 'No passage passes --where and contains "tapir".'
 
     Args:
-        query: the query's text with its quotes, minus signs and filters.
+        words: the query without its quotes, minus signs and filters.
         passages: number of passages that were searched.
         limits: names of the filters and limits beside the query.
+        restricts: True if the query has quotes, minus signs or filters.
         by_keywords: True if passages without a keyword of the query have no score.
         ignored: keywords that do not count.
     """
-    from search.ranking.question import parse_query
-    from search.store.terms import unquoted
-
     if not passages:
         return "The index has no passages yet."
-    text, condition = parse_query(query, None, lambda _: True) if query.strip() else ("", None)
-    limits = [*limits, *(["the query's quotes, minus signs or filters"] if condition else [])]
+    limits = [*limits, *(["the query's quotes, minus signs or filters"] if restricts else [])]
     reasons = [f"passes {' and '.join(limits)}"] if limits else []
     if by_keywords:
-        name = f'"{name_of(unquoted(text))}"'
         but = f" except {', '.join(map(name_of, ignored))}" if ignored else ""
-        reasons.append(f"contains {'any word of ' if ignored or ' ' in name else ''}{name}{but}")
+        any_of = "any word of " if ignored or " " in words else ""
+        reasons.append(f'contains {any_of}"{name_of(words)}"{but}')
     return f"No passage {' and '.join(reasons)}." if reasons else "There are no hits."
 
 

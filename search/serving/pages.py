@@ -14,12 +14,14 @@ from starlette.responses import HTMLResponse, Response
 from search.errors import IdMissing, InputError, OptionalDependency
 from search.explaining.deletion import deletion_test
 from search.index import Index
+from search.ranking.question import without_operators
 from search.records import options as declared
 from search.records.contents import DocumentText
 from search.records.hits import Hit
 from search.records.inspections import Decoding, Inspection
 from search.records.options import RankingOptions, RankOptions
 from search.render import json, page
+from search.render.format import no_hits
 from search.render.heatmap import units
 from search.render.page import laboratory, reading, search, why
 from search.render.page.document import Page, assets, document
@@ -143,6 +145,19 @@ def _query(index: Index, params: OnPage, k: int, **more: Any) -> list[Hit]:
     return index.query(params.question, k, **{**options, **more})
 
 
+def _why_none(index: Index, params: OnPage) -> str:
+    """Return why a request has no hits."""
+    words, restricts = without_operators(params.q)
+    return no_hits(
+        words,
+        index.status().passages,
+        ["the filters"] if params.named().is_filtered else [],
+        restricts=restricts,
+        by_keywords=params.words or params.mode == "lexical" or params.weight == 0,
+        ignored=params.without or (),
+    )
+
+
 def _result(index: Index, params: OnPage) -> search.SearchResult:
     """Return the hits of a query with their explanations, its keywords, facets and notes."""
     can_explain = index.encoder.has_addends and not params.words
@@ -150,9 +165,9 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
     hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
     views = viewed(hits, [] if can_explain else index.highlights(params.q, hits))
-    passages = 0 if hits else index.status().passages
+    none = "" if hits else _why_none(index, params)
     if params.words:
-        return search.SearchResult(index.generation, views, passages=passages, keywords_only=True)
+        return search.SearchResult(index.generation, views, no_hits=none, keywords_only=True)
     dense, options = params.mode == "dense", params.of(RankingOptions)
     words, without = ((), ()) if dense else index.counted_words(params.q, **options)
     facets = None
@@ -164,7 +179,7 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
             explained = hit.explanation or index.explain(params.question, hit)
             opened[hit.passage_id] = why.panel(explained, hit, params.named()).body
     return search.SearchResult(
-        index.generation, views, words, without, facets, notes, passages=passages, why=opened
+        index.generation, views, words, without, facets, notes, no_hits=none, why=opened
     )
 
 

@@ -144,9 +144,9 @@ def test_hits() -> None:
         ("tapir", ("--where", "--since"), {}, "No passage passes --where and --since."),
         ("tapir", ["--where"], {"by_keywords": True}, 'No passage passes --where and contains "tapir".'),
         (
-            'tapir "in a row" kind=pdf',
+            "tapir in a row",
             (),
-            {"by_keywords": True},
+            {"by_keywords": True, "restricts": True},
             "No passage passes the query's quotes, minus signs or filters and contains any word of "
             '"tapir in a row".',
         ),

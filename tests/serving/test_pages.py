@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -236,3 +238,18 @@ def test_what_cannot_be_answered_is_said(
 ) -> None:
     page = client.get(path, params=params, headers=PAGE)
     assert (page.status_code, said in page.text, 'role="alert"' in page.text) == (status, True, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mode": "lexical"}, 'No passage contains "zzzqqq".'),
+        ({"weight": 0}, 'No passage contains "zzzqqq".'),
+        ({"where": "kind=pdf"}, "No passage passes the filters."),
+        ({"q": '"zzzqqq"'}, "No passage passes the query's quotes, minus signs or filters."),
+    ],
+    ids=str,
+)
+def test_a_page_without_hits_says_why(client: TestClient, options: dict[str, Any], said: str) -> None:
+    page = client.get("/", params={"q": "zzzqqq", **options}, headers={"accept": "text/html"}).text
+    assert f'<p role="status">{said}</p>' in html.unescape(page)

@@ -19,7 +19,7 @@ from search.records.explanations import STOP_WORDS
 from search.records.hits import Hit
 from search.records.options import WEIGHT
 from search.records.reports import Status
-from search.render.format import counted, no_hits
+from search.render.format import counted
 from search.render.page.document import Page, Site, drawn
 from search.render.page.hit_list import HitView, PageRequest, full_width
 
@@ -38,7 +38,7 @@ class SearchResult:
         facets: values to filter by, with their counts among the best passages; None if they were not requested.
         notes: warnings about the index.
         problem: reason why the query cannot be answered.
-        passages: number of passages in the index, for a result without hits.
+        no_hits: reason why no passage is a hit.
         keywords_only: True for a first answer by keywords, sent while the user types; the full answer
             follows.
         why: passage ID of an opened hit -> its explanation as HTML.
@@ -51,7 +51,7 @@ class SearchResult:
     facets: Sequence[Facet] | None = None
     notes: Sequence[str] = ()
     problem: str = ""
-    passages: int = 0
+    no_hits: str = ""
     keywords_only: bool = False
     why: Mapping[int, Markup] = field(default_factory=dict)
 
@@ -66,7 +66,6 @@ def search(request: PageRequest, result: SearchResult) -> Page:
         full=full_width(result.hits),
         best=result.hits[0].hit if result.hits else None,
         documents=len({view.hit.document_id for view in result.hits}),
-        why_none="" if result.hits or result.problem else _why_none(request, result),
         pieces=query_pieces(request, result),
         fields=fields(result.facets or ()),
         most=MOST_VALUES,
@@ -74,15 +73,6 @@ def search(request: PageRequest, result: SearchResult) -> Page:
         default=WEIGHT,
     )
     return Page(f"{request.q} \u2013 seewhy", "", body, SCRIPTS)
-
-
-def _why_none(request: PageRequest, result: SearchResult) -> str:
-    """Return why there are no hits."""
-    by_keywords = result.keywords_only or request.mode == "lexical" or request.weight == 0
-    limits = ["the filters"] if request.is_filtered else []
-    return no_hits(
-        request.q, result.passages, limits, by_keywords=by_keywords, ignored=request.without or ()
-    )
 
 
 def query_pieces(request: PageRequest, result: SearchResult) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from pydantic import Field
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
 from search.indexes import Indexes, name_of
+from search.ranking.question import without_operators
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.contents import DocumentText, StoredPassage
@@ -73,7 +74,9 @@ def search(
     total = sum(member.status().passages for member in indexes.all)
     if not hits and not offset:
         limits = [name for name in defaults(FilterOptions) if options.get(name)]
-        notes.append(no_hits(query, total, limits, by_keywords=options.get("mode") == "lexical"))
+        words, restricts = without_operators(query)
+        is_lexical = options.get("mode") == "lexical"
+        notes.append(no_hits(words, total, limits, restricts=restricts, by_keywords=is_lexical))
     quotes = [replace(hit, text=commented_out(hit)) for hit in hits]
     ids = [str(PassageId(hit.index, indexes.of(hit).generation, hit.passage_id)) for hit in hits]
 
