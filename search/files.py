@@ -191,10 +191,6 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-# Dots in a line of TOML; memory grows with the square of the parts of a dotted key.
-_MOST_DOTS = 100
-
-
 def toml(text: str, where: str) -> dict[str, Any]:
     """Parse TOML; `where` names the file in messages.
 
@@ -206,8 +202,6 @@ def toml(text: str, where: str) -> dict[str, Any]:
     except ModuleNotFoundError:  # Python 3.10
         import tomli as tomllib  # type: ignore[import-not-found,no-redef,unused-ignore]
     try:
-        if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
-            raise ValueError("a key with too many dots")
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not valid TOML: {error}. Correct or delete it.") from None

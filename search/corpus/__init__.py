@@ -10,8 +10,9 @@
     markdown.py  rst.py  html.py      one document per file; Jupyter notebooks as well
     table.py      one document per record: CSV, TSV, JSON Lines
     mail.py       one document per message, and per attachment
-    pdf.py  office.py                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
-    reader.py     reads the documents of a file; runs parsers in a child process with limits
+    pdf.py  office.py                 PDF; Word, PowerPoint, Excel and EPUB
+    parsing.py    the documents of a file's content, whatever its kind, and how much text they may have
+    reader.py     loads a file, and parses all but short texts in a child process with limits of time and memory
     dates.py      the date of a document, from its metadata or file name
     writing.py    builds a document piece by piece
     markup.py     spans of markup, which are not encoded

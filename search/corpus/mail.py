@@ -7,8 +7,8 @@ other passages than the message's own text. The ">" before quoted lines is marku
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from email import message_from_bytes
 from email.errors import HeaderParseError
@@ -24,26 +24,34 @@ from search.corpus.dates import iso
 from search.corpus.sources import Reason, Skipped, file_stem
 from search.corpus.text import one_line
 from search.corpus.writing import clean
+from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
 Read: TypeAlias = Callable[[str, bytes], "list[Document | Skipped]"]
+Begin: TypeAlias = Callable[[str], "AbstractContextManager[None]"]
 
-# "From " separates messages only if a header follows; in a text it may begin a sentence.
-_SEPARATOR = re.compile(rb"(?m)^From (?:[^\n]*\d:\d\d[^\n]*)?\r?\n(?=[!-9;-~]+:)")
+# "From " separates messages only if the line has a time or nothing, and a header follows; in a text it may begin a
+# sentence.
+_SEPARATOR = re.compile(rb"(?m)^From ([^\n]*)\n(?=[!-9;-~]+:)")
+_CLOCK_TIME = re.compile(rb"\d:\d\d")
 _ESCAPED = re.compile(rb"(?m)^>(>*From )")
 
-# A short quotation in the middle of a message stays with the answer to it.
-_APART = re.compile(
-    r"""(?mx)
-    (?:(?:^On\b[^\n>]*\n)?^[^\n>]*:[ \t]*\n\n?)?
-        (?:(?:^>[^\n]*\n?){6,} | (?:^>[^\n]*\n?)+(?=\s*(?:\Z|^--[ ]?$)))
-    | ^(?:--[ ]?$ | _{20,}$ | From:[ ][^\n]+\n(?:Sent|Date):[ ]
-        | -{4,}[ ]?(?!BEGIN\ PGP\ SIGNED)[A-Za-z][^\n]{0,60}-{4,}[ \t]*$)[\s\S]*"""
+_QUOTATION = re.compile(r"(?m)(?:^>[^\n]*\n?)+")
+_FEWEST_QUOTED = 6  # lines; a shorter quotation in the middle of a message stays with the answer to it
+_MESSAGE_END = re.compile(r"(?m)\s*(?:\Z|^--[ ]?$)")
+# A signature, or a message that is forwarded or answered below the answer: the rest of the text is set apart.
+_SIGNATURE = re.compile(
+    r"""(?mx)^(?:--[ ]?$ | _{20,}$ | From:[ ][^\n]+\n(?:Sent|Date):[ ]
+        | -{4,}[ ]?(?!BEGIN\ PGP\ SIGNED)[A-Za-z][^\n]{0,60}-{4,}[ \t]*$)"""
+)
+_SAYS_WHO = re.compile(r"On\b[^\n>]*\n")
+_LONGEST_HEADER = (
+    10_000  # characters; encoded words of longer ones are not decoded, which takes quadratic time
 )
 _QUOTE_MARKS = re.compile(r"(?m)^(?:>[ \t]?)+")
 
 
-def documents(path: str, raw: bytes, read: Read) -> Iterator[Document | Skipped]:
+def documents(path: str, raw: bytes, read: Read, begin: Begin) -> Iterator[Document | Skipped]:
     """Yield the messages of a file, each followed by its attachments.
 
     Messages and attachments have consecutive record numbers: from 1 in a mailbox; from 0 in an .eml file, which is the
@@ -51,13 +59,16 @@ def documents(path: str, raw: bytes, read: Read) -> Iterator[Document | Skipped]
 
     Args:
         read: reads the documents of a text or an attachment, given a file name and the bytes.
+        begin: a message is parsed in this context, which raises ReadError for one that is to be left out.
     """
     is_mailbox = raw.lstrip().startswith(b"From ")
-    starts = [start.span() for start in _SEPARATOR.finditer(raw) if is_mailbox] or [(0, 0)]
+    separators = _SEPARATOR.finditer(raw) if is_mailbox else ()
+    starts = [line.span() for line in separators if not line[1].strip() or _CLOCK_TIME.search(line[1])]
+    starts = starts or [(0, 0)]
     numbers, line, at = count(int(is_mailbox)), 1, 0
     for (_, start), (end, _) in pairwise([*starts, (len(raw), 0)]):
         line, at = line + raw.count(b"\n", at, start), start
-        yield from _Mail(path, _ESCAPED.sub(rb"\1", raw[start:end]), line, read).items(numbers)
+        yield from _Mail(path, _ESCAPED.sub(rb"\1", raw[start:end]), line, read).items(numbers, begin)
 
 
 class _AsSent(Compat32):
@@ -76,10 +87,15 @@ class _Mail:
     def __init__(self, path: str, source: bytes, line: int, read: Read) -> None:
         self._path, self._source, self._line, self._read = path, source, line, read
 
-    def items(self, numbers: Iterator[int]) -> Iterator[Document | Skipped]:
+    def items(self, numbers: Iterator[int], begin: Begin) -> Iterator[Document | Skipped]:
         """Yield the message and its attachments, numbered."""
         try:
-            items = list(self._items())
+            with begin(self._path):
+                items = list(self._items())
+        except ReadError as error:
+            items = [Skipped("", error.reason, f"line {self._line}; {error.detail}".rstrip("; "))]
+        except (MemoryError, SystemError):
+            raise
         except Exception as error:  # the parser raises errors of many kinds
             items = [Skipped("", Reason.DAMAGED, f"line {self._line}: {error}")]
         for item, number in zip(items, numbers, strict=False):
@@ -90,26 +106,41 @@ class _Mail:
 
     def _items(self) -> Iterator[Document | Skipped]:
         message: Message = message_from_bytes(self._source, policy=_POLICY)
-        parts, metadata = _leaves(message), _metadata(message)
+        parts, metadata = self._located(_leaves(message)), _metadata(message)
         title = metadata.get("subject", "")
-        items = [item for part in parts if _is_body(part) for item in self._body(part)]
+        items = [item for part, line in parts if _is_body(part) for item in self._body(part, line)]
         bodies = [item for item in items if isinstance(item, Document)]
         if not bodies and title:
-            line, whole = LineMap((0,), (self._line,)), Section(0, len(title))
-            bodies = [Document("", "", title, "", line, (whole,))]
+            whole = Section(0, len(title))
+            bodies = [Document("", "", title, "", LineMap((0,), (self._line,)), (whole,))]
         if bodies:
             title = title or file_stem(self._path)
             yield replace(_joined(bodies), title=title, metadata=metadata)
         else:
             items.append(Skipped("", Reason.NO_TEXT, f"line {self._line}"))
         yield from (item for item in items if isinstance(item, Skipped))
-        for part in parts:
+        for part, line in parts:
             if not _is_body(part):
-                yield from self._attached(part, title, metadata)
+                yield from self._attached(part, line, title, metadata)
 
-    def _body(self, part: Message) -> Iterator[Document | Skipped]:
+    def _located(self, parts: Iterable[Message]) -> list[tuple[Message, int]]:
+        """Return parts, which are in order, with the lines of the file where their texts start.
+
+        A part whose text is not found has the line of the part before it.
+        """
+        located: list[tuple[Message, int]] = []
+        line, at = self._line, 0
+        for part in parts:
+            sent = (_content(part), str(part.get_payload()).encode("ascii", "replace"))
+            start = max(self._source.find(b"\n" + raw, at) for raw in sent)
+            if start >= 0:
+                line, at = line + self._source.count(b"\n", at, start + 1), start + 1
+            located.append((part, line))
+        return located
+
+    def _body(self, part: Message, first: int) -> Iterator[Document | Skipped]:
         """Yield a part as a document, with its lines in the file; nothing if it is blank."""
-        raw, first = _content(part), self._start(part)
+        raw = _content(part)
         is_verbatim = raw in self._source
         with suppress(LookupError, ValueError):  # else the encoding is detected
             raw = clean(raw.decode(part.get_content_charset("ascii"))).encode()
@@ -120,17 +151,11 @@ class _Mail:
             elif item.reason not in (Reason.EMPTY, Reason.NO_TEXT):
                 yield replace(item, detail=f"line {first}; {item.detail}")
 
-    def _start(self, part: Message) -> int:
-        """Return the line of the file where the text of a part starts; if it is unknown, the message's first line."""
-        sent = (_content(part), str(part.get_payload()).encode("ascii", "replace"))
-        at = max(self._source.find(b"\n" + raw) for raw in sent)
-        return self._line + self._source.count(b"\n", 0, at + 1)
-
     def _attached(
-        self, part: Message, title: str, metadata: dict[str, Any]
+        self, part: Message, line: int, title: str, metadata: dict[str, Any]
     ) -> Iterator[Document | Skipped]:
         """Yield the documents of an attachment. Its own metadata override those of the message."""
-        name, line = _name(part), self._start(part)
+        name = _name(part)
         for item in self._read(name, _content(part)):
             if isinstance(item, Document):
                 merged = {**metadata, **item.metadata, "attachment": name}
@@ -146,9 +171,11 @@ def _leaves(part: Message) -> list[Message]:
     if part.get_content_maintype() != "multipart" or not isinstance(children, list):
         return [part]
     leaves = [leaf for child in children for leaf in _leaves(child)]
-    plain = [leaf for leaf in leaves if leaf.get_content_type() == "text/plain" and _is_body(leaf)]
-    if part.get_content_subtype() == "alternative" and b"".join(map(_content, plain)).strip():
-        return [leaf for leaf in leaves if leaf in plain or not _is_body(leaf)]
+    bodies = [leaf for leaf in leaves if _is_body(leaf)]
+    plain = [leaf for leaf in bodies if leaf.get_content_type() == "text/plain"]
+    if part.get_content_subtype() == "alternative" and any(_content(leaf).strip() for leaf in plain):
+        others = {id(leaf) for leaf in bodies} - {id(leaf) for leaf in plain}
+        return [leaf for leaf in leaves if id(leaf) not in others]
     return leaves
 
 
@@ -192,7 +219,8 @@ def _people(message: Message, *fields: str) -> list[str]:
 def _words(value: str) -> str:
     """Decode the encoded words of a header; a header with damaged words stays as it was sent."""
     with suppress(HeaderParseError, LookupError, ValueError):
-        value = str(make_header(decode_header(value)))
+        if len(value) <= _LONGEST_HEADER:
+            value = str(make_header(decode_header(value)))
     return one_line(clean(value))
 
 
@@ -201,9 +229,30 @@ def _joined(bodies: list[Document]) -> Document:
     body, *others = bodies
     text = "\n\n".join(each.text for each in bodies)
     rest = [Section(len(body.text), len(text))] if others else []
-    apart, marks = body.apart or _spans(_APART, text), _spans(_QUOTE_MARKS, text)
+    apart = body.apart or tuple(_apart(text))
+    marks = tuple(offset for match in _QUOTE_MARKS.finditer(text) for offset in match.span())
     return replace(body, text=text, sections=(*body.sections, *rest), apart=apart, marks=marks)
 
 
-def _spans(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:
-    return tuple(offset for match in pattern.finditer(text) for offset in match.span())
+def _apart(text: str) -> Iterator[int]:
+    """Yield start and end offsets, alternating, of long or final quotations, and of a signature."""
+    signature = _SIGNATURE.search(text)
+    stop = signature.start() if signature else len(text)
+    for quotation in _QUOTATION.finditer(text, 0, stop):
+        start, end = quotation.span()
+        n_lines = quotation[0].count("\n") + (not quotation[0].endswith("\n"))
+        if n_lines >= _FEWEST_QUOTED or _MESSAGE_END.match(text, end):
+            yield from (_introduction(text, start), end)
+    if signature:
+        yield from (stop, len(text))
+
+
+def _introduction(text: str, quotation: int) -> int:
+    """Return where "On Monday, Ann wrote:" above a quotation starts; `quotation` if there is nothing like it."""
+    end = quotation - text.endswith("\n\n", 0, quotation)
+    start = text.rfind("\n", 0, max(end - 1, 0)) + 1
+    line = text[start:end]
+    if ">" in line or not line.rstrip(" \t\n").endswith(":"):
+        return quotation
+    above = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    return above if _SAYS_WHO.fullmatch(text, above, start) else start

@@ -20,8 +20,8 @@ _REQUEST = re.compile(r"[.'][ \t]*([^ \t\\]*)[ \t]*(.*)")
 _ARGUMENT = re.compile(r"\"((?:[^\"]|\"\")*)\"?|((?:\\ |\S)+)")
 _CELL = re.compile(r"T\}.T\{|T[{}]|^[_=]$")
 _ESCAPE = re.compile(
-    r"""\\(?: [fFmMgkYnVs](?:\[[^\]]*\]|\(..|[+-]?.) | [bhvwlLDoXZNASxHCR]'[^']*'
-      | \*?\[([^\]]*)\] | \*?\((..) | \*(.) | (.) )""",
+    r"""\\(?: [fFmMgkYnVs](?:\[[^\]\\]*\]|\(..|[+-]?.) | [bhvwlLDoXZNASxHCR]'[^']*'
+      | \*?\[([^\]\\]*)\] | \*?\((..) | \*(.) | (.) )""",
     re.VERBOSE,
 )
 _SIGNS = dict(
@@ -57,7 +57,7 @@ def document(path: str, text: str) -> Document:
     if not _ROFF.search(text, 0, _HEAD):
         title, parts = path.rpartition("/")[2], (Section(0, len(text)),)
         return file_document(path, "text", text, title, sections=parts)
-    page = _ManPage(Writing(path, "man"))
+    page = _ManPage(Writing(path, "man", len(text)))
     for page.writing.line, line in enumerate(unix_lines(text).split("\n"), 1):
         page.read(line)
     return page.writing.done(page.title, page.metadata)

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from search.corpus import html
-from search.corpus.sources import Reason, Skipped
+from search.corpus.sources import Reason, Skipped, most_characters
 from search.corpus.text import decode, line_map
 from search.corpus.writing import Writing, metadata_values, real_title, row
 from search.errors import ReadError
@@ -26,6 +26,7 @@ from search.records.documents import Document
 
 # Office files before 2007. A newer one is wrapped in this format when a password protects it.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_MARKUP = (".xml", ".xhtml", ".html", ".htm")
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
@@ -37,6 +38,16 @@ def archive_of(path: str, raw: bytes) -> zipfile.ZipFile:
         return zipfile.ZipFile(io.BytesIO(raw))
     except zipfile.BadZipFile:
         raise ReadError(path, Reason.DAMAGED, "not a valid zip archive") from None
+
+
+def _require_small(path: str, kind: str, archive: zipfile.ZipFile, n_bytes: int) -> None:
+    """Raise ReadError "too large" if unpacking a file's XML gives more than its documents may hold.
+
+    For formats that are converted to HTML, which takes long for a text that is refused in the end.
+    """
+    unpacked = sum(entry.file_size for entry in archive.infolist() if entry.filename.endswith(_MARKUP))
+    if unpacked > (most := most_characters(kind, n_bytes)):
+        raise ReadError(path, Reason.TOO_LARGE, f"more than {most:,} characters of text")
 
 
 def _properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, str]]:
@@ -66,7 +77,9 @@ def docx(path: str, raw: bytes) -> list[Document | Skipped]:
     """Read a Word file through mammoth's HTML. Notes come at the end; page headers and footers are left out."""
     import mammoth
 
-    title, metadata = _properties(archive_of(path, raw))
+    archive = archive_of(path, raw)
+    _require_small(path, "docx", archive, len(raw))
+    title, metadata = _properties(archive)
     result = mammoth.convert_to_html(io.BytesIO(raw), style_map=_STYLES, convert_image=lambda image: [])
     source = _BACK_LINK.sub("", _IN_CELL.sub(r"\1", result.value))
     document = html.document(path, source)
@@ -93,7 +106,7 @@ def rtf(path: str, raw: bytes) -> list[Document | Skipped]:
     if not raw.startswith(b"{\\rtf"):
         raise ReadError(path, Reason.DAMAGED, "not an RTF file")
     source = raw.decode("latin-1")
-    writing = Writing(path, "rtf")
+    writing = Writing(path, "rtf", len(raw))
     writing.paragraph(rtf_to_text(source, errors="replace"))  # type: ignore[no-untyped-call, unused-ignore]
     metadata = dict(_RTF_INFO.findall(source[:_LONGEST_RTF_HEADER]))
     return [writing.done(metadata.pop("title", ""), metadata)]
@@ -104,7 +117,7 @@ def pptx(path: str, raw: bytes) -> list[Document | Skipped]:
     from pptx import Presentation
 
     title, metadata = _properties(archive_of(path, raw))
-    writing = Writing(path, "pptx")
+    writing = Writing(path, "pptx", len(raw))
     for slide in Presentation(io.BytesIO(raw)).slides:
         writing.page()
         heading = slide.shapes.title
@@ -146,7 +159,7 @@ def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
 
     title, metadata = _properties(archive_of(path, raw))
     book = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
-    writing = Writing(path, "xlsx")
+    writing = Writing(path, "xlsx", len(raw))
     for name in book.sheetnames:
         writing.page()
         writing.section(name, 2)  # level 2, so that no sheet's name becomes the document's title
@@ -197,12 +210,13 @@ _CLOSED_AT_ONCE = re.compile(
 def epub(path: str, raw: bytes) -> list[Document | Skipped]:
     """Read an EPUB book: its chapters in order, each as HTML. A chapter without a heading has its title as heading."""
     archive = archive_of(path, raw)
+    _require_small(path, "epub", archive, len(raw))
     container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
     package = next(container.iterfind(".//{*}rootfile")).get("full-path", "")
     book = ElementTree.fromstring(archive.read(package))
     chapters = list(_spine(posixpath.dirname(package), book))
     title, metadata = _book_properties(book)
-    writing = Writing(path, "epub")
+    writing = Writing(path, "epub", len(raw))
     unread = [name for name in chapters if not _write_chapter(writing, archive, name, title)]
     document = writing.done(title, metadata)
     if not unread:

@@ -31,7 +31,7 @@ _MOST_SPACES = 100
 def document(path: str, raw: bytes, kind: str) -> list[Document | Skipped]:
     """Read a text, a spreadsheet or a presentation. Notes come at the end, speaker notes below their slide."""
     content, properties = _roots(path, raw)
-    writing = Writing(path, kind)
+    writing = Writing(path, kind, len(raw))
     for body in content.iterfind("{*}body/*"):
         _Body(writing).write(body)
     metadata = {local(item): item.text or "" for item in properties.iterfind(".//{*}meta/*")}

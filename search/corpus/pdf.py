@@ -84,7 +84,7 @@ def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     pictures = [number for number, (_, is_picture) in enumerate(read, 1) if is_picture]
     if not any(pages):
         raise ReadError(path, Reason.NO_TEXT, "scanned pages need OCR first")
-    writing = Writing(path, "pdf")
+    writing = Writing(path, "pdf", len(raw))
     headings = _bookmarks(document, len(pages))
     before: list[str] = []
     for number, lines in enumerate(undivided(mark_running(pages))):

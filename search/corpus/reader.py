@@ -1,15 +1,17 @@
-"""From a file to its documents: load the bytes, decode them, call the parser for the file's kind.
+"""From a file to its documents: load its bytes and parse them, in a child process with limits of time and memory.
 
-Formats that may take much time or memory are parsed in a child process with limits on both. Each thread has its own
-child, started on demand and reused for further files. A request is a pickled (kind, path, content); the answer is the
-pickled documents or the reason for a failure. The child is a plain `python -c`: multiprocessing would run the main
-script of the calling program, which may lack `if __name__ == "__main__"`.
+Each thread has its own child, started on demand and reused for further files. A request to it is pickled; its answers
+are pickled, too: lists of documents, and after each file None or the reason for a failure. Documents are sent as they
+are parsed, so neither process holds all records of a large file, and the child waits while the caller works. The child
+is a plain `python -c`: multiprocessing would run the main script of the calling program, which may lack
+`if __name__ == "__main__"`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import pickle
 import subprocess
@@ -17,46 +19,37 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from search.corpus import calendars, table
-from search.corpus.cut import without_markup
-from search.corpus.dates import dated
+from search.corpus.parsing import MARKUP_KINDS, SHORT_OF_MEMORY, Item, FileParts, Place, Request, parsed
 from search.corpus.sources import (
     DOCUMENT_KINDS,
     Contents,
     Reason,
     Skipped,
     SourceFile,
-    file_name,
-    generated_text,
     kind_of,
-    readable,
     refusal,
     regular_bytes,
-    unreadable,
 )
-from search.corpus.text import decode, file_document, unpacked
+from search.corpus.text import is_gzip
 from search.errors import ReadError
-from search.records.documents import Document, Section
+from search.records.documents import Document
 
-MARKUP_KINDS = ("markdown", "rst", "html", "org", "asciidoc", "tex", "man", "subtitles")
-Items: TypeAlias = "list[Document | Skipped]"
+# Bytes of a text that is parsed in this process: a child takes 0.2 s to start. Of 4,000 hostile texts of this size,
+# none takes more than 0.2 s of processor time (benchmarks/hostile.py --patterns), and the parsers are linear.
+LARGEST_HERE = 2**13
 
-# Characters of HTML, Markdown or reStructuredText that are parsed in this process. At this length, 110 adversarial
-# texts took at most 16 seconds on a busy machine, most of them less than 5, and at most 150 MB. A child process takes
-# 0.2 seconds to start, and some milliseconds per file.
-_LARGEST_HERE = 2**16
-
-# Skipped records of one file that are listed; further ones are counted.
-_MOST_NAMED = 1_000
-
-SECONDS = 100.0  # for one file
+SECONDS = 100.0  # for one document, attachment or batch of records; the time that the caller takes does not count
+FILE_SECONDS = 1_000.0  # for all documents of a file
 MEMORY = 2**30  # bytes of address space, where the system can limit that
 _MOST_READ = 2**26  # bytes of files after which a child is replaced
+_BATCH = 2**16  # characters of text after which the child sends its documents
+_OVERHEAD = 2**8  # characters that a document without text counts
 
 # Isolated, so that neither the current folder nor the user's environment adds modules; what the parent can
 # import comes last.
@@ -64,13 +57,13 @@ _PROGRAM = """
 import sys
 sys.path += [path for path in {paths!r} if path not in sys.path]
 from search.corpus.reader import main
-main({memory})
+main({memory}, {seconds})
 """
 
+_LATER = 2  # seconds after its parent at which the child ends itself
 _NO_MEMORY = 112  # exit code of a child that ran out of memory
-# A constant, because an except clause may have no memory for a tuple. Python raises either error.
-_SHORT_OF_MEMORY = (MemoryError, SystemError)
-_LONGEST_DETAIL = 200
+
+Broken: TypeAlias = "Mapping[Place, tuple[str, str]]"
 
 
 def load(file: SourceFile) -> Contents:
@@ -108,170 +101,186 @@ def documents(
         of a PDF give no text, or markup is read as plain text, also a `Skipped` named `path`.
 
     Raises:
-        ReadError: "binary", "secret", "generated", "empty", "undecodable", "damaged", "no text" or "no such column";
-            for PDF, Office files and EPUB, the errors of `Reader.parse`. Raised during iteration; "no text" after the
-            last record.
+        ReadError: "binary", "secret", "generated", "empty", "undecodable", "damaged", "no text", "too large" or "no
+            such column"; for PDF, Office files and EPUB also "encrypted"; and "took too long", "needs too much memory"
+            or "crashed its reader". Raised during iteration: what was yielded before is sound.
     """
-    path, kind = file.path, kind_of(file.path)
-    if kind == "mail" and contents.raw.strip():
-        from search.corpus import mail
+    kind = kind_of(file.path)
+    return items(Request(file.path, kind, contents.raw, file.is_named, text_field, title_field))
 
-        yield from _some(path, mail.documents(path, unpacked(path, contents.raw), _attachment))
-        return
-    if kind in DOCUMENT_KINDS:
-        if not contents.raw:
-            raise ReadError(path, Reason.EMPTY)
-        items = own_reader().parse(kind, path, unpacked(path, contents.raw))
+
+def items(request: Request) -> Iterator[Item]:
+    """Yield what a request gives; short texts are parsed in this process, everything else in the thread's child."""
+    content, kind = request.content, request.kind
+    if isinstance(content, str):
+        is_short = len(content) <= LARGEST_HERE or kind not in MARKUP_KINDS
     else:
-        text = decode(path, contents.raw)
-        if not file.is_named and (detail := generated_text(kind, text)):
-            raise ReadError(path, Reason.GENERATED, detail)
-        if kind in ("csv", "jsonl"):
-            yield from _some(path, table.documents(path, kind, text, text_field, title_field))
-            return
-        if kind in ("ics", "vcf"):
-            yield from _some(path, calendars.documents(path, kind, text))
-            return
-        items = _text_items(path, kind, text)
-    for item in items:
-        if isinstance(item, Document):
-            _require_text(item)
-            item = dated(item)
-        yield item
+        is_short = len(content) <= LARGEST_HERE and kind not in DOCUMENT_KINDS and not is_gzip(content)
+    return parsed(request, read=items) if is_short else own_reader().items(request)
 
 
-def _attachment(name: str, raw: bytes) -> Items:
-    """Return the documents of a file in a message, or the reason for leaving it out, as in a folder."""
-    left_out = unreadable(name, readable())
-    try:
-        file = SourceFile(name, "", len(raw), 0, 0)
-        return [Skipped(name, *left_out)] if left_out else list(documents(file, Contents(raw, "")))
-    except ReadError as error:
-        return [Skipped(name, error.reason, error.detail)]
+class _Child(NamedTuple):
+    """A child process, and the function that ends it, which also runs when its thread or the whole process ends."""
+
+    process: subprocess.Popen[bytes]
+    stop: Callable[[], object]
 
 
-def _require_text(document: Document) -> None:
-    """Raise ReadError "no text" for a document without any passage."""
-    read, _ = without_markup(document)
-    if not any(read.text[part.start : part.end].strip() for part in read.sections):
-        detail = "nothing after the header" if document.text.strip() else ""
-        raise ReadError(document.path, Reason.NO_TEXT, detail)
+class _ChildDied(Exception):
+    """The child ended during a request."""
 
-
-def _text_items(path: str, kind: str, text: str) -> Items:
-    """Parse the text of a file; if its markup cannot be parsed, return it as plain text with a `Skipped` that gives the
-    reason.
-    """
-    plain = file_document(path, kind, text, file_name(path), sections=(Section(0, len(text)),))
-    if kind not in MARKUP_KINDS:
-        return [plain]
-    parser = own_reader().parse if len(text) > _LARGEST_HERE else parse
-    try:
-        return parser(kind, path, text)
-    except ReadError as error:
-        if error.reason == Reason.NO_TEXT:
-            raise
-        problem = f"its markup {error.reason}" + (f": {error.detail}" if error.detail else "")
-    return [plain, Skipped(path, Reason.AS_PLAIN, problem)]
-
-
-def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
-    """Yield the items, and raise ReadError if none of them is a document.
-
-    Only the first skipped records are yielded, the others are counted, because a file may have millions.
-    """
-    n_documents, n_skipped = 0, 0
-    for item in items:
-        if isinstance(item, Document):
-            n_documents += 1
-            item = dated(item)
-        else:
-            n_skipped += 1
-        if isinstance(item, Document) or n_skipped <= _MOST_NAMED:
-            yield item
-    if n_documents == 0:
-        raise ReadError(path, Reason.NO_TEXT, f"none of the {n_skipped} records contains text")
-    if n_skipped > _MOST_NAMED:
-        yield Skipped(path, Reason.DAMAGED, f"{n_skipped - _MOST_NAMED:,} more empty or damaged records")
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
 
 
 class Reader:
-    """A child process that parses files for one thread."""
+    """Child processes that parse files for one thread: one, unless a file is begun before the last one is finished."""
 
     def __init__(self) -> None:
         root = str(Path(__file__).resolve().parents[2])
         paths = [os.path.abspath(path) for path in [root, *sys.path] if path]  # noqa: PTH100 (strings)
-        self._program = _PROGRAM.format(paths=paths, memory=MEMORY)
-        self._child: subprocess.Popen[bytes] | None = None
+        self._program = _PROGRAM.format(paths=paths, memory=MEMORY, seconds=math.ceil(SECONDS))
+        self._idle: _Child | None = None
         self._read = 0  # bytes that the child read
 
-    def parse(self, kind: str, path: str, content: bytes | str) -> Items:
-        """Return the documents of a file, with a `Skipped` for each part that could not be read.
+    def items(self, request: Request) -> Iterator[Item]:
+        """Yield the documents of a file, with a `Skipped` for each part that could not be read.
+
+        If the child ends early, the file is parsed again without the message or attachment that was the cause.
 
         Raises:
             ReadError: the error of the parser; "took too long", "needs too much memory" or "crashed its reader".
         """
-        child = self._running(len(content))
-        deadline = time.monotonic() + SECONDS
-        timer = threading.Timer(SECONDS, child.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            pickle.dump((kind, path, content), child.stdin)
-            child.stdin.flush()
-            answer: Items | tuple[str, str] = pickle.load(child.stdout)
-        except (OSError, EOFError, pickle.UnpicklingError):
-            raise _failure(path, child, time.monotonic() >= deadline) from None
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            timer.cancel()
-        if isinstance(answer, tuple):
-            raise ReadError(path, *answer)
-        return answer
+        broken: dict[Place, tuple[str, str]] = {}
+        n_yielded = 0
+        with contextlib.closing(_Watch()) as watch:
+            while True:
+                try:
+                    for item in islice(self._answers(request, broken, watch), n_yielded, None):
+                        n_yielded += 1
+                        yield item
+                    return
+                except _ChildDied as died:
+                    place = watch.place
+                    if not place or place in broken or watch.is_over:
+                        raise ReadError(request.path, died.reason, died.detail) from None
+                    broken[place] = died.reason, died.detail
 
-    def _running(self, size: int) -> subprocess.Popen[bytes]:
-        """Return a running child process that has not read too much yet."""
+    def _answers(self, request: Request, broken: Broken, watch: _Watch) -> Iterator[Item]:
+        """Yield the items of a request, without the broken parts."""
+        child = self._taken(len(request.content))
+        watch.place = ()
+        try:
+            stream = child.process.stdin, child.process.stdout
+            assert stream[0] and stream[1]
+            with watch.waiting(child.process):
+                pickle.dump((request, broken), stream[0])
+                stream[0].flush()
+            while True:
+                with watch.waiting(child.process):
+                    tag, value = pickle.load(stream[1])
+                if tag == "end":
+                    break
+                if tag == "items":
+                    yield from value
+                else:
+                    watch.place = value
+        except (OSError, EOFError, pickle.UnpicklingError):
+            raise _ChildDied(*_failure(child.process, watch)) from None
+        except BaseException:  # Ctrl-C, or the caller needs no further documents
+            child.stop()
+            raise
+        self.close()
+        self._idle = child
+        if value:
+            raise ReadError(request.path, *value)
+
+    def _taken(self, size: int) -> _Child:
+        """Return a running child process that has not read too much yet, and is not in use."""
+        child, self._idle = self._idle, None
         self._read += size
-        if self._child is None or self._child.poll() is not None or self._read > _MOST_READ:
-            self.close()
-            self._read = size
-            self._child = subprocess.Popen(
-                [sys.executable, "-I", "-X", "utf8", "-c", self._program],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the parent alone
-            )
-            # Stops the child also when its thread or the whole process ends.
-            self._stop = weakref.finalize(self, _stop, self._child)
-        return self._child
+        if child and child.process.poll() is None and self._read <= _MOST_READ:
+            return child
+        if child:
+            child.stop()
+        self._read = size
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-X", "utf8", "-c", self._program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the parent alone
+        )
+        return _Child(process, weakref.finalize(self, _stop, process))
 
     def close(self) -> None:
-        """End the child process, if there is one."""
-        if self._child is not None:
-            self._stop()
-            self._child = None
+        """End the child process, if there is an idle one."""
+        if self._idle is not None:
+            self._idle.stop()
+            self._idle = None
 
 
-def _failure(path: str, child: subprocess.Popen[bytes], is_late: bool) -> ReadError:
-    """Return the error for a child process that ended without an answer."""
-    child.kill()
-    code = child.wait()
-    if is_late:
-        return ReadError(path, Reason.TOO_SLOW, f"longer than {SECONDS:g} seconds")
+class _Watch:
+    """Kills a child process when its parent has waited too long. The time that the caller takes does not count.
+
+    Attributes:
+        place: the part of the file that the child parses.
+        is_late: the child was killed.
+    """
+
+    def __init__(self) -> None:
+        self.place: Place = ()
+        self.is_late = False
+        self._waited, self._deadline = 0.0, math.inf
+        self._closed = threading.Event()
+        threading.Thread(target=self._run, name="seewhy-watch", daemon=True).start()
+
+    @property
+    def is_over(self) -> bool:
+        """True if no time is left for the file."""
+        return self._waited >= FILE_SECONDS
+
+    @contextlib.contextmanager
+    def waiting(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Wait for the child process within the block."""
+        started = time.monotonic()
+        self._process, self.is_late = process, False
+        self._deadline = started + min(SECONDS, FILE_SECONDS - self._waited)
+        try:
+            yield
+        finally:
+            self._deadline = math.inf
+            self._waited += time.monotonic() - started
+
+    def _run(self) -> None:
+        left = 0.0
+        while not self._closed.wait(min(left, SECONDS)):  # a wait that begins meanwhile ends later
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                self.is_late, left = True, SECONDS
+                self._process.kill()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed.set()
+
+
+def _failure(process: subprocess.Popen[bytes], watch: _Watch) -> tuple[str, str]:
+    """Return reason and detail for a child process that ended without an answer."""
+    process.kill()
+    code = process.wait()
+    if watch.is_late:
+        return Reason.TOO_SLOW, f"longer than {FILE_SECONDS if watch.is_over else SECONDS:g} seconds"
     if code == _NO_MEMORY:
-        return ReadError(path, Reason.OUT_OF_MEMORY)
-    return ReadError(path, Reason.CRASHED, f"exit code {code}")
+        return Reason.OUT_OF_MEMORY, ""
+    return Reason.CRASHED, f"exit code {code}"
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    child.kill()
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
     with contextlib.suppress(OSError):  # a request that could not be sent
-        child.communicate()
+        process.communicate()
 
 
 _own = threading.local()
@@ -285,68 +294,59 @@ def own_reader() -> Reader:
     return reader
 
 
-def parse(kind: str, path: str, content: bytes | str) -> Items:
-    """Parse the documents of a file in this process.
-
-    Args:
-        content: the text of HTML, Markdown and reStructuredText; the bytes of other formats.
-
-    Raises:
-        ReadError: the file cannot be parsed; also for unexpected errors of a parser.
-    """
-    try:
-        return _parsed(kind, path, content)
-    except (ReadError, *_SHORT_OF_MEMORY):
-        raise
-    except RecursionError:
-        raise ReadError(path, Reason.DAMAGED, "nested too deeply") from None
-    except Exception as error:  # libraries raise errors of any class
-        detail = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_DETAIL]
-        raise ReadError(path, Reason.DAMAGED, detail) from error
-
-
-def _parsed(kind: str, path: str, content: Any) -> Items:
-    if kind in MARKUP_KINDS:
-        from search.corpus import html, light, man, markdown, rst, subtitles
-
-        parsers = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
-        parsers |= {"man": man.document, "subtitles": subtitles.document}
-        parsers |= dict.fromkeys(light.FORMATS, partial(light.document, kind=kind))
-        return [parsers[kind](path, content)]
-    from search.corpus import markdown, office, opendocument, pdf
-
-    extractors = {"pdf": pdf.extract, "notebook": markdown.notebook, "docx": office.docx}
-    extractors |= {"pptx": office.pptx, "xlsx": office.xlsx, "epub": office.epub, "rtf": office.rtf}
-    extractors |= dict.fromkeys(("odt", "ods", "odp"), partial(opendocument.document, kind=kind))
-    return extractors[kind](path, content)
-
-
-def main(memory: int) -> None:
+def main(memory: int, seconds: int) -> None:
     """Run the child process: answer requests until there are no more, or the parent process has died.
 
     Args:
         memory: limit of the address space in bytes, where the system supports one.
+        seconds: limit of the processor time between two answers, likewise; the parent, which has the same limit for
+            its own waiting, may have died.
     """
     # Libraries may write to standard output, which must not end up in an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    if sys.platform != "win32":
-        import resource
 
-        with contextlib.suppress(ValueError, OSError):  # macOS defines this limit but rejects it
-            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    def limit(name: str, most: int) -> None:
+        if sys.platform != "win32":
+            import resource
+
+            with contextlib.suppress(ValueError, OSError):  # macOS defines RLIMIT_AS but rejects it
+                number = getattr(resource, name)
+                resource.setrlimit(number, (most, resource.getrlimit(number)[1]))
+
+    def send(tag: str, value: Any) -> None:
+        pickle.dump((tag, value), answers)
+        answers.flush()
+        begin()
+
+    def begin() -> None:
+        limit("RLIMIT_CPU", int(time.process_time()) + seconds + _LATER)
+
+    limit("RLIMIT_AS", memory)
+
     try:
         while True:
-            pickle.dump(_answer(*pickle.load(sys.stdin.buffer)), answers)
-            answers.flush()
+            request, broken = pickle.load(sys.stdin.buffer)
+            begin()
+            send("end", _sent(request, broken, send))
     except EOFError:
         pass
-    except _SHORT_OF_MEMORY:
+    except SHORT_OF_MEMORY:
         os._exit(_NO_MEMORY)  # there may be no memory for an answer
 
 
-def _answer(kind: str, path: str, content: bytes | str) -> Items | tuple[str, str]:
+def _sent(request: Request, broken: Broken, send: Callable[[str, Any], None]) -> tuple[str, str] | None:
+    """Send the items of a request in batches; return reason and detail of a failure."""
+    batch: list[Item] = []
+    size, failure = 0, None
     try:
-        return parse(kind, path, content)
+        for item in parsed(request, FileParts(broken, partial(send, "part"))):
+            batch.append(item)
+            size += _OVERHEAD + (len(item.text) if isinstance(item, Document) else 0)
+            if size >= _BATCH:
+                send("items", batch)
+                batch, size = [], 0
     except ReadError as error:
-        return error.reason, error.detail
+        failure = error.reason, error.detail
+    send("items", batch)
+    return failure

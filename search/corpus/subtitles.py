@@ -11,8 +11,10 @@ from search.corpus.writing import Writing
 from search.errors import ReadError
 from search.records.documents import Document
 
-_TIME = re.compile(r"((?:\d+:)?\d+):(\d\d)[.,]\d+\s*-->\s*((?:\d+:)?\d+):(\d\d)[.,]\d+")
-_SPEAKER = re.compile(r"<v(?:\.[^ >]*)? ([^>]*)>")
+_TIME = re.compile(
+    r"(?<!\d)((?:\d{1,4}:)?\d{1,4}):(\d\d)[.,]\d{1,9}\s*-->\s*((?:\d{1,4}:)?\d{1,4}):(\d\d)[.,]\d"
+)
+_SPEAKER = re.compile(r"<v(?:\.[^ <>]*)? ([^<>]*)>")
 _TAG = re.compile(r"</?[a-zA-Z\d][^<>]*>|\{\\[^{}]*\}")
 _PAUSE = 3  # seconds without a cue, after which a new paragraph starts
 
@@ -23,7 +25,7 @@ def document(path: str, text: str) -> Document:
     Raises:
         ReadError: "no text" if there are no cues.
     """
-    writing = Writing(path, "subtitles")
+    writing = Writing(path, "subtitles", len(text))
     in_cue, before, ended, line_ends = False, "", 0, 2
     for number, line in enumerate(unix_lines(text).split("\n"), 1):
         if time := _TIME.search(line):

@@ -95,7 +95,7 @@ def documents(
     """
     fields = (text_field, title_field)
     read, nothing = (_tabular, "in column") if kind == "csv" else (_json_lines, "under")
-    columns, records = read(path, KEPT_LINE.findall(text), fields)
+    columns, records = read(path, text, fields)
     for number, record in enumerate(records, 1):
         name, at = f"{path}#{number}", f"line {record.first}"
         try:
@@ -107,8 +107,13 @@ def documents(
             yield document or Skipped(name, Reason.EMPTY, detail)
 
 
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines one by one: a list of millions of lines takes more memory than their text."""
+    return (line[0] for line in KEPT_LINE.finditer(text))
+
+
 def _json_lines(
-    path: str, lines: list[str], fields: tuple[str | None, str | None]
+    path: str, text: str, fields: tuple[str | None, str | None]
 ) -> tuple[_Columns, Iterator[_Record]]:
     """Return the columns of text and title, and the records.
 
@@ -116,18 +121,18 @@ def _json_lines(
     """
     rows: list[Mapping[str, Any]] = []
     names: dict[str, None] = {}
-    for record in _parsed(lines):
+    for record in _parsed(text):
         if len(rows) >= _SAMPLED and names.keys() >= {*fields} - {None}:
             break
         if isinstance(record.values, Mapping) and not record.problem:
             rows.append(record.values)
             names.update(dict.fromkeys(record.values))
     columns = _chosen(path, list(names), rows[:_SAMPLED], *fields) if names else _Columns("text", None)
-    return columns, _parsed(lines)
+    return columns, _parsed(text)
 
 
-def _parsed(lines: list[str]) -> Iterator[_Record]:
-    for number, line in enumerate(lines, 1):
+def _parsed(text: str) -> Iterator[_Record]:
+    for number, line in enumerate(_lines(text), 1):
         if not line.strip():
             continue
         value, problem = None, ""
@@ -204,10 +209,10 @@ _NO_DELIMITER = "\x1f"
 
 
 def _tabular(
-    path: str, lines: list[str], fields: tuple[str | None, str | None]
+    path: str, text: str, fields: tuple[str | None, str | None]
 ) -> tuple[_Columns, Iterator[_Record]]:
     """Return the columns of text and title, and the rows after the header."""
-    rows = _rows(lines)
+    rows = _rows(text)
     header, at, _, problem = next(rows, ([], 0, 0, ""))
     if problem:
         raise ReadError(path, Reason.DAMAGED, f"line {at}: {problem}")
@@ -235,11 +240,11 @@ def _distinct(cells: list[str]) -> list[str]:
     return list(names)
 
 
-def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
+def _rows(text: str) -> Iterator[tuple[list[str], int, int, str]]:
     """Yield the non-blank rows: cells, first and last line, problem."""
     if csv.field_size_limit() < _LONGEST_CELL:
         csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(lines, delimiter=_delimiter(lines), skipinitialspace=True)
+    reader = csv.reader(_lines(text), delimiter=_delimiter(text), skipinitialspace=True)
     while True:
         first = reader.line_num + 1
         try:
@@ -253,14 +258,14 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
                 yield cells, first, reader.line_num, ""
 
 
-def _delimiter(lines: list[str]) -> str:
+def _delimiter(text: str) -> str:
     """Return the delimiter with which most of the first rows have as many cells as the header.
 
     In a tie, the delimiter that gives the most cells wins.
 
     csv.Sniffer is not used: it mistakes apostrophes for quotes and letters for delimiters.
     """
-    sample = [line[:_SAMPLE] for line in lines[:_SAMPLED]]
+    sample = [line[:_SAMPLE] for line in itertools.islice(_lines(text), _SAMPLED)]
 
     def consistency(delimiter: str) -> tuple[float, int]:
         try:

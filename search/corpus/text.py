@@ -149,13 +149,18 @@ _MOST_CONTROLS = 0.05
 _SAMPLE = 2**16
 
 
+def is_gzip(raw: bytes) -> bool:
+    """Return True for the bytes of a gzip file."""
+    return raw.startswith(_GZIP)
+
+
 def unpacked(path: str, raw: bytes) -> bytes:
     """Return the bytes inside a gzip file; other bytes are returned unchanged.
 
     Raises:
         ReadError: "damaged"; "too large" for more than 64 MiB.
     """
-    if not raw.startswith(_GZIP):
+    if not is_gzip(raw):
         return raw
     try:
         inside = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(MAX_BYTES + 1)
@@ -167,13 +172,17 @@ def unpacked(path: str, raw: bytes) -> bytes:
 
 
 def decode(path: str, raw: bytes) -> str:
-    """Decode `raw`, the bytes of the file at `path`, and drop a byte order mark. Gzip files are unpacked.
+    """Unpack and decode the bytes of a file; errors as for `unpacked` and `decoded`."""
+    return decoded(path, unpacked(path, raw))
+
+
+def decoded(path: str, raw: bytes) -> str:
+    """Decode bytes, and drop a byte order mark.
 
     Raises:
         ReadError: "secret" for a private key, "empty" for whitespace only, "binary" for data that is not text,
-            "undecodable" for text in an unknown encoding; the errors of `unpacked`.
+            "undecodable" for text in an unknown encoding.
     """
-    raw = unpacked(path, raw)
     if _PRIVATE_KEY.match(raw):
         raise ReadError(path, Reason.SECRET, "contains a private key")
     text = _utf8(raw) or _guessed(path, raw)

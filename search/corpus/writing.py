@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from search.corpus.sources import MAX_BYTES, Reason, file_stem
+from search.corpus.sources import MAX_BYTES, Reason, file_stem, most_characters
 from search.corpus.text import Heading, line_map, one_line, sections, whole_characters
 from search.errors import ReadError
 from search.records.documents import Document, LineMap
@@ -25,13 +25,15 @@ class Writing:
 
     Args:
         path, kind: path and kind of the document.
+        n_bytes: size of its file, which limits the text.
 
     Attributes:
         line: source line of the next pieces; 0 to report the line numbers of the text itself.
     """
 
-    def __init__(self, path: str, kind: str) -> None:
+    def __init__(self, path: str, kind: str, n_bytes: int) -> None:
         self._path, self._kind = path, kind
+        self._most = min(MAX_BYTES, most_characters(kind, n_bytes))
         self._pieces: list[str] = []
         self._length = 0
         self._headings: list[Heading] = []
@@ -60,8 +62,8 @@ class Writing:
             piece = "\n" * line_ends + piece
         self._start = start = self._length + (line_ends if self._length else 0)
         self._length += len(piece)
-        if self._length > MAX_BYTES:
-            raise ReadError(self._path, Reason.TOO_LARGE, f"more than {MAX_BYTES:,} characters of text")
+        if self._length > self._most:
+            raise ReadError(self._path, Reason.TOO_LARGE, f"more than {self._most:,} characters of text")
         if self.line:
             self._lines[0].append(start)
             self._lines[1].append(self.line)

@@ -23,10 +23,12 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
-from search.corpus import Cutter, Skipped, SourceFile, markdown
+from search.corpus import Cutter, Skipped, SourceFile
 from search.corpus.dates import dated
+from search.corpus.parsing import Request
+from search.corpus.reader import items
 from search.corpus.sources import Reason
-from search.corpus.text import file_document, json_values, one_line, whole_characters
+from search.corpus.text import json_values, one_line, whole_characters
 from search.encoding import Encoder
 from search.errors import IndexDamaged, InputError
 from search.files import PRIVATE_FOLDER, make_private
@@ -34,7 +36,6 @@ from search.indexing.plan import ahead, cutter_for
 from search.indexing.run import Run
 from search.indexing.update import earlier
 from search.records import documents as records
-from search.records.documents import Section
 from search.records.memory_document import DamagedDocument, Document, Documents
 from search.records.options import EngineName
 from search.records.reports import MEMORY, Progress, Report, Upserted
@@ -324,23 +325,22 @@ def _store(
 
 
 def _cut(work: Work, source: Document, cutter: Cutter) -> Work:
-    document = _parsed(source)
+    document, skipped = _parsed(source)
     if passages := cutter.cut(document):
-        return replace(work, documents=[(document, passages)], records={0})
+        return replace(work, documents=[(document, passages)], records={0}, skipped=skipped)
     return replace(work, skipped=[Skipped(source.id, Reason.EMPTY)])
 
 
-def _parsed(source: Document) -> records.Document:
+def _parsed(source: Document) -> tuple[records.Document, list[Skipped]]:
+    """Return a parsed document, and the reason if its markup was not parsed."""
     text = source.text if source.text.strip() else source.title
-    if source.kind == "markdown":
-        parsed = markdown.document("", text)
-    else:
-        parsed = file_document("", "text", text, "", sections=(Section(0, len(text)),))
-    return dated(
-        replace(
-            parsed,
-            path=source.id,
-            title=source.title or parsed.title,
-            metadata={**parsed.metadata, **source.metadata},
-        )
+    parsed, *others = items(Request("", source.kind, text))
+    assert isinstance(parsed, records.Document)
+    document = replace(
+        parsed,
+        path=source.id,
+        title=source.title or parsed.title,
+        metadata={**parsed.metadata, **source.metadata},
     )
+    skipped = [replace(item, path=source.id) for item in others if isinstance(item, Skipped)]
+    return dated(document), skipped

@@ -89,11 +89,11 @@ def file_text(store: Store, document: int) -> str | None:
     if stored.file.kind not in (*PLAIN_KINDS, "notebook"):
         return None
     try:
-        text, sha256 = _read(stored.name, stored.path, stored.file.kind)
+        text = _text(stored.name, stored.path, stored.file.kind, stored.file.sha256)
     except (OSError, ReadError):
         return None
     spans = (text[passage.start : passage.end] == passage.text for passage in stored.passages)
-    return text if sha256 == stored.file.sha256 and all(spans) else None
+    return text if text and all(spans) else None
 
 
 def surroundings(hit: Hit, lines: int) -> Surroundings:
@@ -119,25 +119,33 @@ def _file_lines(hit: Hit) -> tuple[list[str], str]:
     if not hit.path:
         return [], f"{hit.document} comes from no file, so the lines around it are not shown"
     try:
-        text, sha256 = _read(hit.document, hit.path)
+        text = _text(hit.document, hit.path, "text", None if hit.changed == "moved" else hit.file.sha256)
     except FileNotFoundError:
         return [], f"{hit.document} is gone, so its lines are not shown"
     except (OSError, ReadError) as error:
         return [], f"{hit.document} cannot be read: {error}"
-    if sha256 != hit.file.sha256 and hit.changed != "moved":
+    if not text:
         return [], f"{hit.document} has changed since it was indexed, so its lines are not shown"
     return _LINE_END.split(text), ""
 
 
-def _read(name: str, path: str, kind: str = "text") -> tuple[str, str]:
-    """Return the current text of a file, and its SHA-256."""
-    from search.corpus.markdown import notebook
+def _text(name: str, path: str, kind: str, sha256: str | None) -> str:
+    """Return the text of a file; "" if its content has another SHA-256. Only notebooks are parsed.
+
+    Raises:
+        OSError, ReadError: the file cannot be read.
+    """
+    from search.corpus.parsing import Request
+    from search.corpus.reader import items
     from search.corpus.sources import regular_bytes
     from search.corpus.text import decode
 
     raw = regular_bytes(Path(path))
-    read = notebook(name, raw)[0] if kind == "notebook" else None
-    return read.text if isinstance(read, Document) else decode(name, raw), hashlib.sha256(raw).hexdigest()
+    if sha256 not in (None, hashlib.sha256(raw).hexdigest()):
+        return ""
+    if kind != "notebook":
+        return decode(name, raw)
+    return next(item.text for item in items(Request(name, kind, raw)) if isinstance(item, Document))
 
 
 def span_lines(hit: Hit, start: int, end: int) -> tuple[int, int, int | None]:

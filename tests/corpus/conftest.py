@@ -10,7 +10,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from search.corpus import Skipped, SourceFile, documents, load, table, walk
-from search.corpus.reader import parse
+from search.corpus.parsing import Request
+from search.corpus.parsing import parsed as parsed_here
 from search.corpus.sources import kind_of
 from search.errors import ReadError
 from search.records.documents import Document
@@ -121,8 +122,8 @@ def items(folder: Path, name: str, content: str | bytes) -> list[Document | Skip
 
 
 def parsed_text(kind: str, text: str) -> Document:
-    """A text of HTML, Markdown or reStructuredText as a document, parsed in this process."""
-    (document,) = parse(kind, "name", text)
+    """A text with markup as a document, parsed in this process."""
+    (document,) = parsed_here(Request("name", kind, text))
     assert isinstance(document, Document)
     return document
 

@@ -91,6 +91,12 @@ def test_quotations_and_signatures_are_set_apart(tmp_path: Path) -> None:
     assert "Dear Bob,\na word of Bob\nthree" in visible.text
 
 
+def test_a_message_that_is_nested_too_deeply_is_damaged(tmp_path: Path) -> None:
+    with pytest.raises(ReadError) as caught:
+        items(tmp_path, "a.eml", "To: " + "(" * 100_000 + "\n\ntext")
+    assert (caught.value.reason, caught.value.path) == ("damaged", "a.eml")
+
+
 def multipart(kind: str, *parts: str) -> str:
     inner = "".join(f"--{kind}\n{part}\n" for part in parts)
     return f"Content-Type: multipart/{kind}; boundary={kind}\n\n{inner}--{kind}--\n"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from search.corpus.markup import markup
-from search.corpus.reader import MARKUP_KINDS
+from search.corpus.parsing import MARKUP_KINDS
 from search.corpus.text import file_document
 from search.records.documents import Document, Section
 from search.records.visible_text import VisibleText

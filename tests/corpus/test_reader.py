@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
+import io
 import subprocess
 import sys
 import threading
+import time
 from array import array
 from pathlib import Path
 
+import openpyxl
 import psutil
 import pytest
 
-from search.corpus import Contents, Skipped, SourceFile, documents, load, reader, walk
+from search.corpus import Contents, Skipped, SourceFile, documents, load, parsing, reader, walk
+from search.corpus.parsing import Request
 from search.corpus.reader import Reader, own_reader
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
@@ -78,8 +84,8 @@ MARKUP = {
 
 def test_a_child_process_gives_the_same_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = {name: items(tmp_path, name, text) for name, text in MARKUP.items()}
-    monkeypatch.setattr(reader, "_LARGEST_HERE", 0)
-    monkeypatch.setattr(reader, "parse", None)  # of this process, not of the child
+    monkeypatch.setattr(reader, "LARGEST_HERE", 0)
+    monkeypatch.setattr(reader, "parsed", None)  # of this process, not of the child
     for name, text in MARKUP.items():
         assert items(tmp_path, name, text) == here[name]
 
@@ -87,8 +93,8 @@ def test_a_child_process_gives_the_same_document(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("name", "limit", "text", "reason"),
     [
-        ("a.md", ("MEMORY", 150 * 2**20), "- a\n" * 60_000, "needs too much memory"),
-        ("a.html", ("SECONDS", 0.5), "<" * 1_000_000, "took too long: longer than 0.5 seconds"),
+        ("a.md", ("MEMORY", 190 * 2**20), "- a\n" * 60_000, "needs too much memory"),
+        ("a.html", ("SECONDS", 2), "<b>" * 1_000_000, "took too long: longer than 2 seconds"),
     ],
 )
 def test_markup_beyond_the_limits_is_plain_text(
@@ -121,7 +127,7 @@ def test_a_parser_that_fails_leaves_plain_text(tmp_path: Path, monkeypatch: pyte
 def test_of_a_million_records_left_out_the_first_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "_MOST_NAMED", 2)
+    monkeypatch.setattr(parsing, "_MOST_NAMED", 2)
     found = items(tmp_path, "a.jsonl", "[]\n" * 9 + '"text"\n' + '""\n' * 5)
     assert [getattr(item, "text", None) or item.path for item in found] == [
         "a.jsonl#1",
@@ -139,17 +145,17 @@ PROGRAM = """
 import sys
 sys.path += {paths!r}
 import ctypes, os, time
-from search.corpus import reader
+from search.corpus import parsing, reader
 from search.corpus.writing import Writing
 
-def parsed(kind, path, raw):
+def extract(path, raw):
     exec(raw)
-    writing = Writing(path, kind)
+    writing = Writing(path, "pdf", len(raw))
     writing.paragraph(f"text {{os.getpid()}}")
     return [writing.done()]
 
-reader._parsed = parsed
-reader.main({memory})
+parsing._extractor = lambda kind: extract
+reader.main({memory}, {seconds})
 """
 
 
@@ -161,7 +167,7 @@ def obedient(monkeypatch: pytest.MonkeyPatch) -> Reader:
 
 
 def text(one: Reader, raw: bytes = b"pass") -> str:
-    (document,) = one.parse("pdf", "a.pdf", raw)
+    (document,) = one.items(Request("a.pdf", "pdf", raw))
     return document.text  # type: ignore[union-attr]
 
 
@@ -194,7 +200,7 @@ FAILURES = {
     "os._exit(3)": ("crashed its reader", "exit code 3"),
     "os._exit(0)": ("crashed its reader", "exit code 0"),
     "raise ValueError('no\\n good')": ("damaged", "ValueError: no good"),
-    "parsed(kind, path, raw)": ("damaged", "nested too deeply"),
+    "extract(path, raw)": ("damaged", "nested too deeply"),
     "raise KeyError('x' * 999)": ("damaged", "KeyError: '" + "x" * 189),
 }
 if sys.platform != "win32":
@@ -221,11 +227,126 @@ def test_a_child_that_hangs(obedient: Reader, monkeypatch: pytest.MonkeyPatch) -
         assert failure(Reader(), "#" * 10**7)[0] in ("took too long", "crashed its reader")
 
 
+def mailbox(*attached: bytes) -> bytes:
+    """A mailbox of two messages, each with a text and these attachments."""
+    parts = b"".join(
+        b'--b\nContent-Disposition: attachment; filename="%d.pdf"\nContent-Transfer-Encoding: base64\n\n%s'
+        % (number, base64.encodebytes(raw))
+        for number, raw in enumerate(attached)
+    )
+    message = (
+        b"From a@b 8:41\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\ntext\n%s--b--\n"
+        % parts
+    )
+    return message * 2
+
+
+def test_of_a_mailbox_only_the_attachment_that_breaks_a_limit_is_left_out(
+    obedient: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "SECONDS", 2)
+    attached = [b"pass", b"os._exit(3)", b"time.sleep(99)" + b" " * 9_000, b"pass"]
+    found = list(obedient.items(Request("a.mbox", "mail", mailbox(*attached))))
+    named = [item.name if isinstance(item, Document) else (item.path, item.reason) for item in found]
+    assert named == [
+        "a.mbox#1", "a.mbox#2", ("a.mbox#3", "crashed its reader"), ("a.mbox#4", "took too long"), "a.mbox#5",
+        "a.mbox#6", "a.mbox#7", ("a.mbox#8", "crashed its reader"), ("a.mbox#9", "took too long"), "a.mbox#10",
+    ]  # fmt: skip
+    assert [item.detail for item in found if isinstance(item, Skipped)] == [
+        "attachment '1.pdf' exit code 3",
+        "attachment '2.pdf' longer than 2 seconds",
+    ] * 2
+
+
+def test_a_file_of_parts_that_are_slow_has_a_limit_too(
+    obedient: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "SECONDS", 1)
+    monkeypatch.setattr(reader, "FILE_SECONDS", 1.5)
+    seen = []
+    with pytest.raises(ReadError, match=r"a\.mbox: took too long \(longer than 1\.5 seconds\)"):
+        for item in obedient.items(Request("a.mbox", "mail", mailbox(b"time.sleep(99)"))):
+            seen.append(item)
+    assert [item.path for item in seen] in ([], ["a.mbox", "a.mbox#2"])
+
+
+def test_the_time_that_the_caller_takes_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Reader()
+    lines = "".join(f'{{"text": "record {number}"}}\n' for number in range(20_000))
+    found = own.items(Request("a.jsonl", "jsonl", lines.encode()))
+    first = next(found)
+    monkeypatch.setattr(reader, "SECONDS", 0.5)
+    time.sleep(1.5)
+    assert isinstance(first, Document)
+    assert [first.text, *(item.text for item in found if isinstance(item, Document))] == [
+        f"record {number}" for number in range(20_000)
+    ]
+
+
+def test_records_are_yielded_before_the_last_one_is_parsed() -> None:
+    """So a table of any length takes little memory, and a caller who stops early does not wait."""
+    own, before = Reader(), children()
+    lines = b'{"text": "record"}\n' * 1_000_000
+    found = own.items(Request("a.jsonl", "jsonl", lines))
+    started = time.process_time()
+    assert isinstance(next(found), Document)
+    assert time.process_time() - started < 1
+    (child,) = children() - before
+    found.close()
+    assert child not in children()
+
+
+def test_two_files_of_a_thread_can_be_read_at_the_same_time() -> None:
+    own = Reader()
+    lines = [f'{{"text": "{word}"}}\n'.encode() * 3_000 for word in ("one", "two")]
+    both = zip(*(own.items(Request("a.jsonl", "jsonl", raw)) for raw in lines), strict=True)
+    texts = {tuple(getattr(item, "text", "") for item in pair) for pair in both}
+    assert texts == {("one", "two")}
+    own.close()
+
+
+def test_short_texts_are_parsed_without_a_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "own_reader", None)
+    for name, content in {**MARKUP, "a.eml": "Subject: s\n\ntext", "a.csv": "text\na\n"}.items():
+        assert len(items(tmp_path, name, content)) == 1
+    long = "# a\n" * reader.LARGEST_HERE
+    assert len(list(reader.items(Request("", "text", long)))) == 1  # nothing in it is parsed
+    with pytest.raises(TypeError):
+        list(reader.items(Request("", "markdown", long)))
+
+
+def test_documents_that_hold_far_more_than_their_file_are_left_out(tmp_path: Path) -> None:
+    names = "To: " + "a name <a@b>, " * 1_500
+    part = "--b\nContent-Disposition: attachment; filename=a.txt\n\nx\n"
+    source = f"{names}\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\ntext\n{part * 900}--b--\n"
+    found = []
+    with pytest.raises(ReadError, match=r"a\.eml: too large \(more than [\d,]+ characters of text\)"):
+        for item in documents(SourceFile("a.eml", "", 0, 0, 0), Contents(source.encode(), "")):
+            found.append(item)
+    assert 100 < len(found) < 900
+
+
+def test_a_compressed_file_may_hold_much_that_is_equal(tmp_path: Path) -> None:
+    log = b"2024-02-29 12:00:00 INFO the service answers\n" * 50_000
+    packed = gzip.compress(log)
+    assert len(log) > 100 * len(packed)
+    assert parsed(tmp_path, "a.log.gz", packed).text == log.decode()
+    answer = "Neither satisfied nor dissatisfied with the service of our branch in the last twelve months"
+    book = openpyxl.Workbook()
+    for number in range(4_000):
+        book.active.append([number, *[answer] * 6])
+    stream = io.BytesIO()
+    book.save(stream)
+    document = parsed(tmp_path, "a.xlsx", stream.getvalue())
+    assert document.text.count(answer) == 24_000
+    assert len(document.text) > 15 * len(stream.getvalue())
+
+
 def test_the_child_of_a_thread_ends_with_it() -> None:
     before, seen = children(), set[int]()
 
     def work() -> None:
-        own_reader().parse("pdf", "a.pdf", pdf([["Text."]]))
+        text(own_reader(), pdf([["Text."]]))
         seen.update(children() - before)
 
     thread = threading.Thread(target=work)
@@ -239,9 +360,9 @@ def test_a_script_without_a_guard_and_a_parent_that_is_killed(tmp_path: Path) ->
     """The script is not run again by the child, and the child ends with its parent."""
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys, time; from search.corpus.reader import own_reader\n"
-        f"own_reader().parse('pdf', 'a.pdf', {pdf([['Text.']])!r})\n"
-        "print(own_reader()._child.pid, flush=True); time.sleep(99)",
+        "import sys, time; from search.corpus.reader import Request, items, own_reader\n"
+        f"list(items(Request('a.pdf', 'pdf', {pdf([['Text.']])!r})))\n"
+        "print(own_reader()._idle.process.pid, flush=True); time.sleep(99)",
         encoding="utf-8",
     )
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, cwd=REPOSITORY)
@@ -252,6 +373,12 @@ def test_a_script_without_a_guard_and_a_parent_that_is_killed(tmp_path: Path) ->
     parent.stdout.close()
     gone, _ = psutil.wait_procs([child], timeout=30)
     assert gone == [child]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no limit of processor time")
+def test_a_child_that_is_busy_ends_without_its_parent(obedient: Reader) -> None:
+    obedient._program = PROGRAM.format(paths=sys.path, memory=2**29, seconds=-1)
+    assert failure(obedient, "parsing_forever = [0 for _ in iter(int, 1)]")[0] == "crashed its reader"
 
 
 def test_modules_in_the_current_folder_are_not_loaded(

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from search import Document, Index, InputError
+from search.corpus import reader
 from search.encoding import Encoder
 from search.records.reports import Progress
 from tests.conftest import REPOSITORY, WORDS, Run
@@ -89,6 +90,23 @@ def test_markdown_is_read_as_in_a_file(index: Index) -> None:
     assert (hit.kind, hit.title, hit.metadata) == ("markdown", "Door", {"team": "b", "tags": ["look"]})
     assert (other.kind, other.title, other.metadata) == ("text", "", {})
     assert index.get("a") == [given]
+
+
+def test_markdown_that_breaks_a_limit_is_plain_text_and_holds_up_no_one(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MEMORY", 190 * 2**20)
+    text = "# The key\n\n" + "- a\n" * 60_000
+    assert index.upsert([Document("long", text, kind="markdown"), Document("b", "the door")]).added == 2
+    hits = {hit.document: hit for hit in index.query("key door")}
+    assert (set(hits), hits["long"].heading) == ({"long", "b"}, "")
+
+
+def test_short_documents_need_no_child_process(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "own_reader", None)
+    text = "# Door\n\nturn the *key*\n" * 100
+    index.upsert([Document("a", text, kind="markdown"), Document("b", text * 100)])
+    assert {hit.document for hit in index.query("key")} == {"a", "b"}
 
 
 def test_a_document_without_text_is_stored_and_never_found(index: Index) -> None:
