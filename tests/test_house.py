@@ -153,6 +153,7 @@ def test_most_tests_use_public_names() -> None:
     inside = [
         path.name
         for path in Path(__file__).parent.rglob("*.py")
+        if path.parent.name != "faults"  # its harnesses break what is inside
         if any(name.split(".")[0] == "search" and not _is_public(name) for name in imported(path))
     ]
     assert len(inside) <= 60, sorted(inside)

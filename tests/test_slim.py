@@ -27,6 +27,7 @@ def test_the_requirements_are_those_of_the_project_less_what_is_left_out() -> No
 def test_the_lock_has_the_tested_version_and_a_hash_of_each_requirement() -> None:
     """`pip install --require-hashes` refuses a lock that lacks any; .ci/lock writes it."""
     from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
 
     def lines(name: str) -> list[str]:
         text = (REPOSITORY / name).read_text(encoding="utf-8").replace("\\\n", " ")
@@ -40,7 +41,8 @@ def test_the_lock_has_the_tested_version_and_a_hash_of_each_requirement() -> Non
         (pinned,) = requirement.specifier
         assert pinned.operator == "==", line
         locked[requirement.name] = pinned.version
-    tested = dict(line.split("==") for line in lines("constraints.txt"))
+    pins = (line.split("==") for line in lines("constraints.txt"))
+    tested = {canonicalize_name(name): version for name, version in pins}
     for requirement in map(Requirement, lines("requirements-slim.txt")):
         if requirement.marker and "python_version < '3.11'" in str(requirement.marker).replace('"', "'"):
             continue

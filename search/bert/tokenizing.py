@@ -157,25 +157,25 @@ def ids_of(
     """
     name, tokenizer = named_tokenizer(model, offline)
     ids = {piece: tokenizer.token_to_id(piece) for piece in pieces}
-    known = tuple(number for piece in pieces if (number := ids[piece]) is not None)
+    entries = tuple(number for piece in pieces if (number := ids[piece]) is not None)
     splits = {
         piece: tokenizer.encode(piece, add_special_tokens=False).tokens
         for piece, number in ids.items()
         if number is None
     }
     if splits:
-        raise UnknownPieces(name, splits, known)
-    return known
+        raise UnknownPieces(name, splits, entries)
+    return entries
 
 
 class UnknownPieces(InputError):
     """Some texts are not entries of a vocabulary.
 
     Attributes:
-        known: IDs of the other texts, which are entries.
+        entries: IDs of the other texts.
     """
 
-    def __init__(self, model: str, splits: Mapping[str, Sequence[str]], known: tuple[int, ...]) -> None:
+    def __init__(self, model: str, splits: Mapping[str, Sequence[str]], entries: tuple[int, ...]) -> None:
         missing = ", ".join(f"'{piece}'" for piece in splits)
         split = "; ".join(
             f"'{piece}' into {' '.join(tokens) or 'no tokens'}" for piece, tokens in splits.items()
@@ -183,7 +183,7 @@ class UnknownPieces(InputError):
         super().__init__(
             f"the vocabulary of '{model}' has no entry {missing}. The tokenizer splits {split}."
         )
-        self.known = known
+        self.entries = entries
 
 
 def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = False) -> Decoding:

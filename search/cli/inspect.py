@@ -220,8 +220,8 @@ def vocabulary(
         try:
             output.show(bert.decode(bert.ids_of(token, **keywords), **keywords), draw.decoded)
         except UnknownPieces as error:
-            if error.known:
-                output.show(bert.decode(error.known, **keywords), draw.decoded)
+            if error.entries:
+                output.show(bert.decode(error.entries, **keywords), draw.decoded)
             raise
     elif ids is not None:
         output.show(bert.decode(_numbers(ids), **keywords), draw.decoded)

@@ -25,7 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from search.corpus.parsing import MARKUP_KINDS, SHORT_OF_MEMORY, Item, FileParts, Place, Request, parsed
+from search.corpus.parsing import MARKUP_KINDS, SHORT_OF_MEMORY, FileParts, Item, Place, Request, parsed
 from search.corpus.sources import (
     DOCUMENT_KINDS,
     Contents,

@@ -193,7 +193,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How often a head was right on the examples that were held out when it was trained.
+    """Result of a head on the examples that were held out when it was trained.
 
     Attributes:
         right: number of examples whose prediction was entirely right, such as a sentence with all its entities.
