@@ -58,35 +58,37 @@ def documents(path: str, kind: str, text: str) -> Iterator[Document | Skipped]:
 
 def _records(text: str) -> Iterator[tuple[int, int, defaultdict[str, list[str]]]]:
     """Yield each event, task or contact: its first and last line, and its values by property."""
-    inside, start = list[str](), 0
+    record, start, depth = "", 0, 0  # the open record, and how many components are open within it
     values = defaultdict[str, list[str]](list)
     for first, last, line in _unfolded(text):
         name, parameters, value = match.groups() if (match := _LINE.match(line)) else ("", "", "")
         name, component = name.upper(), value.strip().upper()
-        if name == "BEGIN":
-            inside.append(component)
-            if component in _RECORDS:
-                start, values = first, defaultdict(list)
+        if name == "BEGIN" and component in _RECORDS:
+            record, start, depth, values = component, first, 0, defaultdict(list)
+        elif name == "BEGIN":
+            depth += 1
+        elif name == "END" and record and component == record:
+            yield start, last, values
+            record = ""
         elif name == "END":
-            if component in _RECORDS:
-                yield start, last, values
-            del inside[-1:]
-        elif inside and inside[-1] in _RECORDS and (words := _words(name, parameters, value)).strip():
+            depth = max(0, depth - 1)
+        elif record and not depth and (words := _words(name, parameters, value)).strip():
             values[name].append(words)
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield each line with its continuations, and its first and last line in the file."""
-    first, joined, is_quoted = 1, "", False
+    first, pieces, is_quoted = 1, [""], False
     for number, line in enumerate([*KEPT_LINE.findall(text), ""], 1):
         line = line.rstrip("\r\n")
-        if is_quoted and joined.endswith("="):
-            joined = joined[:-1] + line
+        if is_quoted and pieces[-1].endswith("="):
+            pieces[-1] = pieces[-1][:-1]
+            pieces.append(line)
         elif line[:1] in ("\t", " ") and line:
-            joined += line[1:]
+            pieces.append(line[1:])
         else:
-            yield first, number - 1, joined
-            first, joined, is_quoted = number, line, "QUOTED-PRINTABLE" in line.upper()
+            yield first, number - 1, "".join(pieces)
+            first, pieces, is_quoted = number, [line], "QUOTED-PRINTABLE" in line.upper()
 
 
 def _words(name: str, parameters: str, value: str) -> str:

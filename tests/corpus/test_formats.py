@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from search.corpus.markup import markup
-from search.corpus.sources import Reason, is_secret, kind_of, unreadable
+from search.corpus.sources import MAX_BYTES, Reason, is_secret, kind_of, unreadable
 from search.errors import ReadError
 from search.records.documents import Document
 from search.records.visible_text import VisibleText
@@ -104,10 +104,9 @@ def test_gzip_is_read_as_what_is_inside(tmp_path: Path, document: Read) -> None:
     assert unreadable("a.tar.gz") == (Reason.BINARY, "")
 
 
-def test_gzip_bombs_and_damage(failure: Failure, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gzip_bombs_and_damage(failure: Failure) -> None:
     assert failure("a.txt.gz", gzip.compress(b"abc" * 99)[:-20]).reason == Reason.DAMAGED
-    monkeypatch.setattr("search.corpus.text.MAX_BYTES", 1000)
-    assert failure("a.txt.gz", gzip.compress(b"a" * 1001)).reason == Reason.TOO_LARGE
+    assert failure("a.txt.gz", gzip.compress(b"a" * (MAX_BYTES + 1), 1)).reason == Reason.TOO_LARGE
 
 
 OFFICE = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
@@ -261,6 +260,13 @@ def test_calendar(tmp_path: Path) -> None:
     assert (event.title, event.record, event.lines.span(0, 1)) == ("Dentist, Dr. Holm", 1, (2, 11))
     assert event.metadata == {"date": "2025-02-02 14:30", "place": "Bonn"}
     assert (empty.path, getattr(empty, "reason", "")) == ("a.ics#2", Reason.EMPTY)
+
+
+def test_of_a_calendar_only_what_was_begun_is_an_event(tmp_path: Path) -> None:
+    event = "BEGIN:VEVENT\nSUMMARY:One\n" + "END:VEVENT\n" * 600
+    alarm = "BEGIN:VTODO\nSUMMARY:Two\nBEGIN:VALARM\nSUMMARY:no\nEND:VTODO\nSUMMARY:no\nEND:VALARM\n"
+    found = items(tmp_path, "a.ics", f"END:VEVENT\nSUMMARY:no\n{event}{alarm}END:VTODO\n")
+    assert [getattr(item, "text", item) for item in found] == ["One", "Two"]
 
 
 def test_contacts(document: Read) -> None:
