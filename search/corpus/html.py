@@ -54,7 +54,7 @@ _VERBATIM_PIECE = re.compile(r"[^\n]+|\n")
 _WORD = re.compile(r"[^ \t\n\f\r]+")
 _LETTER = re.compile(r"[^\W_]")
 # The parser reports the XML declaration and other instructions as text.
-_INSTRUCTION, _NOT_LINE_END = re.compile(r"<\?[^>]*>"), re.compile(r"[^\n]")
+_INSTRUCTION, _NOT_LINE_END = re.compile(r"<\?(?:(?!<\?)[^>])*>"), re.compile(r"[^\n]")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 

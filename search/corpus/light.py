@@ -6,6 +6,8 @@ Each format is a table of patterns, for its headings, header fields, verbatim bl
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -20,7 +22,7 @@ class _Format(NamedTuple):
     Attributes:
         heading: the pattern of a heading, with groups `level` and `words`; for an underlined one, `words2` and `under`.
         fields: the groups are name and value of a field of the header.
-        verbatim: blocks without headings; their group `inside` has no marks either.
+        begin, end: first and last line or command of a block without headings and marks, with equal groups `name`.
         marks: as in `Marks.inline`.
         levels: level of a heading by its group `level`, or by the first character of its underline. Without an entry,
             the length of the group `level` is the level.
@@ -29,7 +31,8 @@ class _Format(NamedTuple):
 
     heading: str
     fields: str
-    verbatim: str
+    begin: str
+    end: str
     marks: str
     levels: Mapping[str, int]
     preamble: str = ""
@@ -38,29 +41,30 @@ class _Format(NamedTuple):
 _FLAGS = re.VERBOSE | re.MULTILINE
 # fmt: off
 _ORG = _Format(
-    r"^(?P<level>\*+)[ \t]+(?P<words>\S[^\n]*?)(?:[ \t]+:[\w@\#%:]+:)?[ \t]*$",
+    r"^(?P<level>\*+)[ \t]+(?P<words>\S[^\n]*)$",
     r"^\#\+(?i:(title|author|date|description|keywords|filetags)):[ \t]*([^\n]*)$",
-    r"^[ \t]*\#\+(?i:begin_(src|example|export))\b[^\n]*\n(?P<inside>(?:[^\n]*\n)*?)[ \t]*\#\+(?i:end_\1)\b",
+    r"^[ \t]*\#\+(?i:begin_(?P<name>src|example|export))\b[^\n]*\n",
+    r"^[ \t]*\#\+(?i:end_(?P<name>src|example|export))\b",
     rf"""
       ^(\*+[ \t]+)(?=\S) | ^[ \t]*((?:[-+]|\d+[.)])[ \t]+(?:\[[ xX-]\][ \t]+)?)
-    | (?P<whole>[ \t]+:[\w@\#%:]+:[ \t]*$ | ^[ \t]*\#(?:\+\w|[ \t]|$)[^\n]*$ | ^[ \t]*:[\w-]+:(?:[ \t][^\n]*)?$
-        | ^[ \t]*\|[-+]+\|[ \t]*$ | \[fn:[\w-]*\])
+    | (?P<whole>(?<![ \t])[ \t]+:[\w@\#%:]+:[ \t]*$ | ^[ \t]*\#(?:\+\w|[ \t]|$)[^\n]*$
+        | ^[ \t]*:[\w-]+:(?:[ \t][^\n]*)?$ | ^[ \t]*\|[-+]+\|[ \t]*$ | \[fn:[\w-]*\])
     | (?P<apart>(?<=[ \t])\|(?=[ \t\n])|^\|(?=[ \t]))
     | (\[\[[^\[\]\n]+\]\[)[^\[\]]+(\]\]) | (\[\[)[^\[\]\n]+(\]\])
     | (?<![^\s('"{{-])(?P<star>[*/_=~+])(?=[^\s*/=~+]){WITHIN}(?<=\S)(?P<whole3>(?P=star))(?![\w/])
     """, {})
 _ASCIIDOC = _Format(
-    r"""^(?P<level>={1,6}|\#{1,6})[ \t]+(?P<words>\S[^\n]*?)(?:[ \t]+(?P=level))?[ \t]*$
+    r"""^(?P<level>={1,6}|\#{1,6})[ \t]+(?P<words>\S[^\n]*)$
     |^(?:(?<=\n\n)|(?<=\]\n)|\A)(?P<words2>[^\s.\[/|:=*-][^\n]*)\n(?P<under>(?P<sign>[-=~^+])(?P=sign)+)[ \t]*$""",
     r"^:(author|date|description|keywords|lang):[ \t]+([^\n]*)$",
-    r"""^(?:(?<=\n\n)|(?<=\]\n)|(?<=\+\n)|\A)(?P<rule>-{4,}|\.{4,}|/{4,}|`{3,})[^\n]*\n
-    (?P<inside>(?:[^\n]*\n)*?)(?P=rule)[ \t]*$""",
+    r"^(?:(?<=\n\n)|(?<=\]\n)|(?<=\+\n)|\A)(?P<name>-{4,}(?!-)|\.{4,}(?!\.)|/{4,}(?!/)|`{3,}(?!`))[^\n]*\n",
+    r"^(?P<name>-{4,}|\.{4,}|/{4,}|`{3,})[ \t]*$",
     rf"""
       ^((?:={{1,6}}|\#{{1,6}})[ \t]+)(?=\S) | ^[ \t]*((?:\*{{1,5}}|-|\.{{1,5}}|\d+\.)[ \t]+)(?=\S)
     | (?P<whole>^(?:[=.*_/-]{{4,}}|--|\++|`{{3,}}\w*|\|===+)[ \t]*$ | ^\[[^\n]*\][ \t]*$ | ^//[^\n]*$
         | ^:[\w!-]+:(?:[ \t][^\n]*)?$ | ^(?:include|ifdef|ifndef|ifeval|endif)::[^\n]*$ | [ \t]\+$ | <\d+>)
-    | ^(\.)(?=[\w`*"]) | (?<=\S)(::+|;;)[ \t]*$ | (?P<apart>^\||[ \t]\|(?=[^=]))
-    | (\b(?:link|xref|image|footnote|kbd|pass|mailto|linkgit|https?):[^\s\[\]<>]*\[)[^\[\]\n]*(\])
+    | ^(\.)(?=[\w`*"]) | (?<=[^\s:])(::+)[ \t]*$ | (?<=\S)(;;)[ \t]*$ | (?P<apart>^\||[ \t]\|(?=[^=]))
+    | (\b(?:link|xref|image|footnote|kbd|pass|mailto|linkgit|https?):[^\s\[\]<>]{{0,1000}}\[)[^\[\]\n]*(\])
     | (<<(?:[^<>,\n]+,[ ]*)?)[^<>]+(>>)
     | (?<![\w*`_+\#])(?P<star>\*{{1,2}}|_{{1,2}}|`{{1,2}}|\+{{1,3}})(?=[^\s*`_+]){WITHIN}
       (?<=[^\s*`_+])(?P<whole2>(?P=star))(?![\w*`_+])
@@ -69,7 +73,8 @@ _TEX = _Format(
     r"""^[ \t]*\\(?P<level>part|chapter|section|subsection|subsubsection|paragraph|frametitle|begin\{frame\})\*?
     (?:\[[^\[\]\n]*\])?\{(?P<words>(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*\})*\})+)\}""",
     r"^[^%\n]*\\(title|author|date)\{((?:[^{}]|\{[^{}]*\})+)\}",
-    r"\\begin\{(verbatim|lstlisting|minted|Verbatim|comment)\*?\}(?P<inside>[\s\S]*?)\\end\{\1\*?\}",
+    r"\\begin\{(?P<name>verbatim|lstlisting|minted|Verbatim|comment)\*?\}",
+    r"\\end\{(?P<name>verbatim|lstlisting|minted|Verbatim|comment)\*?\}",
     r"""
       (?P<whole>(?<!\\)%[^\n]*$)
     | (?P<apart>\\(?:begin|end)\{[^{}\n]*\}(?:\[[^\[\]\n]*\])?(?:\{[clrpX|@{}!>\d.\\ ]*\})?
@@ -96,18 +101,16 @@ def document(path: str, text: str, kind: str) -> Document:
     form, marks = FORMATS[kind], Marks(text)
     preamble = re.match(form.preamble, marks.text, _FLAGS)
     start = preamble.end() if preamble else 0
-    blocks = [
-        (match.start(), *match.span("inside"))
-        for match in re.compile(form.verbatim, _FLAGS).finditer(marks.text, start)
-    ]
+    blocks = list(_verbatim(form, marks.text, start))
     at = start
-    for _, first, last in [*blocks, (0, len(text), 0)]:
+    for _, first, last in [*blocks, (len(text), len(text), len(text))]:
         marks.inline(re.compile(form.marks, _FLAGS), at, first)
         at = last
+    begins = [begin for begin, _, _ in blocks]
     headings = [
         each
         for each in _headings(form, marks, start)
-        if not any(first < each.start < last for first, _, last in blocks)
+        if not (before := bisect_left(begins, each.start)) or each.start >= blocks[before - 1][2]
     ]
     fields = re.findall(form.fields, text[:_HEAD], _FLAGS)
     metadata = {name.lower(): _plain(form, value) for name, value in reversed(fields)}
@@ -116,6 +119,20 @@ def document(path: str, text: str, kind: str) -> Document:
     return file_document(
         path, kind, text, title, sections=parts, metadata=metadata, marks=marks.offsets()
     )
+
+
+def _verbatim(form: _Format, text: str, start: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the blocks without headings: where each begins, and start and end of what is inside."""
+    ends = defaultdict[str, list[int]](list)
+    for match in re.compile(form.end, _FLAGS).finditer(text, start):
+        ends[match["name"].lower()].append(match.start())
+    end = -1
+    for match in re.compile(form.begin, _FLAGS).finditer(text, start):
+        own = ends[match["name"].lower()]
+        following = bisect_left(own, match.end())
+        if match.start() > end and following < len(own):
+            end = own[following]
+            yield match.start(), match.end(), end
 
 
 def _headings(form: _Format, marks: Marks, start: int) -> Iterator[Heading]:
@@ -129,6 +146,8 @@ def _headings(form: _Format, marks: Marks, start: int) -> Iterator[Heading]:
                 continue
             marks.hide(*match.span("under"))
         level = under[0] if under else match["level"]
+        if not under and level[0] in "=#":  # "== Title =="
+            words = words.rstrip().removesuffix(f" {level}")
         yield Heading(match.start(), form.levels.get(level, len(level)), _plain(form, words))
 
 

@@ -104,7 +104,9 @@ MARKDOWN = re.compile(
     | (\[\^[^\]\[\s]+\]:?) | (\[!)[A-Za-z][\w-]*(\][+-]?) | (?<!\S)(%%[^%]+%%)(?!\S) | (?<!\S)(\^[\w-]{{4,}})$
     | (<)(?:(?:https?|mailto):[^\s<>]+|[\w.+-]+@[\w.-]+)(>)
     | (</?(?:a|b|code|em|i|kbd|mark|s|small|span|strong|sub|sup|tt|u)\b[^<>]{{0,500}}>)
-    | (?P<apart><!--[\s\S]{{0,5000}}?-->|<(?:script|style)\b[\s\S]*?</(?:script|style)>|</?[A-Za-z][^<>]{{0,500}}>)
+    | (?P<apart><!--(?:(?!<!--)[\s\S]){{0,5000}}?-->
+        |<(?:script|style)\b(?:(?!<(?:script|style)\b)[\s\S])*?</(?:script|style)>
+        |</?[A-Za-z][^<>]{{0,500}}>)
     | {EMPHASIS}
     | (?<!\w)(?P<under>_{{1,3}})(?![\s_]){WITHIN}(?<![\s_])((?P=under))(?!\w)
     """,

@@ -27,7 +27,7 @@ _MARKUP = re.compile(
     | (?<=[^\s:]:)(:)[ \t]*$ | ^[ \t]*(::)[ \t]*$
     | (?<![\w`])(``)(?=\S){WITHIN}(?<=\S)(?P<whole5>``)(?!\w)
     | (:)(?=(?:pep|rfc):`\d)
-    | (:[a-zA-Z][\w:+.-]*:`[~!]?)(?=[^\s`]){WITHIN}((?:\s+<[^<>`]+>)?`)(?!\w)
+    | (:[a-zA-Z][\w:+.-]{{0,100}}:`[~!]?)(?=[^\s`]){WITHIN}((?:\s+<[^<>`]+>)?`)(?!\w)
     | (?<![\w`])(`)(?=[^\s`]){WITHIN}((?:\s+<[^<>`]+>)?`_{{0,2}})(?!\w)
     | (?P<whole6>\[(?:\d+|\#[\w-]*|\*)\]_)(?!\w)
     | (\\[ ]) | (?P<whole7>\\)\S
@@ -75,8 +75,8 @@ def _literals(source: Sequence[str]) -> Iterator[tuple[int, int]]:
     number = 0
     while number < len(source):
         indent, is_code, number = _indent(source[number]), _LITERAL.search(source[number]), number + 1
-        first = _next_filled(source, number)
-        if is_code and first < len(source) and (inside := _indent(source[first])) > indent:
+        first = _next_filled(source, number) if is_code else len(source)
+        if first < len(source) and (inside := _indent(source[first])) > indent:
             number = first
             while number < len(source) and (
                 not source[number].strip() or _indent(source[number]) >= inside
