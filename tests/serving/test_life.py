@@ -111,6 +111,8 @@ def serving(index: Index, **limits: float) -> Iterator[tuple[str, int]]:
     server = uvicorn.Server(configured(create_app(index), **limits))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
+    while not server.started:
+        time.sleep(0.01)
     try:
         yield listening.getsockname()
     finally:
@@ -140,9 +142,8 @@ def test_half_a_request_is_not_held(index: Index, sent: list[bytes]) -> None:
             time.sleep(0.2)
         while block := client.recv(1 << 16):
             received += block
-        assert (
-            0.9 < time.monotonic() - begun < 3
-        )  # before uvicorn's own limit between requests, 5 seconds
+        # uvicorn's own limit, between requests, is 5 seconds.
+        assert 0.9 < time.monotonic() - begun < 4.5
         assert received.count(b"HTTP/1.1 ") == (len(sent) == 2 and sent[0].endswith(b"\r\n\r\n"))
 
 
