@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +67,7 @@ def listed(
     if selection.diversity and groups:
         groups = diverse(groups, snapshot.embeddings([group[0].passage for group in groups]), selection)
     chosen = numbered(groups, selection)
-    stored = _stored(snapshot, list(map(itemgetter(1), chosen)))
+    stored = existing(snapshot, [item.passage for _, item in chosen])
     scale = ScoreScale(snapshot.random_pairs(), ranking, snapshot.copies(stored), snapshot.approximate)
     return [scale.hit(rank, stored[item.passage], item, verdict) for rank, item in chosen]
 
@@ -122,7 +121,7 @@ def _reranked(
             for group in _head(snapshot, fusion, part, among)[1]:
                 pool |= {item.passage: item for item in group[: selection.per_document or None]}
         best = in_order(pool.values())
-        stored = _stored(snapshot, best)
+        stored = existing(snapshot, [item.passage for item in best])
         copies = snapshot.copies(stored)
         prepared, approximate = reranker.prepare(snapshot, list(stored.values())), snapshot.approximate
         rows = (
@@ -145,11 +144,6 @@ def _passing(fusion: Fusion, selection: Selection, passages: Ids) -> list[Scored
     """Rank some passages, best first, without those below the minimum score."""
     least = selection.min_score
     return [item for item in fusion.among(passages) if least is None or item.score >= least]
-
-
-def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassage]:
-    """Return the stored passages of a ranking, in its order."""
-    return existing(snapshot, [item.passage for item in best])
 
 
 def scored(

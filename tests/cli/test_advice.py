@@ -83,7 +83,12 @@ class World:
 
     def typed(self, advice: str) -> list[str]:
         """The words of a command in a message, with the placeholders filled in."""
-        filled = {"FOLDER": str(self.folder), "INDEX": self.name, "FILE.jsonl": str(self.place / "out")}
+        filled = {
+            "FOLDER": str(self.folder),
+            "NEW_FOLDER": str(self.folder),
+            "INDEX": self.name,
+            "FILE.jsonl": str(self.place / "out"),
+        }
         return [filled.get(word, word) for word in shlex.split(advice)[1:]]
 
     def lost(self) -> list[str]:

@@ -104,7 +104,7 @@ def test_the_command(aged: Index, run: Run) -> None:
     assert "seewhy explain key p1" in run("query", "key", "--since", "7d")[2]
     assert "rank 2" in run("explain", "key", "2", "--since", "7d")[1]
     assert run("explain", "key", "3", "--since", "7d")[0] == 1
-    assert "no passage passes --since" in run("query", "key", "--since", "2100-01-01")[1]
+    assert "No passage passes --since" in run("query", "key", "--since", "2100-01-01")[1]
     assert (
         run("similar", "old.txt", "--since", "2d", "-f", "paths", "--index", "aged")[1].count("\n") == 1
     )
