@@ -1,6 +1,7 @@
 """How quick is the server, and how much of it is the server?
 
     python benchmarks/serve.py INDEX [--clients 1 8 32] [--queries 300] [--rounds 3] [--k 10] [--seed 0]
+    python benchmarks/serve.py INDEX --memory [--requests 1000 2000 5000 10000] [--seed 0]
 
 Hybrid searches by keep-alive connections from a process of their own, each connection asking again as soon as it is
 answered; against `index.query` in a loop, and against an application of 40 lines on FastAPI, sentence-transformers and
@@ -9,6 +10,9 @@ without where words stand in them. Queries are sentences of the passages, drawn 
 is asked one twice, so nothing comes from a cache, but for the last line, where 50 queries are asked again and again.
 The three take turns, round by round, and only one works at a time. Percentiles are of all rounds; ratios are the median
 of those within a round.
+
+With --memory, one server is asked by four connections for hits of all modes, filtered and explained hits, and pages, in
+turn, and its resident memory is printed after so many requests.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -45,6 +50,16 @@ SERVED, ALONE = (
     "seewhy serve",
     "seewhy serve, hits alone",
 )  # the latter without highlights, as the plain one
+QUERIES = 500  # that are mixed
+SEARCH = "/api/v1/search"
+SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
+    (SEARCH, {"k": 10}),
+    (SEARCH, {"mode": "dense"}),
+    (SEARCH, {"mode": "lexical"}),
+    (SEARCH, {"where": "path:*1*"}),
+    ("/", {}),
+)
+KINDS = 4 * SEARCHES + ((SEARCH, {"k": 2, "explain": "true"}),)  # of requests, in turn
 PLAIN = """
 import json, sys
 import faiss, uvicorn
@@ -99,16 +114,23 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-reference", action="store_true", help="only seewhy")
+    parser.add_argument("--memory", action="store_true", help="measure memory, not time")
+    parser.add_argument("--requests", type=int, nargs="+", default=[1000, 2000, 5000, 10000])
     args = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"
     print(headline("fastapi", "uvicorn", "openvino", "faiss-cpu", "torch", "sentence-transformers"))
     index = Index.open(args.index, offline=True)
+    if args.memory:
+        print(f"{index.status().passages} passages\n")
+        with seewhy(args.index) as (address, server):
+            memory(address, server.pid, mixed(sentences(index, QUERIES, args.seed)), args.requests)
+        return
     asked = args.warming + ((2 * len(args.clients) + 1) * args.rounds + 1) * args.queries
     drawn = iter(sentences(index, asked, args.seed))
     warming = take(drawn, args.warming)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     print(f"{index.status().passages} passages, queries such as '{warming[0]}'; load before {load:.1f}\n")
-    with tempfile.TemporaryDirectory() as place, seewhy(args.index) as ours:
+    with tempfile.TemporaryDirectory() as place, seewhy(args.index) as (ours, _):
         servers = {SERVED: ours, ALONE: ours}
         if args.no_reference:
             run(index, servers, drawn, warming, args)
@@ -225,16 +247,58 @@ def as_client(address: str, clients: int, k: int, name: str, queries: list[str])
 
 
 @contextmanager
-def seewhy(index: Path) -> Iterator[str]:
-    """The address of a server."""
+def seewhy(index: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The address of a server, and its process."""
     command = [sys.executable, "-m", "search", "serve", "--index", str(index), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8") as server:
         assert server.stderr
         address = server.stderr.readline().split("http://")[1].split("/")[0]
         try:
-            yield address
+            yield address, server
         finally:
             server.terminate()
+
+
+def mixed(queries: Sequence[str]) -> Iterator[str]:
+    """Addresses without end: each query by each kind of request, in turn."""
+    for number, query in enumerate(itertools.cycle(queries)):
+        path, options = KINDS[number % len(KINDS)]
+        yield f"{path}?{urlencode({'q': f'{query} {number}', **options})}"
+
+
+def memory(address: str, pid: int, paths: Iterator[str], marks: Sequence[int]) -> None:
+    """Print the resident memory of a server before any request, and after so many."""
+    import psutil
+
+    process, asked = psutil.Process(pid), 0
+    until_ready(address)
+    print("| requests | resident MB | seconds | no answer |\n|---|---|---|---|")
+    for mark in (0, *marks):
+        refused: Counter[int] = Counter()
+        waiting, lock = iter(take(paths, mark - asked)), threading.Lock()
+
+        def one(waiting: Iterator[str], lock: threading.Lock, refused: Counter[int]) -> None:
+            connection = http.client.HTTPConnection(address, timeout=60)
+            while True:
+                with lock:
+                    path = next(waiting, "")
+                if not path:
+                    return
+                connection.request("GET", path, headers={"Accept": "text/html"})
+                answer = connection.getresponse()
+                answer.read()
+                if answer.status != 200:
+                    refused[answer.status] += 1
+
+        began = time.perf_counter()
+        threads = [threading.Thread(target=one, args=(waiting, lock, refused)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        asked = mark
+        held, seconds = process.memory_info().rss / 2**20, time.perf_counter() - began
+        print(f"| {mark:,} | {held:.0f} | {seconds:.0f} | {dict(refused) or 0} |", flush=True)
 
 
 @contextmanager
@@ -258,21 +322,22 @@ def plain(index: Index, place: Path) -> Iterator[str]:
         with subprocess.Popen([sys.executable, *map(str, files)]) as server:
             address = f"127.0.0.1:{port}"
             try:
-                until_ready(address, server)
+                until_ready(address)
                 yield address
             finally:
                 server.terminate()
 
 
-def until_ready(address: str, server: subprocess.Popen[bytes]) -> None:
-    while server.poll() is None:
+def until_ready(address: str, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         try:
             urllib.request.urlopen(f"http://{address}/readyz").close()
         except OSError:
             time.sleep(0.1)
         else:
             return
-    raise RuntimeError("the plain application did not start")
+    raise RuntimeError(f"nothing answers at {address}")
 
 
 @contextmanager
