@@ -123,6 +123,7 @@ SMALL: dict[str, Made] = {
     "gradients": lambda p: [HANDBOOK.parent / "sentences", spoken(p / "q.json"), "--queries", "1"],
     "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
+    "hostile": lambda p: [],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "plan": lambda p: [],
     "quality": lambda p: [beir(p / "a"), "--offline"],

@@ -181,7 +181,7 @@ def files(scale: float = 1.0) -> Iterator[tuple[str, bytes]]:
         scale: factor of the number of repetitions; 1 for bombs that break a limit.
     """
     # A long text is cut and stored as any other; what matters is that it takes no longer than others.
-    texts, bombs = _Times(scale / 5), _Times(scale)
+    texts, bombs = _Times(scale / 10), _Times(scale)
     for group in (_texts, _tables, _mails, _calendars):
         for name, content in group(texts):
             yield (
@@ -380,7 +380,7 @@ def _archives(times: _Times) -> Iterator[Named]:
     member = gzip.compress(b"\n" * times(2**26), 9)
     yield "ten-gigabytes.txt.gz", member * 160
     yield "twice.txt.gz", gzip.compress(gzip.compress(b"a" * times(10**8), 9))
-    yield "letters.txt.gz", gzip.compress(b"a" * times(10**7))
+    yield "letters.txt.gz", gzip.compress(b"a" * times(2 * 10**6))
     yield "cut.txt.gz", gzip.compress(b"some text " * 1_000)[:-30]
     yield "rows.ods", _sheet(times(10**9))
     cell = f'<t:table-cell t:number-columns-repeated="{times(10**9)}"><x:p>a</x:p></t:table-cell>'
@@ -400,12 +400,12 @@ def _archives(times: _Times) -> Iterator[Named]:
             "a.docx",
             word,
             lambda xml: xml.replace(
-                "<w:sectPr", "<w:p><w:r><w:t>a</w:t></w:r></w:p>" * times(10**5) + "<w:sectPr", 1
+                "<w:sectPr", "<w:p><w:r><w:t>a</w:t></w:r></w:p>" * times(30_000) + "<w:sectPr", 1
             ),
         ),
     )
     rows = "<row>" + '<c t="s"><v>0</v></c>' * 20 + "</row>"
-    yield "cells.xlsx", _workbook("a", rows * times(50_000))
+    yield "cells.xlsx", _workbook("a", rows * times(20_000))
     yield "strings.xlsx", _workbook("a b " * times(8_000), rows * times(5_000))
     yield "text.pptx", _repacked("a.pptx", slide, lambda xml: xml.replace("open", "open " * times(10**7)))
     yield (
