@@ -1,8 +1,8 @@
 # make install   set up the command in .venv
 # make demo   set up, index corpora/household, ask two questions, explain a hit
 # make test   set up with the test extras; linters, types, tests
-# make notebooks   set up Jupyter, and run the six notebooks of corpora/notebooks
-# make lab    train small heads for the commands of seewhy lab, offline; about 15 minutes
+# make notebooks   set up Jupyter, run the six notebooks of corpora/notebooks, and compare what they print
+# make lab    train small heads for the commands of seewhy lab, offline; 30 to 40 minutes of processor time
 # make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
 # make scripts   types and rules of the page's JavaScript; brings Node with npm
 # make site    the documentation as a website, in build/site
@@ -49,7 +49,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/pytest
 
 notebooks: $(VENV)/installed-notebooks
-	$(BIN)/jupyter execute --timeout=300 corpora/notebooks/*.ipynb
+	$(BIN)/python tests/notebooks.py
 
 lab: $(VENV)/installed-notebooks
 	$(BIN)/python corpora/lab/train.py

@@ -1,0 +1,121 @@
+"""Is what the notebooks show what they print?
+
+    python tests/notebooks.py [--write] [NOTEBOOK...]
+
+Each notebook is run in a copy, offline, and the text that each cell prints is compared with the committed output. Whole
+numbers must be equal, others to 1 %, or 0.01 if that is more; pictures are not compared. In a cell with the tag
+`varies` (a training, the size of a page) numbers may differ. The cell of the small heads is compared only where `make
+lab` has trained them. `--write` puts in what is printed now.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import math
+import re
+import sys
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((REPOSITORY / "corpora" / "notebooks").glob("*.ipynb"))
+VARIES = "varies"
+_WITHOUT_HEADS = "run 'make lab' to see this"
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d*)?(?:e[+-]?\d+)?")
+_SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")  # how NumPy 2 shows a scalar
+
+
+def executed(path: Path) -> Any:
+    """The notebook, run from its folder."""
+    import nbformat
+    from nbconvert.preprocessors import ExecutePreprocessor
+
+    notebook = nbformat.read(path, 4)
+    run = ExecutePreprocessor(timeout=300, kernel_name="python3")
+    run.preprocess(notebook, {"metadata": {"path": str(path.parent)}})
+    return notebook
+
+
+def printed(cell: Any) -> str:
+    """The text that a cell prints or returns, without errors of libraries and descriptions of pictures."""
+    texts = []
+    for output in cell.get("outputs", ()):
+        if output.output_type == "stream" and output.name == "stdout":
+            texts.append(output.text)
+        elif "image/png" not in output.get("data", {}):
+            texts.append(output.get("data", {}).get("text/plain", ""))
+    return "\n".join(texts)
+
+
+def pictures(notebook: Any) -> int:
+    """How many pictures there are."""
+    return sum(
+        "image/png" in output.get("data", {})
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+    )
+
+
+def differences(kept: Any, fresh: Any) -> list[str]:
+    """The cells of which the committed output is not what is printed, with both texts; empty if there are none."""
+    found = []
+    for number, (one, other) in enumerate(zip_longest(kept.cells, fresh.cells)):
+        old, new = printed(one), printed(other)
+        if new.strip() != _WITHOUT_HEADS and not _alike(old, new, VARIES in one.metadata.get("tags", ())):
+            found.append(f"cell {number} shows\n{old}\nand prints\n{new}")
+    return found
+
+
+def _alike(old: str, new: str, varies: bool) -> bool:
+    old, new = (" ".join(_SCALAR.sub(r"\1", text).split()) for text in (old, new))
+    pairs = zip_longest(_NUMBER.findall(old), _NUMBER.findall(new), fillvalue="")
+    # Columns are as wide as their numbers, and "1." stands for "1.0" where it is printed so.
+    texts = {re.sub(r"\s", "", _NUMBER.sub("#", text)) for text in (old, new)}
+    return len(texts) == 1 and (varies or all(_near(*pair) for pair in pairs))
+
+
+def _near(old: str, new: str) -> bool:
+    if not set(".e") & set(old + new):
+        return old == new
+    a, b = (float(number.replace(",", "")) for number in (old, new))
+    return math.isclose(a, b, rel_tol=0.01, abs_tol=0.01)
+
+
+def write(path: Path, fresh: Any) -> None:
+    """Put new outputs into a notebook; what a library writes to standard error is left out."""
+    import nbformat
+
+    notebook = copy.deepcopy(fresh)
+    notebook.metadata = nbformat.read(path, 4).metadata
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+    text = nbformat.writes(notebook, 4)
+    path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("notebooks", nargs="*", type=Path, default=NOTEBOOKS)
+    parser.add_argument("--write", action="store_true", help="put in what is printed now")
+    arguments = parser.parse_args()
+    wrong = 0
+    import nbformat
+
+    for path in arguments.notebooks:
+        fresh = executed(path)
+        differs = differences(nbformat.read(path, 4), fresh)
+        wrong += bool(differs)
+        print(path.name, "differs" if differs else "as printed", *differs, sep="\n  ", flush=True)
+        if arguments.write:
+            write(path, fresh)
+    return int(bool(wrong) and not arguments.write)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
