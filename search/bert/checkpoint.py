@@ -412,7 +412,7 @@ def head_or_small(task: Task, model: str | None) -> str:
     folder = _small_heads() / _SMALL[task]
     if model is None and not folder.is_dir():
         raise InputError(
-            f"give --model, for example {KINDS[task].trained}. Or train small heads, in half an hour: make lab"
+            f"give --model, for example {KINDS[task].trained}. Or train small heads, in under an hour: make lab"
         )
     return model or str(folder)
 

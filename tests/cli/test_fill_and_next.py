@@ -131,8 +131,8 @@ def test_figures_that_cannot_be_read_are_left_out(run: Run, small_heads: Path, t
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["fill", "the [MASK]"], 1, "in half an hour: make lab"),
-        (["next", "a", "b"], 1, "in half an hour: make lab"),
+        (["fill", "the [MASK]"], 1, "in under an hour: make lab"),
+        (["next", "a", "b"], 1, "in under an hour: make lab"),
         (["fill", "the key", "--model", "FILL"], 1, "has no mask. Write [MASK]"),
         (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
         (["fill", "the [MASK]", "--model", "FILL", "--label", "keyed"], 1, "into 2: key ##ed"),
