@@ -134,15 +134,7 @@ class IndexDamaged(SearchError):
 
 
 class IndexOutdated(SearchError):
-    """An index has a format that this version does not read: an earlier one, or a later one. It is intact.
-
-    Attributes:
-        is_newer: True if a later version of seewhy wrote it.
-    """
-
-    def __init__(self, message: str, *, is_newer: bool = False) -> None:
-        super().__init__(message)
-        self.is_newer = is_newer
+    """An index has a format that this version does not read: an earlier one, or a later one. It is intact."""
 
 
 class IndexLocked(SearchError):

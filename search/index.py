@@ -54,6 +54,7 @@ from search.records.options import (
     documented,
     parts_of,
 )
+from search.store.contents import require_contents
 from search.store.database import read_meta
 from search.store.earlier_format import EarlierFormatStore
 from search.store.layout import (
@@ -294,7 +295,7 @@ class Index:
 
         place = named_place(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
         if rebuild:
-            memory.require_contents(place)
+            require_contents(place / DATABASE)
         chosen, *_ = build_inputs(
             Folders(),
             place,

@@ -201,10 +201,10 @@ def _opened_or_created(index: str, model: options.ModelOptions, engine: EngineOp
 def _rebuild(index: str, model: options.ModelOptions, engine: EngineOptions, output: Output) -> None:
     from search.index import Index
     from search.render import reports
-    from search.store.database import legible_meta
+    from search.store.database import legible_fingerprint
     from search.store.layout import DATABASE, named_place
 
-    if not (model["model"] or "fingerprint" in legible_meta(named_place(index) / DATABASE)):
+    if not (model["model"] or legible_fingerprint(named_place(index) / DATABASE)):
         model["model"] = model_for_new_indexes()
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         built = Index.create(index, rebuild=True, progress=progress, **model, **vars(engine))

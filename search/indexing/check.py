@@ -19,10 +19,10 @@ from search.indexing.plan import compare, listed
 from search.records.reports import CheckReport, Finding, Progress, Severity
 from search.store import checking
 from search.store.database import (
-    SCHEMA_VERSION,
     Connection,
     DatabaseError,
     has_contents,
+    is_of_later_format,
     legible_meta,
     one_meta,
     reading,
@@ -197,7 +197,7 @@ def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
     """Return what a check needs -> the command; "" if that needs folders that are gone, or nothing can be done."""
     commands = {"repair": f"seewhy check --repair {index_option(index)}"}
     if has_contents(index / DATABASE):
-        is_newer = _is_newer(index)
+        is_newer = is_of_later_format(legible_meta(index / DATABASE))
         rebuild = rebuild_command(index)
         return commands | {
             "index": "",
@@ -208,8 +208,3 @@ def _commands(index: Path, folders: Folders | None) -> dict[str, str]:
     is_there = folders is None or folders.root.is_dir()
     update = index_command(index, folders) if is_there else ""
     return commands | {"index": update, "rebuild": rebuild, "format": rebuild}
-
-
-def _is_newer(index: Path) -> bool:
-    version = legible_meta(index / DATABASE).get("schema_version")
-    return isinstance(version, int) and version > SCHEMA_VERSION

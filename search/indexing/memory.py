@@ -41,10 +41,11 @@ from search.records.options import EngineName
 from search.records.reports import MEMORY, Progress, Report, Upserted
 from search.store.contents import earlier_state, stored_contents
 from search.store.database import (
-    SCHEMA_VERSION,
     all_meta,
     carried_over,
     has_contents,
+    is_of_later_format,
+    legible_fingerprint,
     legible_meta,
     meta_of,
     reading,
@@ -54,7 +55,7 @@ from search.store.database import (
 )
 from search.store.earlier_format import EarlierFormatStore
 from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, writer_lock
-from search.store.home import is_own
+from search.store.home import is_own, rebuild_command
 from search.store.layout import check_place
 from search.store.segments import flush, named_files
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
@@ -103,7 +104,8 @@ def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] 
     started = time.monotonic()
     database, new = index / DATABASE, index / WORK / DATABASE
     with writer_lock(index, _PATIENCE), translated(database):
-        _require_no_later_format(database)
+        if is_of_later_format(meta := legible_meta(database)):
+            require_format(meta, database)
         delete_work(index)
         new.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
         report, is_damaged = _build_again(database, index, new, encoder, progress)
@@ -113,18 +115,6 @@ def rebuild(index: Path, encoder: Encoder, progress: Callable[[Progress], None] 
         with reading(database) as connection:
             delete_leftovers(index, named_files(connection))
     return replace(report, seconds=time.monotonic() - started)
-
-
-def require_contents(index: Path) -> None:
-    """Check that an index can be built again from its documents.
-
-    Raises:
-        IndexNotFound: there is no index, or it is empty.
-        InputError: the index belongs to a folder.
-        IndexDamaged: the file is no database.
-    """
-    if not has_contents(index / DATABASE):
-        stored_contents(index / DATABASE)
 
 
 def opened_earlier(
@@ -142,24 +132,17 @@ def opened_earlier(
     """
     database = index / DATABASE
     meta = legible_meta(database)
-    _require_no_later_format(database)
-    if not has_contents(database):
+    if is_of_later_format(meta) or not has_contents(database):
         require_format(meta, database)
     if encoder is None:
         encoder = Encoder.of(fingerprint_of(meta), offline=offline, engine=engine, trusted=is_own(index))
     copy = Path(mkdtemp(prefix="seewhy-"))
     try:
-        _build_again(index / DATABASE, copy, copy / DATABASE, encoder)
+        _build_again(database, copy, copy / DATABASE, encoder)
     except BaseException:
         rmtree(copy, ignore_errors=True)
         raise
     return EarlierFormatStore(index, copy)
-
-
-def _require_no_later_format(database: Path) -> None:
-    meta = legible_meta(database)
-    if type(version := meta.get("schema_version")) is int and version > SCHEMA_VERSION:
-        require_format(meta, database)
 
 
 def _build_again(
@@ -193,6 +176,11 @@ def _build_again(
             _store(run, works, by_id, in_batches=True)
         report = run.report()
     notes = [f"damaged document {item}" for item in damaged]
+    if legible_fingerprint(old) is None:
+        notes.append(
+            f"the index did not say any more which model it was made with; it is now made with '{encoder.model}'. For "
+            f"another one, run: {rebuild_command(old.parent)} --model MODEL"
+        )
     if annotators:
         notes.append(f"tags and labels are not taken over: {', '.join(annotators)}. Make them again.")
     return replace(report, folder=MEMORY, notes=(*report.notes, *notes)), bool(damaged)

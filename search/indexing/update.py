@@ -42,6 +42,7 @@ from search.store.contents import require_no_contents
 from search.store.database import (
     carried_over,
     has_contents,
+    legible_fingerprint,
     legible_meta,
     read_meta,
     reading,
@@ -267,10 +268,8 @@ def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | 
     except (IndexDamaged, IndexOutdated):
         if not rebuild:
             raise
-    meta = legible_meta(place / DATABASE)
-    try:
-        fingerprint = fingerprint_of(meta)
-    except IndexDamaged:
+    meta, fingerprint = legible_meta(place / DATABASE), legible_fingerprint(place / DATABASE)
+    if fingerprint is None:
         return None
     try:
         Folders.from_meta(meta)

@@ -27,12 +27,12 @@ from search.store.database import (
     connect_to_read,
     has_contents,
     has_tables,
-    legible_meta,
+    legible_fingerprint,
     translated,
     unfilled,
 )
 from search.store.home import export_command
-from search.store.settings import Folders, fingerprint_of
+from search.store.settings import Folders
 from search.store.vectors import is_embedding
 
 _LARGEST_ID = 2**62
@@ -49,25 +49,36 @@ def require_no_contents(database: Path) -> None:
         )
 
 
+def require_contents(database: Path) -> None:
+    """Check that a database contains documents from memory.
+
+    Raises:
+        InputError: the index has documents of a folder.
+        IndexNotFound: there is no index, or it is empty.
+        IndexDamaged: the file is no database.
+    """
+    if has_contents(database):
+        return
+    with closing(connect_to_read(database)) as connection, translated(database):
+        if not has_tables(connection):
+            raise unfilled(database)
+        raise InputError(
+            f"the index in '{database.parent}' {_owner(connection)}; only documents from memory can be exported. "
+            "Its texts are in its files."
+        )
+
+
 def stored_contents(database: Path) -> list[Document | DamagedDocument]:
     """Return the documents from memory of an index, in the order in which they were added: one state of the index.
 
     They are read before the first one is returned, because an open transaction would keep writers waiting.
 
     Raises:
-        InputError: the index has documents of a folder.
-        IndexNotFound: there is no index, or it is empty.
-        IndexDamaged: nothing can be read.
+        InputError, IndexNotFound, IndexDamaged: as for `require_contents`.
     """
+    require_contents(database)
     with closing(connect_to_read(database)) as connection, translated(database):
         connection.execute("BEGIN")
-        if not has_contents(database):
-            if not has_tables(connection):
-                raise unfilled(database)
-            raise InputError(
-                f"the index in '{database.parent}' {_owner(connection)}; only documents from memory can be exported. "
-                "Its texts are in its files."
-            )
         return _all_documents(connection)
 
 
@@ -230,9 +241,7 @@ def earlier_state(database: Path, fingerprint: Fingerprint) -> Iterator[Earlier]
         fingerprint: of the new index. Passages may be cut otherwise; if anything else differs, no embedding is taken
             over.
     """
-    same = False
-    with suppress(IndexDamaged):
-        old = fingerprint_of(legible_meta(database))
-        same = not replace(old, passages=fingerprint.passages).differences(fingerprint)
+    old = legible_fingerprint(database)
+    same = old is not None and not replace(old, passages=fingerprint.passages).differences(fingerprint)
     with closing(connect_to_read(database)) as connection:
         yield Earlier(connection, int(fingerprint.dimension) if same else None)

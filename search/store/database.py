@@ -29,6 +29,7 @@ from search.errors import (
     StorageFull,
 )
 from search.files import create, patiently, sync_folder
+from search.records.fingerprint import Fingerprint
 from search.store.files import DATABASE, refused, require_no_link
 from search.store.home import (
     check_command,
@@ -37,7 +38,7 @@ from search.store.home import (
     index_option,
     rebuild_command,
 )
-from search.store.settings import Facts, Folders
+from search.store.settings import Facts, Folders, fingerprint_of
 
 Connection = sqlite3.Connection  # for modules that only pass it on
 DatabaseError = sqlite3.DatabaseError
@@ -178,15 +179,20 @@ def require_format(meta: dict[str, Any], database: Path) -> None:
         raise IndexDamaged(f"the index in '{database.parent}' states no format. {IndexDamaged.CHECK}")
     raise IndexOutdated(
         f"the index in '{database.parent}' has format {version}, but this version of seewhy reads format "
-        f"{SCHEMA_VERSION}. {_advice(version, meta, database)}",
-        is_newer=version > SCHEMA_VERSION,
+        f"{SCHEMA_VERSION}. {_advice(meta, database)}"
     )
 
 
-def _advice(version: int, meta: dict[str, Any], database: Path) -> str:
+def is_of_later_format(meta: dict[str, Any]) -> bool:
+    """Return True if a later version of seewhy wrote the index."""
+    version = meta.get("schema_version")
+    return type(version) is int and version > SCHEMA_VERSION
+
+
+def _advice(meta: dict[str, Any], database: Path) -> str:
     """Return what to do about an index of another format; documents from memory are in no folder to read again."""
     index = database.parent
-    is_newer = version > SCHEMA_VERSION
+    is_newer = is_of_later_format(meta)
     if has_contents(database):
         if is_newer:
             return f"Update seewhy. To save its documents, run: {export_command(index)}"
@@ -246,6 +252,14 @@ def legible_meta(database: Path) -> dict[str, Any]:
             with suppress(IndexDamaged):
                 meta |= decoded([row])
     return meta
+
+
+def legible_fingerprint(database: Path) -> Fingerprint | None:
+    """Return the fingerprint of an index of any format; None if it cannot be read."""
+    try:
+        return fingerprint_of(legible_meta(database))
+    except IndexDamaged:
+        return None
 
 
 def carried_over(database: Path) -> dict[str, Any]:
