@@ -14,7 +14,6 @@ all took more than 120 s of processor time, children included.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 import tempfile
@@ -29,8 +28,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from machine import headline
 
 from search.corpus import Skipped, SourceFile, documents, load, walk
-from search.corpus.parsing import Request, parsed
-from search.corpus.sources import kind_of
 from search.errors import ReadError
 from search.indexing.plan import PASSAGES_IN_A_BATCH
 from search.records.documents import Document
@@ -41,10 +38,6 @@ from search.store.status import skipped_when_read, stored_files
 from tests.faults import hostile, oracle
 
 MOST_SECONDS = 120
-MOST_GROWTH, FLOOR = (
-    2.5,
-    0.3,
-)  # of the time of twice the bytes; seconds below which growth cannot be measured
 PATTERNS_OF_A_FORMAT = 6
 
 
@@ -128,34 +121,18 @@ def all_linear(n_bytes: int, *, everything: bool) -> bool:
         each for name in hostile.FORMATS for each in hostile.patterns(name, everything=everything)
     ):
         number += 1
-        large = parse_seconds(pattern, n_bytes)
+        large = hostile.parse_seconds(pattern, n_bytes)
         slowest = max(slowest, (large, f"{pattern.name} {pattern.head!r} {pattern.token!r}"))
-        if large > FLOOR:
-            small = min(parse_seconds(pattern, n_bytes // 2) for _ in range(3))
-            large = min(large, parse_seconds(pattern, n_bytes))
-            if large > MOST_GROWTH * small:
+        if large > hostile.FLOOR:
+            small = min(hostile.parse_seconds(pattern, n_bytes // 2) for _ in range(3))
+            large = min(large, hostile.parse_seconds(pattern, n_bytes))
+            if large > hostile.MOST_GROWTH * small:
                 failures += 1
                 print(f"  {pattern}: {small:.2f} s, {large:.2f} s", flush=True)
     print(
         f"{number} patterns of {n_bytes:,} bytes: {failures} not linear; slowest {slowest[0]:.2f} s, {slowest[1]}"
     )
     return not failures
-
-
-def parse_seconds(pattern: hostile.Pattern, n_bytes: int) -> float:
-    """Processor time of parsing a file in this process, without collecting garbage."""
-    request = Request(pattern.name, kind_of(pattern.name), pattern.content(n_bytes), is_named=True)
-    gc.collect()
-    gc.disable()
-    started = time.process_time()
-    try:
-        for _ in parsed(request):
-            pass
-    except ReadError:
-        pass
-    finally:
-        gc.enable()
-    return time.process_time() - started
 
 
 def print_growth(folders: list[Path]) -> None:

@@ -29,9 +29,8 @@ from search.serving.problems import API, Problem, as_response, busy, is_for_prog
 
 AGENTS, DOCUMENTS = "/mcp", "/api/v1/documents"
 LARGEST_BODY, LARGEST_UPSERT = 2**20, 2**25  # bytes
-SECONDS_FOR_PART = (
-    30  # of a body; the time of the whole body is not limited, because a connection may be slow
-)
+# For each part of a body; the time of the whole body is not limited, because a connection may be slow.
+SECONDS_FOR_PART = 30
 SHORTEST_TOKEN = 16
 # More threads than cores compete for the interpreter: on two cores, 8 clients got a fifth more answers from 2 threads
 # than from 8.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 from search.errors import (
@@ -72,13 +73,7 @@ def run_check(index: Path, check: Check) -> tuple[list[str], str]:
     try:
         with closing(connect_to_read(database)) as connection, translated(database):
             return list(check(connection, index)), ""
-    except (
-        SearchError,
-        sqlite3.Error,
-        ValueError,
-        TypeError,
-        KeyError,
-    ) as error:
+    except (SearchError, sqlite3.Error, ValueError, TypeError, KeyError) as error:
         if isinstance(error, _NO_DAMAGE) or not database.is_file():
             raise
         return [], _without_advice(error)
@@ -109,9 +104,8 @@ def other_format(connection: Connection, index: Path) -> Iterator[str]:
 
 def is_empty(index: Path) -> bool:
     """Return True if the first run was interrupted before it stored anything, which is no damage."""
-    if not (index / DATABASE).is_file() or leftovers(
-        index, ()
-    ):  # files of segments: index.db was not empty before
+    # With files of segments, index.db was not empty before.
+    if not (index / DATABASE).is_file() or leftovers(index, ()):
         return False
     with suppress(SearchError), closing(connect_to_read(index / DATABASE)) as connection:
         if not has_tables(connection):
@@ -141,7 +135,7 @@ def values(connection: Connection, index: Path) -> Iterator[str]:
     for path, record, metadata in connection.execute(
         "SELECT path, record, metadata FROM documents JOIN files ON files.id = file"
     ):
-        yield from _problem(f"the metadata of '{name_of(path, record)}'", lambda: metadata_of(metadata))  # noqa: B023
+        yield from _problem(f"the metadata of '{name_of(path, record)}'", partial(metadata_of, metadata))
     rows = connection.execute(
         """SELECT passages.id, path, record, context, text, hidden, start, "end", line_start, line_end, content, vector
            FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
@@ -155,7 +149,7 @@ def values(connection: Connection, index: Path) -> Iterator[str]:
             count = f"SELECT count(*) FROM {table} WHERE NOT json_valid({column})"
             if broken := connection.execute(count).fetchone()[0]:
                 yield f"{broken} values of {table}.{column} are no JSON"
-    yield from _problem("the sample of random pairs", lambda: read_baseline(connection))
+    yield from _problem("the sample of random pairs", partial(read_baseline, connection))
     if not one_meta(connection, "root"):
         for item in stored_contents(index / DATABASE):
             if isinstance(item, DamagedDocument):

@@ -33,7 +33,7 @@ from search.store.database import (
 )
 from search.store.home import export_command
 from search.store.settings import Folders
-from search.store.vectors import is_embedding
+from search.store.vectors import is_embedding, vector_of
 
 _LARGEST_ID = 2**62
 # SQLite's message may quote what is damaged, which may be no UTF-8.
@@ -225,11 +225,9 @@ class Earlier:
         vectors = {}
         for key in keys:
             with suppress(*_DAMAGED):
-                row = self._connection.execute(
-                    "SELECT vector FROM embeddings WHERE content = ? LIMIT 1", (key,)
-                ).fetchone()
-                if row and is_embedding(row[0], self._dimension):
-                    vectors[key] = row[0]
+                vector = vector_of(self._connection, key)
+                if vector is not None and is_embedding(vector, self._dimension):
+                    vectors[key] = vector
         return vectors
 
 

@@ -52,6 +52,12 @@ def load_faiss() -> Any:
     return faiss
 
 
+def vector_of(connection: sqlite3.Connection, content: bytes) -> bytes | None:
+    """Return the stored embedding of a content by its key; None if it was not encoded before."""
+    row = connection.execute("SELECT vector FROM embeddings WHERE content = ? LIMIT 1", (content,))
+    return next((vector for (vector,) in row), None)
+
+
 def is_embedding(blob: bytes, dimension: int) -> bool:
     """Return True if a stored vector has `dimension` finite numbers and unit length."""
     if len(blob) != 4 * dimension:

@@ -34,6 +34,7 @@ from search.store.passages import content_key
 from search.store.segments import add
 from search.store.status import counts
 from search.store.tables import Tables
+from search.store.vectors import vector_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,14 +121,8 @@ class Writer(Tables):
 
     def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Return content key -> stored embedding, for the contents that were encoded before."""
-        vectors = {}
-        for key in keys:
-            row = self.connection.execute(
-                "SELECT vector FROM embeddings WHERE content = ? LIMIT 1", (key,)
-            ).fetchone()
-            if row:
-                vectors[key] = row[0]
-        return vectors
+        pairs = ((key, vector_of(self.connection, key)) for key in keys)
+        return {key: vector for key, vector in pairs if vector is not None}
 
     def store(self, batch: Sequence[Work], vectors: dict[bytes, bytes]) -> None:
         """Store a batch of documents, replacing earlier versions.

@@ -7,13 +7,18 @@ linear usually shows it on one token repeated a thousand times. `files` makes fo
 from __future__ import annotations
 
 import base64
+import gc
 import gzip
 import io
 import json
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+from search.corpus.parsing import Request, parsed
+from search.corpus.sources import kind_of
+from search.errors import ReadError
 from tests.faults.packages import packages
 
 Named: TypeAlias = "tuple[str, str | bytes]"
@@ -30,6 +35,29 @@ class Pattern(NamedTuple):
         """The file, with about so many bytes."""
         head, token = self.head.encode(), self.token.encode()
         return head + token * (n_bytes // len(token))
+
+
+MOST_GROWTH = 2.5  # of the time, for twice the bytes
+FLOOR = 0.3  # seconds; the growth of shorter times cannot be measured on a busy machine
+
+
+def parse_seconds(pattern: Pattern, n_bytes: int) -> float:
+    """Processor time of parsing a file of this pattern in this process.
+
+    Garbage is not collected meanwhile: that takes the time of what is in memory, not of what is parsed.
+    """
+    request = Request(pattern.name, kind_of(pattern.name), pattern.content(n_bytes), is_named=True)
+    gc.collect()
+    gc.disable()
+    started = time.process_time()
+    try:
+        for _ in parsed(request):
+            pass
+    except ReadError:
+        pass
+    finally:
+        gc.enable()
+    return time.process_time() - started
 
 
 ANYWHERE = (
