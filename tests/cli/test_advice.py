@@ -41,8 +41,9 @@ Where = Callable[[], Any]  # opens the context in which the commands run
 class World:
     """A user's data folder with one index, the folder that was indexed, and what the index must not lose."""
 
-    def __init__(self, run: Run, home: Path, folder: Path, place: Path, kind: str) -> None:
+    def __init__(self, run: Run, home: Path, folder: Path, place: Path, kind: str, model: Path) -> None:
         self.run, self.home, self.folder, self.place, self.kind = run, home, folder, place, kind
+        self.model = model
         self.name = "notes" if kind == "folder" else "mem"
         self.index = home / "indexes" / self.name
         self.file = place / "documents.jsonl"
@@ -87,6 +88,7 @@ class World:
             "FOLDER": str(self.folder),
             "NEW_FOLDER": str(self.folder),
             "INDEX": self.name,
+            "MODEL": str(self.model),
             "FILE.jsonl": str(self.place / "out"),
         }
         return [filled.get(word, word) for word in shlex.split(advice)[1:]]
@@ -133,7 +135,7 @@ def world(
     tmp_path: Path,
 ) -> World:
     """An index with the default model of the configuration, which is the tiny one."""
-    world = World(run, own_home, notes, tmp_path, request.param)
+    world = World(run, own_home, notes, tmp_path, request.param, tiny_model)
     assert run("config", "model", tiny_model)[0] == 0
     if request.param == "folder":
         assert run("index", notes, "-q")[0] == 0
