@@ -47,7 +47,6 @@ def parse_seconds(pattern: Pattern, n_bytes: int) -> float:
     Garbage is not collected meanwhile: that takes the time of what is in memory, not of what is parsed.
     """
     request = Request(pattern.name, kind_of(pattern.name), pattern.content(n_bytes), is_named=True)
-    gc.collect()
     gc.disable()
     started = time.process_time()
     try:
