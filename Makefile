@@ -60,7 +60,7 @@ conformance: $(VENV)/installed-dev
 scripts:
 	npm install --prefix .ci/scripts --silent --no-fund --no-audit --no-package-lock
 	.ci/scripts/node_modules/.bin/tsc --project .ci/scripts
-	.ci/scripts/node_modules/.bin/eslint --config .ci/scripts/eslint.config.mjs search/render/page/*.js
+	.ci/scripts/node_modules/.bin/eslint --config .ci/scripts/eslint.config.mjs search/render/page/*.js search/lab/render/*.js
 
 site: $(VENV)/installed
 	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[site]'

@@ -20,8 +20,9 @@ REFERENCE = {
     "records.comparisons.WhyNot records.comparisons.Similarities records.evaluations.Evaluation",
     "laboratory": "bert.inspect bert.work_through bert.in_contexts bert.equal_rows bert.padded bert.positions "
     "bert.parameters bert.modules bert.vocabulary bert.tokenize bert.fill bert.next_sentence bert.answer bert.tag "
-    "bert.label bert.explain_label annotating.labels.train_labels training.train training.train_classifier "
-    "training.train_tagger training.train_reader",
+    "bert.label bert.explain_label bert.ask lab.annotating.passages.tag_index lab.annotating.passages.label_index "
+    "lab.annotating.labels.train_labels lab.training.train lab.training.train_classifier "
+    "lab.training.train_tagger lab.training.train_reader",
     "errors": "errors",
 }
 _LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?!https?:|#|mailto:)([^)\s#]*)(#[^)\s]*)?\)")

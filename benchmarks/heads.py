@@ -37,10 +37,11 @@ from machine import headline
 from numpy.typing import NDArray
 
 from search import bert
-from search.evaluating.formats import read_conll, read_examples
-from search.evaluating.readers import evaluate_answers, evaluate_entities
-from search.records.evaluations import Estimate, TrainingReport
-from search.records.predictions import Example
+from search.lab.evaluating.formats import read_conll, read_examples
+from search.lab.evaluating.readers import evaluate_answers, evaluate_entities
+from search.lab.records.predictions import Example
+from search.lab.records.training import TrainingReport
+from search.records.evaluations import Estimate
 from search.records.reports import Progress
 from search.statistics import accuracy, class_counts, estimated, macro_f1
 

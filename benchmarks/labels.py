@@ -24,10 +24,10 @@ from machine import headline
 
 import search
 from search.bert import train_labels
-from search.evaluating.formats import read_examples
+from search.lab.evaluating.formats import read_examples
+from search.lab.records.predictions import Example
 from search.records.evaluations import Estimate
 from search.records.options import Pooling
-from search.records.predictions import Example
 
 
 def main() -> None:

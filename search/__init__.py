@@ -1,24 +1,27 @@
 """Semantic search with explained scores.
 
-The pipeline has one folder per stage; each stage imports only earlier ones:
+Where a query goes: index.py -> ranking/question.py -> ranking/rank.py -> ranking/fusion.py -> store/sqlite.py.
+Where a file goes: indexing/update.py -> corpus/reader.py -> corpus/cut.py -> encoding/encoder.py -> store/writer.py.
+Where a score is explained: index.py -> explaining/explainer.py -> explaining/explanation.py.
+Where to start: index.py, the public `Index`; then ranking/rank.py. What users see is drawn in render/.
 
-    records/     records that stages exchange
+Each folder is one stage, and imports only those before it:
+
+    records/     records that stages exchange; options, each declared once
     corpus/      folder -> documents -> passages
     encoding/    text -> token vectors and embeddings
     store/       embeddings and metadata on disk, and queries on them: SQLite, segments
     indexing/    folder and index -> updated index
     ranking/     question -> ranked hits
     explaining/  hit -> explanation of its score
-    bert/        views into a model: tokens, the embedding layer, attention; and the task heads
-    annotating/  labels, entities and parts of speech for all passages of an index, by task heads
-    evaluating/  judged queries -> metrics with intervals; its evaluation.py has the public `evaluate`
-    training/    examples -> a fine-tuned encoder; public as search.bert.train
-    render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     texts.py     the public `similarity`, `compare` and `explain`, for texts without an index
     index.py     the public `Index`; indexes.py: `Indexes`, several indexes searched together
+    evaluating/  judged queries -> metrics with intervals; its evaluation.py has the public `evaluate`
+    render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     serving/     the page and the HTTP API of `seewhy serve`
     cli/         the command `seewhy`
     integrations/  adapters for other frameworks, each imported only when used
+    lab/         the laboratory, public as `search.bert`: inside BERT, task heads, training; extensions.py hangs it in
 
     import search
 

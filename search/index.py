@@ -76,7 +76,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Unpack
 
-    from search.bert.labelling import LinearHead
     from search.encoding.function import AnyEncoder
     from search.explaining.explainer import Explainer
     from search.indexing.quick import Pending
@@ -85,11 +84,10 @@ if TYPE_CHECKING:
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
     from search.records.document_map import DocumentMap
-    from search.records.documents import Annotation, Annotator, NamedDocument
+    from search.records.documents import NamedDocument
     from search.records.explanations import Explanation, Highlight
     from search.records.memory_document import DamagedDocument, Document, Documents
-    from search.records.options import AnnotateOptions, SourceOptions, TagOptions
-    from search.records.predictions import Answers, LabelledIndex, TagReport
+    from search.records.options import SourceOptions
     from search.records.reports import (
         Changes,
         CheckReport,
@@ -1044,109 +1042,6 @@ class Index:
         from search.ranking.reading import surroundings
 
         return surroundings(hit, lines)
-
-    def ask(
-        self,
-        question: str,
-        *,
-        model: str,
-        k: int = 10,
-        answers: int = 3,
-        progress: Callable[[Progress], None] | None = None,
-        **options: Unpack[QueryOptions],
-    ) -> Answers:
-        """Answer a question with spans of the k best passages, best first; see `search.bert.answering`.
-
-        Args:
-            question: the question; it must leave room for a passage in the reader's input.
-            model: the reader, a checkpoint with a head for answer spans, for instance deepset/roberta-base-squad2.
-            k: number of passages to read, at least 1.
-            answers: maximum number of answers, at least 1.
-            progress: callback, called after each passage.
-            mode, weight, without, where, rerank, per_document, ...: as for `query`; the index's own encoder
-                retrieves the passages.
-
-        Raises:
-            InputError: as for `query`; a question that is too long for the reader, or an invalid number.
-            ModelError: the reader cannot be found or loaded, or has no head for answer spans.
-        """
-        from search.bert.answering import answer_from, required
-        from search.bert.checkpoint import load_head
-        from search.ranking.reading import span_lines
-
-        reader = load_head("answer", required(model), self._offline)
-        hits = self.query(question, k, **options)
-        return answer_from(question, hits, reader, answers, span_lines, progress)
-
-    def tag(self, model: str, **options: Unpack[TagOptions]) -> TagReport:
-        """Tag entities, or parts of speech, in all passages, for filters like "person='Ada Lovelace'".
-
-        Passages already tagged by the same checkpoint are skipped: an interrupted run is resumed, and after an update
-        only new passages are read.
-
-        Args:
-            model: a checkpoint with a token classification head, for instance dslim/bert-base-NER.
-            task: "ner" or "pos".
-            replace: replace annotations of this task by another model.
-            progress: callback, called after each batch of passages with the stage "tagging".
-
-        Raises:
-            InputError: the checkpoint's classes do not fit the task, a field's name is in use, or there are
-                annotations of this task by another model.
-            ModelError: the model cannot be found or loaded, or has no token classification head.
-            IndexLocked: another process is writing to the index.
-        """
-        from search.annotating.passages import tag_index
-
-        return tag_index(self._passages_folder, model, offline=self._offline, **options)
-
-    def label(
-        self,
-        model: str | None = None,
-        *,
-        head: LinearHead | str | Path | None = None,
-        name: str | None = None,
-        **options: Unpack[AnnotateOptions],
-    ) -> LabelledIndex:
-        """Label all passages that have no label yet, for filters like "sentiment=positive".
-
-        Args:
-            model: a checkpoint with a text classification head.
-            head: instead of `model`, a head trained with `search.bert.train_labels`, or its folder.
-            name, replace, progress: as for `search.annotating.passages.label_index`.
-
-        Raises:
-            FingerprintMismatch: the head was trained on embeddings of another model or other settings.
-            InputError: there are labels of that name by another model or head, or the name is in use.
-            IndexLocked: another process is writing to the index.
-        """
-        from search.annotating.passages import label_index
-
-        return label_index(
-            self._passages_folder, model=model, head=head, name=name, offline=self._offline, **options
-        )
-
-    def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
-        """Return passage ID -> annotations, with the spans of entities in the documents' texts.
-
-        Passages without annotations are left out.
-        """
-        with self._store.reading() as snapshot:
-            return {id_: list(group) for id_, group in snapshot.annotations(passages).items()}
-
-    def remove_annotations(self, name: str) -> Annotator:
-        """Delete all annotations with a name; `status()` lists the names.
-
-        Returns:
-            The deleted annotator.
-
-        Raises:
-            InputError: the index has no annotations of that name.
-            IndexLocked: another process is writing to the index.
-        """
-        from search.store.annotating import remove_annotator
-
-        return remove_annotator(self._passages_folder, name)
 
     def check(
         self, *, repair: bool = False, progress: Callable[[Progress], None] | None = None

@@ -47,12 +47,14 @@ _NUMBERS = itertools.count(1)
 _SET_BY_OTHERS = ("PYTEST_", "_RJEM_", "KMP_", "TORCH", "TOKENIZERS_", "RAY_", "PYTHONBREAKPOINT")
 
 # Files that need PyTorch or scikit-learn: by their text, and by name. They take ten seconds to load.
-_HEAVY = re.compile(r"torch|transformers|sklearn|scipy|tiny_bert|(search|tests)\.bert|mteb|haystack")
+_HEAVY = re.compile(
+    r"torch|transformers|sklearn|scipy|tiny_bert|(search|tests\.lab)\.bert|search\.lab|mteb|haystack"
+)
 _HEAVY_TOO = re.compile(
     r"test_(explanation|hostile_text|household|links|pages|rank|stop|surroundings|transcripts|why)\."
 )
 _LIGHT = ("test_house.", "test_public", "test_surfaces")
-_MODELS = ("/bert/", "/training/", "/encoding/", "/integrations/")
+_MODELS = ("/lab/", "/encoding/", "/integrations/")
 _TOGETHER = ("/contract/", "/end_to_end/")
 _SLOW = ("/faults/", "/contract/", "/end_to_end/", "/store/", "/cli/", "/serving/")
 _PATIENCE = 120.0  # seconds

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.conftest import HAS_ALL, REPOSITORY, save_tiny_bert
-from tests.training.conftest import write_questions, write_sentences
+from tests.lab.training.conftest import write_questions, write_sentences
 
 BENCHMARKS = REPOSITORY / "benchmarks"
 HANDBOOK = REPOSITORY / "corpora" / "handbook"

@@ -28,9 +28,9 @@ NEEDED_LATER = (  # our own, which a query does without
     "search.corpus",
     "search.evaluating",
     "search.explaining",
-    "search.training",
-    "search.records.inspections",
-    "search.records.predictions",
+    "search.lab.training",
+    "search.lab.records.inspections",
+    "search.lab.records.predictions",
 )
 
 

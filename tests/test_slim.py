@@ -82,7 +82,7 @@ def test_what_is_left_out_is_named(run: Run, package: str, monkeypatch: pytest.M
     def fails(*given: object, **named: object) -> None:
         raise ModuleNotFoundError(f"No module named '{package}'", name=package)
 
-    monkeypatch.setattr("search.bert.inspect", fails)
+    monkeypatch.setattr("search.lab.bert.inspecting.inspect", fails)
     code, out, err = run("lab", "inspect", "key")
     assert (code, out) == (1, "")
     assert f"this needs the package '{package}'. Run: pip install " in err

@@ -39,12 +39,12 @@ from transformers import (
 )
 
 from search import bert
-from search.bert.checkpoint import TRAINING
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.evaluating.formats import read_questions
-from search.evaluating.metrics import answer_values
-from search.evaluating.readers import best_answer
 from search.files import cache_folder
+from search.lab.bert.checkpoint import TRAINING
+from search.lab.evaluating.metrics import answer_values
+from search.lab.evaluating.readers import best_answer
 
 HERE = Path(__file__).parent
 LONGEST, BATCH, MASKED, IGNORED = 96, 16, 0.15, -100

@@ -10,7 +10,6 @@ import re
 import sys
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from typing import Annotated, Any, cast
 
 import typer
@@ -20,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from search import __version__
 from search.cli.output import flushed, make_streams_usable, note
 from search.errors import SearchError, is_of_memory
+from search.extensions import extensions, function
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 # Packages whose versions --version prints.
@@ -31,11 +31,7 @@ _LEFT_OUT = {
     "sentence_transformers": "torch sentence-transformers", "scipy": "scipy",
 }  # fmt: skip
 
-_GROUPS = {
-    "lab": "Look inside BERT, use task heads, and train models.",
-    "lab label": "Label passages or texts with a model or a trained head.",
-}
-# Panel -> command -> its function and the first sentence of its help, in the order of the help.
+# Panel -> command -> its function in `search.cli` and the first sentence of its help, in the order of the help.
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
         "index": ("index:index", "Index folders of text, or update their index."),
@@ -65,25 +61,6 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Measure": {
         "eval": ("eval:evaluate", "Measure the quality of results on judged queries."),
-    },
-    "Laboratory": {
-        "lab inspect": ("inspect:inspect", "Show tokens, vectors and attention for a text or a pair."),
-        "lab vocabulary": ("inspect:vocabulary", "Look up tokens and IDs in the vocabulary of a model."),
-        "lab fill": ("predict:fill", "Predict the word at each [MASK]."),
-        "lab next": ("predict:follows", "Predict whether one text follows another."),
-        "lab ask": ("predict:ask", "Answer QUESTION with a quotation from the best passages."),
-        "lab tag": ("label:tag", "Tag entities or parts of speech in all passages."),
-        "lab label train": ("label:label_train", "Train a head on labelled examples."),
-        "lab label apply": ("label:label_apply", "Label texts, or all passages that have no label yet."),
-        "lab label explain": (
-            "label:label_explain",
-            "Show how much each word of a text adds to each label's score.",
-        ),
-        "lab label remove": (
-            "label:label_remove",
-            "Remove labels, entities or parts of speech from an index.",
-        ),
-        "lab train": ("train:train", "Train an encoder or a head on examples, and measure the gain."),
     },
 }
 
@@ -119,19 +96,17 @@ class _Quick:
 class LazyCommand(_Quick, TyperCommand):
     """A command that imports its function only when it runs; importing all takes longer than a query."""
 
-    def __init__(self, path: str, function: str, about: str, panel: str | None) -> None:
+    def __init__(self, path: str, source: str, about: str, panel: str | None) -> None:
         name = path.split()[-1]
         super().__init__(name, help=about, rich_help_panel=panel, context_settings=_SETTINGS)
-        self._path, self._function = path, function
+        self._path, self._source = path, source
 
     def load(self) -> None:
         """Import the command's function; take the options and the help from its parameters and docstring."""
         from search.cli.options import flattened
 
-        module, name = self._function.split(":")
-        function = getattr(import_module(f"search.cli.{module}"), name)
         app = typer.Typer(add_completion=False)
-        app.command()(flattened(function))
+        app.command()(flattened(function(self._source)))
         loaded: Any = typer.main.get_command(app)
         self.params, self.callback = loaded.params, loaded.callback
         self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", loaded.help)  # join lines: Typer keeps breaks
@@ -156,25 +131,22 @@ def commands() -> TyperGroup:
     app.callback(help="Search folders of text by meaning; every score is explained.")(_root)
     groups = {"": cast("TyperGroup", typer.main.get_command(app))}
     for panel, of_panel in _COMMANDS.items():
-        for path, (function, about) in of_panel.items():
-            group = _group(groups, path.rpartition(" ")[0])
-            group.add_command(LazyCommand(path, function, about, panel if group is groups[""] else None))
+        for name, (source, about) in of_panel.items():
+            groups[""].add_command(LazyCommand(name, f"search.cli.{source}", about, panel))
+    for extension in extensions():
+        for path, about in extension.groups.items():
+            above, _, name = path.rpartition(" ")
+            groups[path] = Commands(
+                name=name,
+                help=about,
+                no_args_is_help=True,
+                rich_help_panel=None if above else extension.panel,
+                context_settings=_SETTINGS,
+            )
+            groups[above].add_command(groups[path])
+        for path, (source, about) in extension.commands.items():
+            groups[path.rpartition(" ")[0]].add_command(LazyCommand(path, source, about, None))
     return groups[""]
-
-
-def _group(groups: dict[str, TyperGroup], path: str) -> TyperGroup:
-    """Return the group at a path such as "lab label"; create it and its parents if they are missing."""
-    if path not in groups:
-        above, _, name = path.rpartition(" ")
-        groups[path] = Commands(
-            name=name,
-            help=_GROUPS[path],
-            no_args_is_help=True,
-            rich_help_panel=None if above else "Laboratory",
-            context_settings=_SETTINGS,
-        )
-        _group(groups, above).add_command(groups[path])
-    return groups[path]
 
 
 def _version(value: bool) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from search.cli.options import EncoderChoice, index_option, panel
 from search.cli.output import Output, progress_bar, stopped_gently
+from search.extensions import extensions, function
 
 _retrieval = panel("--task retrieval")
 
@@ -79,15 +80,15 @@ def evaluate(
     if task != "retrieval" and not data.model:
         raise typer.BadParameter(f"--task {task} needs --model, a checkpoint trained for it")
     heads: dict[str, Any] = {"model": data.model, "offline": data.offline}
+    tasks = {name: source for extension in extensions() for name, source in extension.tasks.items()}
+    if task != "retrieval" and task not in tasks:
+        raise typer.BadParameter(f"this installation cannot measure {task}: it lacks the laboratory")
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating import evaluation as retrieval
-        from search.evaluating import readers
         from search.render import evaluation as draw
 
         if task == "retrieval":
             evaluated = retrieval.evaluate(dataset, settings=mode or (), progress=progress, **vars(data))
-        elif task == "answers":
-            evaluated = readers.evaluate_answers(dataset, progress=progress, **heads)
         else:
-            evaluated = readers.evaluate_entities(dataset, progress=progress, **heads)
+            evaluated = function(tasks[task])(dataset, progress=progress, **heads)
     output.show(evaluated, draw.evaluation, data=lambda: draw.as_json(evaluated, per_query=per_query))

@@ -92,7 +92,7 @@ def serve(
     live(
         configured(application(served, settings)),
         listening,
-        [prepare, served.laboratory.end],
+        [prepare],
         served.ends,
     )
 

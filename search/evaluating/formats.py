@@ -1,12 +1,10 @@
-"""Readers of judged data and of training examples.
+"""Readers of judged data.
 
 BEIR     a folder (Thakur et al. 2021): corpus.jsonl with {"_id", "title", "text"} per line, queries.jsonl with
          {"_id", "text"} per line, qrels/SPLIT.tsv with a header, then query, document and grade
 SQuAD    JSON (Rajpurkar et al. 2016), version 1.1 or 2.0; the documents are the paragraphs
 paths    CSV, TSV or JSONL with query, path and optionally relevance: judgements about the user's own index
 STS      CSV, TSV or JSONL with sentence1, sentence2 and score
-CoNLL    one word per line, its label last, an empty line after each sentence (Tjong Kim Sang and De Meulder 2003)
-labels   CSV, TSV or JSONL with label, and with text or the path of an indexed file
 """
 
 from __future__ import annotations
@@ -20,12 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import InputError
-from search.records.predictions import Example
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
 JSON_LINES = (".jsonl", ".ndjson")
 TABLES = (".csv", ".tsv", ".tab", *JSON_LINES)
-NO_ENTITY = "O"
 _PAIR = ("sentence1", "sentence2", "score")
 _FEWEST = 3  # pairs; a correlation of two points is always 1
 _FORMATS = (
@@ -107,27 +103,6 @@ class SentencePairs:
     name: str
     source: Path
     pairs: tuple[SentencePair, ...]
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence: its words and their labels."""
-
-    words: tuple[str, ...]
-    labels: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words)
-
-    @property
-    def spans(self) -> list[tuple[int, int]]:
-        """Offsets of each word in `text`: half-open (start, end)."""
-        spans, start = [], 0
-        for word in self.words:
-            spans.append((start, start + len(word)))
-            start += len(word) + 1
-        return spans
 
 
 @dataclass(frozen=True)
@@ -376,52 +351,3 @@ def _question(paragraph: str, record: Any) -> SquadQuestion:
         raise ValueError("a question or an answer is empty")
     starts = tuple(int(answer.get("answer_start", -1)) for answer in record["answers"])
     return SquadQuestion(record["id"], record["question"], paragraph, answers, starts)
-
-
-def read_conll(path: Path) -> list[Sentence]:
-    """Read the sentences of a file in CoNLL format, without the "-DOCSTART-" lines that separate documents.
-
-    Raises:
-        InputError: the file cannot be read or is empty, or a line has no label.
-    """
-    sentences: list[Sentence] = []
-    rows: list[tuple[str, str]] = []
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read '{path}': {reason}. Check the file.") from None
-    for number, line in enumerate([*lines, ""], 1):
-        if line.strip():
-            columns = [column.strip() for column in line.split("\t" if "\t" in line else " ")]
-            word, label = columns[0], columns[-1]
-            if len(columns) < 2 or not word or not (label == NO_ENTITY or "-" in label):
-                problem = "is not a word with a label such as O or B-person"
-                raise malformed(path, number, f"'{line.strip():.40}' {problem}.")
-            rows.append((word, label))
-        elif rows:
-            words, labels = zip(*rows, strict=True)
-            if words != ("-DOCSTART-",):
-                sentences.append(Sentence(words, labels))
-            rows = []
-    if not sentences:
-        raise InputError(f"'{path}' contains no sentences. Put a word and its label on each line.")
-    return sentences
-
-
-def read_examples(path: Path) -> list[Example]:
-    """Read labelled examples from a table; a row has a label, and a text or the path of an indexed file.
-
-    Raises:
-        InputError: the file cannot be read, a column is missing, or a row has no label or no text.
-    """
-    rows = read_rows(path, ("label",))
-    if not rows:
-        raise InputError(f"{path} has no rows after the header.")
-    kind = next((name for name in ("text", "path") if name in rows[0].values), None)
-    if kind is None:
-        raise malformed(path, 1, "no column 'text' or 'path'. Rename a column.")
-    return [
-        Example(row.text("label").strip(), line=row.line, **{kind: row.text(kind).strip()})
-        for row in rows
-    ]

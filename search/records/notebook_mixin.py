@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,27 +27,28 @@ class NotebookMixin:
     """Rich display of a record in a notebook.
 
     Attributes:
-        drawer: function that loads `search.render.notebook`. The package sets it, because records may not import it.
+        drawer: function that loads the module that draws the record, such as `search.render.notebook`. The package sets
+            it, because records may not import it; records of an extension have their own.
     """
 
-    drawer: ClassVar[Callable[[], Any]]
+    drawer: ClassVar[partial[Any]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON types, with the keys of --json; matrices become lists of rows."""
-        return dict(NotebookMixin.drawer().as_dict(self))
+        return dict(self.drawer().as_dict(self))
 
     def _repr_html_(self) -> str:
-        return NotebookMixin.drawer().html(self)
+        return self.drawer().html(self)
 
     def _plotted(self, ax: Axes | None, **how: Any) -> Axes:
         """Plot the record, or raise OptionalDependency if matplotlib is not installed."""
         _require("matplotlib", "pictures", "drawing a matrix")
-        return NotebookMixin.drawer().plot(self, ax, **how)
+        return self.drawer().plot(self, ax, **how)
 
     def _tabulated(self, **how: Any) -> DataFrame:
         """Return the record as a table, or raise OptionalDependency if pandas is not installed."""
         _require("pandas", "notebooks", "a table")
-        return NotebookMixin.drawer().frame(self, **how)
+        return self.drawer().frame(self, **how)
 
 
 def _require(package: str, extra: str, purpose: str) -> None:

@@ -20,9 +20,9 @@ from search.records.visible_text import visible
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from search.records.contents import Location
     from search.records.explanations import Explanation
-    from search.records.hits import Copy, Hit
-    from search.records.predictions import Answer
+    from search.records.hits import Hit
 
 _BIDI = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}\u2028\u2029\ud800-\udfff]")
@@ -94,25 +94,25 @@ _WITHOUT_LINES = (".doc", ".dot", ".epub", ".odt", ".ott", ".fodt", ".rtf")
 _UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
 
 
-def where(hit: Hit | Copy | Answer) -> str:
+def where(location: Location) -> str:
     """Return the place of a hit or an answer as `path:line`, relative to the current folder if it is inside.
 
     In a format with pages, slides, sheets or cells: `path page 3`. In a format with neither pages nor visible lines:
     the path alone.
     """
-    path, suffix = name_of_file(hit), Path(hit.path).suffix.lower()
-    if hit.page is not None:
+    path, suffix = name_of_file(location), Path(location.path).suffix.lower()
+    if location.page is not None:
         page = next((name for begin, name in _PAGES.items() if suffix.startswith(begin)), "page")
-        return f"{path} {page} {hit.page}"
+        return f"{path} {page} {location.page}"
     if suffix.startswith(_WITHOUT_LINES):
         return path
-    lines = str(hit.line_start) if hit.line_start == hit.line_end else f"{hit.line_start}-{hit.line_end}"
-    return f"{path}:{lines}"
+    first, last = location.line_start, location.line_end
+    return f"{path}:{first}" if first == last else f"{path}:{first}-{last}"
 
 
-def name_of_file(hit: Hit | Copy | Answer) -> str:
+def name_of_file(location: Location) -> str:
     """Return the path of a hit's file, relative to the current folder if it is inside; else the document's name."""
-    return escaped_name(shown_path(hit.path) if hit.path else hit.document)
+    return escaped_name(shown_path(location.path) if location.path else location.document)
 
 
 def shown_path(path: str) -> str:

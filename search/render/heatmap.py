@@ -1,4 +1,4 @@
-"""Matrices of two texts, sentences and attention: their units, their colours, and their form in a terminal.
+"""Matrices of two texts and of sentences: their units, their colours, and their form in a terminal.
 
 A unit is a word, or a group of tokens: the special tokens, the punctuation, or the model's prompt. Its contribution is
 the sum of its tokens' contributions. Everything that draws an explanation draws units.
@@ -22,9 +22,7 @@ from rich.text import Text
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.inspections import Attention
 from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
-from search.render import json
 from search.render.format import fixed, layer_of, letters, one_line
 from search.render.terminal import Canvas, as_text, grid
 from search.render.why import addend_count, draw_head, how_made, signed
@@ -206,7 +204,7 @@ def sentences(canvas: Canvas, similarities: Similarities) -> None:
     if max(similarities.cosines.shape) > _MOST_SENTENCES:
         canvas.dim(f"{shape} are too many to print. Use --html, --png or --json.")
     else:
-        _draw_cells(canvas, rows, columns, similarities.cosines)
+        draw_cells(canvas, rows, columns, similarities.cosines)
     canvas.title("Closest pairs")
     for i, j in similarities.closest(_CLOSEST):
         canvas.line(f"  {similarities.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
@@ -231,7 +229,7 @@ def matrices(canvas: Canvas, why: Explanation, drawn: Units, hit: Hit | None = N
     else:
         canvas.dim("For the contribution of each pair of tokens, add --pairs, which is slow.")
     canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not sum to the score")
-    _draw_cells(canvas, rows, columns, drawn.similarity)
+    draw_cells(canvas, rows, columns, drawn.similarity)
     canvas.gap()
     canvas.dim(f"({len(rows)} x {len(columns)} {drawn.by}s)")
 
@@ -244,10 +242,10 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     limit = 1000 * largest_addend(drawn)
     if drawn.contributions is not None:
         cells = np.column_stack([drawn.contributions, drawn.sums[0]]).astype(np.float64) * 1000
-        _draw_cells(canvas, rows, [*columns, "sum"], cells, limit, places=1)
+        draw_cells(canvas, rows, [*columns, "sum"], cells, limit, places=1)
     else:
         for names, sums in zip((rows, columns), drawn.sums, strict=True):
-            _draw_cells(canvas, ["added"], names, 1000 * sums.reshape(1, -1), limit, places=1)
+            draw_cells(canvas, ["added"], names, 1000 * sums.reshape(1, -1), limit, places=1)
             canvas.gap()
     canvas.gap()
     whole = why.weight == 1 and not why.terms and why.late is None
@@ -261,7 +259,7 @@ def _draw_contributions(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     canvas.dim(f"({how_made(why)})")
 
 
-def _draw_cells(
+def draw_cells(
     canvas: Canvas,
     rows: Sequence[str],
     columns: Sequence[str],
@@ -291,45 +289,3 @@ def _cell(share: float, number: str) -> Text:
     shade = _SHADES[round(min(abs(share), 1.0) * (len(_SHADES) - 1))]
     tone = "red" if number.startswith("-") else "blue"
     return Text.assemble((shade * (_CELL - 1 - len(number)), tone), number)
-
-
-CAVEATS = (
-    "A weight tells how much one head of one layer attends to a token: one of the model's many steps.",
-    "It is disputed if attention explains a result (Jain & Wallace 2019, Wiegreffe & Pinter 2019).",
-)
-
-
-@as_text
-def attention(
-    canvas: Canvas, attention: Attention, layers: Sequence[int], head: int | None = None
-) -> None:
-    """Draw the attention weights of one head, or the mean over the heads, in each of some layers as a matrix."""
-    names = labels(attention)
-    numbered = [f"{i} {name}" for i, name in enumerate(names)]
-    for layer in layers:
-        canvas.line(attention.title(layer, head), style="bold")
-        canvas.gap()
-        _draw_cells(canvas, numbered, names, attention.matrix(layer, head))
-        canvas.gap()
-    for line in (rows_line(attention), *CAVEATS):
-        canvas.dim(line)
-
-
-def attention_json(attention: Attention, layers: Sequence[int] = (), head: int | None = None) -> str:
-    """Return tokens and weights as JSON: (layers, heads, n, n) for all, (n, n) for one layer, else (l, n, n)."""
-    matrices = [attention.matrix(layer, head) for layer in layers]
-    if len(layers) == 1:
-        return json.document(attention, layer=layers[0], head=head, weights=matrices[0])
-    return json.document(
-        attention, layer=layers or None, head=head, weights=matrices or attention.weights
-    )
-
-
-def rows_line(attention: Attention) -> str:
-    """Return the sentence that explains the rows and columns of a matrix of attention."""
-    size = f"{len(attention.tokens)} tokens, {one_line(attention.model)}"
-    return f"Each row is a token that attends to the tokens in the columns. Rows sum to 1; {size}."
-
-
-def labels(attention: Attention) -> list[str]:
-    return [one_line(token.text) for token in attention.tokens]

@@ -11,29 +11,23 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
+from search.extensions import extensions
 from search.records.explanations import Explanation, Highlight
 from search.records.hits import Hit, Surroundings
 from search.render.format import CONTROL
 
 # Keys after the fields of a record: properties, methods, and fields moved to the end.
 _DERIVED: dict[str, tuple[str, ...]] = {
-    "Answer": ("score", "margin"),
-    "Answers": ("answers", "nearest"),
     "Contrast": ("gap", "residual", "words"),
     "Difference": ("gap",),
     "Explanation": (
         "addends", "drift", "shares", "residual", "words", "alignment", "highlights",
     ),
-    "MaskPredictions": ("loss",),
-    "Guess": ("loss",),
     "Hit": ("mode", "kind"),
-    "LabelExplanation": ("residual", "by_word"),
-    "TrainingReport": ("improved",),
 }  # fmt: skip
 
 # Fields that are elsewhere in the document, or in a file of their own.
 _LEFT_OUT: dict[str, tuple[str, ...]] = {
-    "Answer": ("passage",),
     "Evaluation": ("settings", "comparisons", "notes"),
     "Copy": ("file",),
     "Hit": ("explanation", "file"),
@@ -104,8 +98,12 @@ def _shallow(value: Any) -> Any:
 @cache
 def keys(record: type) -> tuple[str, ...]:
     """Return the JSON keys of a class of records, in order."""
-    derived = _DERIVED.get(record.__name__, ())
-    elsewhere = (*derived, *_LEFT_OUT.get(record.__name__, ()))
+    derived_keys, left_out = dict(_DERIVED), dict(_LEFT_OUT)
+    for extension in extensions():
+        derived_keys |= extension.json_keys
+        left_out |= extension.json_left_out
+    derived = derived_keys.get(record.__name__, ())
+    elsewhere = (*derived, *left_out.get(record.__name__, ()))
     own_first = sorted(fields(record), key=lambda field: field.name not in record.__annotations__)
     return (*(field.name for field in own_first if field.name not in elsewhere), *derived)
 

@@ -1,6 +1,6 @@
 """Matrices and curves as pictures, drawn with matplotlib (extra `pictures`).
 
-    explanation(...), sentences(...), attention(...), training(...)  ->  the bytes of a PNG
+    explanation(...), sentences(...), document_map(...)  ->  the bytes of a PNG
     heat_map(...)  ->  axes of matplotlib
 
 pyplot is used only in a notebook, if no axes are given. Settings of matplotlib are changed only while drawing.
@@ -21,16 +21,12 @@ from search.records.comparisons import Similarities
 from search.records.document_map import DocumentMap
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.records.inspections import Attention, Positions
 from search.render.format import headings, layer_of, letters, named, one_line, where
 from search.render.heatmap import (
-    CAVEATS,
     Units,
-    labels,
     largest_addend,
     left_out,
     part,
-    rows_line,
 )
 from search.render.why import signed
 
@@ -65,7 +61,7 @@ _FONTS = (
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """Context manager that sets fonts for many writing systems, and turns matplotlib's math syntax off."""
     import matplotlib
     from matplotlib.font_manager import fontManager
@@ -97,8 +93,8 @@ def heat_map(
     if ax is None:  # not in the style, with which the settings of pyplot's first figure would be undone
         from matplotlib import pyplot
 
-        _, ax = pyplot.subplots(figsize=_size(rows, columns), layout="constrained")
-    with _style():
+        _, ax = pyplot.subplots(figsize=figure_size(rows, columns), layout="constrained")
+    with style():
         lowest = 0.0 if scale == "attention" else -limit
         image = ax.imshow(cells, cmap=_COLOURS[scale], vmin=lowest, vmax=limit, aspect="auto")
         ax.set_title(title, loc="left", weight="bold")
@@ -114,24 +110,24 @@ def heat_map(
     return ax
 
 
-@_style()
+@style()
 def sentences(similarities: Similarities) -> bytes:
     """Return the cosines of sentences as a PNG; if the columns are other sentences, they get letters."""
     rows, columns, legend = names_of(similarities)
-    figure = _figure(_size(rows, columns))
+    figure = new_figure(figure_size(rows, columns))
     title = f"{len(rows)} x {len(columns)} sentences"
     heat_map(figure.subplots(), similarities.cosines, rows, columns, title, "cosine")
     note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling."
-    return _png(figure, title, [], [*legend, note])
+    return png(figure, title, [], [*legend, note])
 
 
-@_style()
+@style()
 def document_map(map_: DocumentMap, name: str) -> bytes:
     """Return the map of an index as a PNG."""
-    figure = _figure((8, 7))
+    figure = new_figure((8, 7))
     scatter(figure.subplots(), map_)
     note = "Each mark is a document; documents with similar content are close to each other."
-    return _png(figure, f"Map of {name}", [f"Map of {name}"], [note])
+    return png(figure, f"Map of {name}", [f"Map of {name}"], [note])
 
 
 def scatter(axes: Axes | None, map_: DocumentMap) -> Axes:
@@ -163,7 +159,7 @@ def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str
     return rows, columns, legend
 
 
-@_style()
+@style()
 def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes:
     """Return both matrices of an explanation as a PNG.
 
@@ -174,17 +170,17 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes
     """
     visible = part(drawn, MOST_ROWS, MOST_COLUMNS)
     rows, columns = visible.labels
-    width, height = _size(rows, columns)
+    width, height = figure_size(rows, columns)
     pairs = visible.contributions
     count = 1 if pairs is None else 2
-    figure = _figure((count * width + 1, height))
+    figure = new_figure((count * width + 1, height))
     *left, right = figure.subplots(1, count, squeeze=False)[0]
     if pairs is not None:
         title = "Contributions to the score, in thousandths"
         limit = 1000 * largest_addend(visible)
         heat_map(left[0], 1000 * pairs, rows, columns, title, "contribution", limit)
     heat_map(right, visible.similarity, rows, columns, f"Cosines at {layer_of(why)}", "cosine")
-    return _png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, visible)])
+    return png(figure, f"Why: {why.query}", _head(why, hit), [_sum(why), left_out(drawn, visible)])
 
 
 def _head(why: Explanation, hit: Hit | None) -> list[str]:
@@ -203,43 +199,7 @@ def _sum(why: Explanation) -> str:
     return f"score {why.score:.6f} = {' + '.join(parts)} {signed(why.residual)} (residual)."
 
 
-@_style()
-def attention(attention: Attention, layers: Sequence[int], head: int | None = None) -> bytes:
-    """Return the attention weights of a text in some layers, side by side in the same colours, as a PNG."""
-    names, titles = labels(attention), [attention.title(layer, head) for layer in layers]
-    width, height = _size(names, names)
-    figure = _figure((len(layers) * width, height))
-    matrices = [attention.matrix(layer, head) for layer in layers]
-    limit = float(max(weights.max() for weights in matrices))
-    panels = figure.subplots(1, len(layers), squeeze=False)[0]
-    for axes, weights, title in zip(panels, matrices, titles, strict=True):
-        heat_map(axes, weights, names, names, title, "attention", limit)
-    notes = [rows_line(attention), *CAVEATS]
-    return _png(figure, titles[0], ["  |  ".join(attention.texts)], notes)
-
-
-@_style()
-def positions(rows: Positions) -> bytes:
-    """Return the vectors of positions and their cosines as a PNG: learned on the left, by the formula on the right."""
-    figure = _figure((11, 9))
-    grid = figure.subplots(2, 2)
-    names = (f"learned by {rows.model}", "by the formula")
-    for column, (name, vectors, cosines) in enumerate(
-        zip(names, (rows.learned, rows.formula), rows.cosines, strict=True)
-    ):
-        limit = float(np.quantile(np.abs(vectors), 0.99))
-        for axes, cells, end, kind in (
-            (grid[0][column], vectors, limit, "Vectors"),
-            (grid[1][column], cosines, 1.0, "Cosines"),
-        ):
-            image = axes.imshow(cells, cmap="PRGn_r", vmin=-end, vmax=end, aspect="auto")
-            axes.set(title=f"{kind} {name}", ylabel="position")
-            axes.set_xlabel("dimension" if kind == "Vectors" else "position")
-            figure.colorbar(image, ax=axes)
-    return _png(figure, "Position vectors", [], ["Rows are the first positions of a text."])
-
-
-def _size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
+def figure_size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
     """Return width and height of a matrix with its labels, in inches."""
     cell = 0.45 if max(len(rows), len(columns)) <= _NUMBERS_UP_TO else 0.25
     beside, below = (_LETTER * min(max(map(len, names)), _LONGEST_LABEL) for names in (rows, columns))
@@ -249,13 +209,13 @@ def _size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
     )
 
 
-def _figure(size: tuple[float, float]) -> Figure:
+def new_figure(size: tuple[float, float]) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(max(size[0], 6.5), size[1]), layout="constrained", facecolor="white")
 
 
-def _png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) -> bytes:
+def png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) -> bytes:
     """Return a figure as a PNG with lines of text above and below it; the picture is enlarged for long lines."""
     room = int(figure.get_figwidth() / _LETTER)
     above = [fill(shorten(one_line(line), _LONGEST_LINE), room) for line in head if line]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import search
 from search.errors import SearchError
+from search.extensions import extensions
 from search.serving import api, embeddings, pages, problems
 from search.serving.app_state import AppState
 from search.serving.guard import AGENTS, RequestLimiter, SecurityMiddleware, Settings
@@ -67,6 +69,9 @@ def application(served: AppState, settings: Settings | None = None) -> ASGIApp:
     app.include_router(api.router)
     app.include_router(embeddings.router)
     app.include_router(pages.router)
+    for extension in extensions():
+        if extension.router:
+            app.include_router(import_module(extension.router).router)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from search.encoding import Encoder, Fingerprint
-from search.encoding.workers import begin_child
 from search.errors import NO_INDEX, IndexNotFound, SearchError, first_line
 from search.index import Index
 from search.indexes import Indexes, name_of
@@ -33,10 +30,6 @@ class GenerationGone(SearchError):
 
 class IndexBusy(SearchError):
     """The index kept changing while a request was answered."""
-
-
-class ProcessEnded(SearchError):
-    """The process of a laboratory was killed while it worked."""
 
 
 def in_one_generation(
@@ -59,42 +52,6 @@ def in_one_generation(
     raise IndexBusy("the index is being updated. Try again in a moment.")
 
 
-class IdleProcess:
-    """A process for work that needs much memory; it ends, and starts anew, if it had no work for some seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self._lock = seconds, threading.Lock()
-        self._pool: ProcessPoolExecutor | None = None
-        self._timer = threading.Timer(0, self.end)
-
-    def run(self, work: Callable[..., Answered], *values: Any) -> Answered:
-        """Return the result of a function, computed in the process; raise ProcessEnded if that was killed."""
-        with self._lock:
-            self._timer.cancel()
-            self._pool = self._pool or ProcessPoolExecutor(1, get_context("spawn"), begin_child)
-            try:
-                return self._pool.submit(work, *values).result()
-            except BrokenExecutor:
-                self._pool = None
-                raise ProcessEnded("the process that looks into models was ended. Try again.") from None
-            finally:
-                self._timer = threading.Timer(self._seconds, self.end)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def end(self, after: threading.Event | None = None) -> None:
-        """End the process, if there is one, as soon as an event is set."""
-        if after:
-            after.wait()
-        with self._lock:
-            if self._pool:
-                self._pool.shutdown()
-            self._pool = None
-
-
-_LABORATORY = IdleProcess(300)  # PyTorch takes 380 MB
-
-
 class AppState:
     """The open indexes of a server. Indexes with the same embeddings share an encoder. Thread-safe.
 
@@ -102,7 +59,6 @@ class AppState:
         indexes: name -> index; the HTTP API uses the first one if a request names none.
         notes: sentences about indexes that could not be opened.
         ends: set when the server stops, so that streams of events end.
-        laboratory: the process of looks into a model.
         ready: set when `warm` is done: what the first queries need is loaded, or loading failed.
     """
 
@@ -110,7 +66,6 @@ class AppState:
         self.indexes: dict[str, Index] = {}
         self.notes: tuple[str, ...] = ()
         self.ready, self.ends = threading.Event(), threading.Event()
-        self.laboratory = _LABORATORY
         self._lock, self._every = threading.RLock(), False
         self._encoders: WeakValueDictionary[Fingerprint, Encoder] = WeakValueDictionary()
         self._open = partial(Index.open, offline=offline, engine=engine)

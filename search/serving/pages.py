@@ -18,12 +18,11 @@ from search.ranking.question import without_operators
 from search.records import options as declared
 from search.records.contents import DocumentText
 from search.records.hits import Hit
-from search.records.inspections import Decoding, Inspection
 from search.records.options import RankingOptions, RankOptions
 from search.render import json, page
 from search.render.format import no_hits
 from search.render.heatmap import units
-from search.render.page import laboratory, reading, search, why
+from search.render.page import comparison, reading, search, why
 from search.render.page.document import Page, assets, document
 from search.render.page.hit_list import viewed
 from search.serving.app_state import GenerationGone, in_one_generation
@@ -39,7 +38,7 @@ _OLD_LINK = "the index has changed since this link was made. Search again."
 
 router = APIRouter()
 
-Typed = Annotated[str, Field(max_length=laboratory.LONGEST)]
+Typed = Annotated[str, Field(max_length=comparison.LONGEST)]
 
 
 class OnPage(SearchRequest):
@@ -53,7 +52,6 @@ class OnPage(SearchRequest):
     document: Annotated[Id | None, Field(description="Document that is missing.")] = None
     name: Annotated[str, Field(max_length=200, description="Part of its name.")] = ""
     text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
-    show: Literal["tokens", "attention"] = "tokens"
 
 
 class OfHit(OnPage):
@@ -77,7 +75,9 @@ Params = TypeVar("Params", bound=OnPage)
 View = Callable[[Index, Params, Request], Page]
 
 
-def view(path: str, model: type[Params], pinned: bool = True) -> Callable[[View[Params]], None]:
+def view(
+    path: str, model: type[Params], pinned: bool = True, router: APIRouter = router
+) -> Callable[[View[Params]], None]:
     """Return a decorator that registers a function as the handler of a page.
 
     The function gets the index, the parameters, whose `index` is set to the index's name, and the request.
@@ -86,6 +86,7 @@ def view(path: str, model: type[Params], pinned: bool = True) -> Callable[[View[
         path: path of the page.
         model: class of the parameters.
         pinned: answer from a single generation of the index: the requested one, if the address names one.
+        router: router of the page, if it belongs to an extension.
     """
 
     def register(function: View[Params]) -> None:
@@ -267,21 +268,21 @@ def why_not(index: Index, params: OnPage, request: Request) -> Page:
     return why.why_not(index.why_not(params.question, place, params.k, **options), params.named())
 
 
-def laboratory_page(index: Index, params: OnPage, request: Request) -> Page:
-    """The form that compares sentences or inspects a text, with the answer to what was typed into it."""
-    action: str = request.scope["path"]
-    answer: Page | str | None = None
-    if any(text.strip() for text in params.text):
-        work = {"/similarity": _compared, "/inspect": _inspected, "/vocabulary": _looked_up}[action]
-        try:
-            answer = work(index, params, request)
-        except (InputError, OptionalDependency) as error:
-            answer = str(error)
-    return laboratory.form(action, params.text, params.index or "", answer, params.show)
+def form_view(
+    form: comparison.Form, model: type[Params], work: View[Params], router: APIRouter = router
+) -> None:
+    """Register the page of a form; `work` answers what was typed into it, or raises InputError."""
 
+    def answered(index: Index, params: Params, request: Request) -> Page:
+        answer: Page | str | None = None
+        if any(text.strip() for text in params.text):
+            try:
+                answer = work(index, params, request)
+            except (InputError, OptionalDependency) as error:
+                answer = str(error)
+        return comparison.form(form, params.text, params.index or "", answer, getattr(params, "show", ""))
 
-for _path in ("/similarity", "/inspect", "/vocabulary"):
-    view(_path, OnPage, pinned=False)(laboratory_page)
+    view(form.action, model, pinned=False, router=router)(answered)
 
 
 def _compared(index: Index, params: OnPage, request: Request) -> Page:
@@ -297,32 +298,7 @@ def _compared(index: Index, params: OnPage, request: Request) -> Page:
     return page.explanation(explained, units(explained, "token"))
 
 
-def _inspect(texts: list[str], model: str) -> Inspection:
-    from search import bert
-
-    return bert.inspect(*texts, model=model, offline=True)
-
-
-def _decoding(text: str, model: str) -> Decoding:
-    from search import bert
-
-    ids = [token.id for token in bert.tokenize(text, model=model, offline=True).tokens]
-    return bert.decode(ids, model=model, offline=True)
-
-
-def _looked_up(index: Index, params: OnPage, request: Request) -> Page:
-    """Return the entries of the vocabulary that spell the text in a form."""
-    run = request.app.state.served.laboratory.run
-    return laboratory.vocabulary(run(_decoding, params.text[0], index.encoder.model))
-
-
-def _inspected(index: Index, params: OnPage, request: Request) -> Page:
-    """Return the inspection of the texts in a form; raise InputError if the model cannot read them."""
-    texts = [text for text in params.text if text.strip()]
-    inspected = request.app.state.served.laboratory.run(_inspect, texts[:2], index.encoder.model)
-    if params.show == "tokens":
-        return laboratory.inspection(inspected)
-    return page.attention(inspected.attention)
+form_view(comparison.COMPARE, OnPage, _compared)
 
 
 @router.get("/static/{version}/{name}", include_in_schema=False)

@@ -17,7 +17,7 @@ from search import errors
 from search.render.page import search as drawn
 from search.render.page.document import Page, Site, document, fragment, text
 from search.render.page.hit_list import PageRequest
-from search.serving.app_state import GenerationGone, IndexBusy, ProcessEnded
+from search.serving.app_state import GenerationGone, IndexBusy
 from search.serving.fields import LONGEST_QUERY
 
 API = ("/api/", "/v1/")
@@ -28,7 +28,6 @@ FRAGMENT = "X-Seewhy-Fragment"
 _CODES: tuple[tuple[type[errors.SearchError], int, str], ...] = (
     (GenerationGone, 410, "generation-gone"),
     (IndexBusy, 503, "busy"),
-    (ProcessEnded, 503, "busy"),
     (errors.ChangedMeanwhile, 503, "busy"),
     (errors.IndexNotFound, 404, "index-not-found"),
     (errors.IndexOutdated, 409, "index-outdated"),

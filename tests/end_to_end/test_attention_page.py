@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from search.bert import inspect
-from search.records.inspections import Attention
+from search.lab.records.inspections import Attention
+from search.lab.render.pages import attention
 from search.render import page
 from tests.end_to_end import test_browser as shared
 from tests.end_to_end.test_browser import ActionChains, By, Keys, assert_inert, detail, leave, opened
@@ -37,7 +38,7 @@ def weights(tiny_model: Path) -> Attention:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory, weights: Attention) -> Path:
     file = tmp_path_factory.mktemp("pages") / "attention & 'a'.html"
-    file.write_text(page.document(page.attention(weights)), encoding="utf-8", newline="\n")
+    file.write_text(page.document(attention(weights)), encoding="utf-8", newline="\n")
     return file
 
 

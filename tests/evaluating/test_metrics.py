@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from search.evaluating.metrics import answer_values, ranking_values
+from search.evaluating.metrics import ranking_values
+from search.lab.evaluating.metrics import answer_values
 from search.statistics import (
     accuracy,
     class_counts,

@@ -20,23 +20,14 @@ from search.records.contents import DocumentText, StoredFile, StoredPassage
 from search.records.documents import NamedDocument
 from search.records.explanations import Highlight, Partner, Term
 from search.records.hits import Hit
-from search.records.inspections import (
-    Attention,
-    EmbeddingLayer,
-    InputToken,
-    InputWord,
-    Inspection,
-    ModelShape,
-)
 from search.records.options import Ranking
 from search.render import page
 from search.render.bars import Mark
 from search.render.heatmap import units
-from search.render.page import laboratory
+from search.render.page import comparison
 from search.render.page import why as draw
 from search.render.page.document import data, text
 from search.render.page.hit_list import HitView, PageRequest, full_width, viewed
-from search.render.page.laboratory import inspection
 from search.render.page.reading import reading
 from search.render.page.search import SearchResult, picked, search
 from tests.explaining.test_explanation import by_hand
@@ -57,20 +48,6 @@ COMPARED = Contrast(
         Difference("key", "word", 4, 7, 0.375, 0.0, (Partner("key", 0.3),), ()),
     ),
 )
-TOKENS = (
-    InputToken("[CLS]", 101, 0, 0, None, 0, 1, True, None, False),
-    InputToken("key", 9, 0, 3, 0, 0, 1, False, 0, False),
-    InputToken("##s", 8, 3, 4, 0, 0, 1, False, 0, False),
-    InputToken("[UNK]", 100, 0, 1, 1, 1, 1, False, 0, True),
-)
-WORDS = (InputWord("keys", 0, 4, 0, (1, 2), False), InputWord("☃", 0, 1, 1, (3,), True))
-ROWS = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
-STATES = np.stack([ROWS, ROWS[:, ::-1]]).astype(np.float32)
-LOOKED = Inspection(
-    ("keys", "☃"), TOKENS, WORDS, ModelShape("tiny", "bert", 1, 1, 2, 10, 16, 2, 8, 0, 0, 0),
-    EmbeddingLayer((0, 1, 2, 3), {"word": ROWS, "position": ROWS, "sum": 2 * ROWS, "LayerNorm": ROWS}, 0.0), STATES,
-    Attention(("keys", "☃"), TOKENS, np.full((1, 1, 4, 4), 0.25, np.float32), "tiny"), None, None, "it has none",
-)  # fmt: skip
 STATE = PageRequest("notes", "the key", generation=7)
 
 
@@ -177,9 +154,6 @@ def evil_pages() -> list[page.Page]:
     standing = WhyNot(
         EVIL, EVIL, 3, 3, 20, "copy", detail=EVIL, hit=EVIL_HIT, last=EVIL_HIT, contrast=compared
     )
-    words = tuple(replace(word, text=EVIL) for word in WORDS)
-    tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
-    looked = replace(LOOKED, texts=(EVIL, EVIL), tokens=tokens, words=words, no_pooler=EVIL)
     state = PageRequest(EVIL, EVIL, where=EVIL)
     document = replace(
         made(of_document(1, EVIL, 0, heading=EVIL)), document=EVIL, title=EVIL, changed="changed"
@@ -192,17 +166,16 @@ def evil_pages() -> list[page.Page]:
         draw.contrast(compared, state),
         draw.why_not(standing, state),
         draw.choice(EVIL, [NamedDocument(1, EVIL, EVIL)], 50, state),
-        laboratory.form("/similarity", [EVIL, EVIL], EVIL, EVIL, ""),
-        laboratory.form("/inspect", [EVIL, EVIL], EVIL, inspection(looked), EVIL),
+        comparison.form(comparison.COMPARE, [EVIL, EVIL], EVIL, EVIL),
         *(reading(state, replace(document, kind=kind), 1, (), source=kind == "code") for kind in KINDS),
         reading(state, document, 1, viewed([replace(EVIL_HIT, passage_id=1)], [[Highlight(2, 9, 1.0)]])),
         search(state, SearchResult(1, viewed([replace(EVIL_HIT, explanation=EVIL_WHY)]), words=(EVIL,))),
     ]
 
 
-@pytest.mark.parametrize("found", evil_pages())
-def test_every_text_is_inert(found: page.Page) -> None:
-    for source in (page.document(found), page.document(found, page.Site("/explain", EVIL))):
+def assert_inert(drawn: page.Page) -> None:
+    """Check that no text of a page became markup, as a file and on the server."""
+    for source in (page.document(drawn), page.document(drawn, page.Site("/explain", EVIL))):
         source.encode()
         parsed = Parsed(source)
         assert "<script>alert" not in source
@@ -213,6 +186,11 @@ def test_every_text_is_inert(found: page.Page) -> None:
         assert all(re.match(r"[/#]", one) for one in links)
         visible = re.sub(r'value="[^"]*"|<textarea.*?</textarea>', "", source, flags=re.S)
         assert not {"\x1b", "\u202e", "\u2066"} & set(visible)
+
+
+@pytest.mark.parametrize("drawn", evil_pages())
+def test_no_text_of_a_page_becomes_markup(drawn: page.Page) -> None:
+    assert_inert(drawn)
 
 
 def test_the_policy_allows_this_page_and_nothing_else() -> None:
@@ -315,16 +293,6 @@ def test_where_a_document_stands(changes: dict[str, Any], heading: str, said: st
     found = draw.why_not(replace(standing, **changes), ASKED)
     assert found.heading == heading and said in seen(found)
     assert "keys.md" in seen(found)
-
-
-def test_tokens_and_what_layers_do() -> None:
-    said = seen(inspection(LOOKED))
-    assert "4 tokens, 1 of them special [CLS] 101 key 9 ##s 8 [UNK] 100" in said
-    source = page.fragment(inspection(LOOKED))
-    assert (
-        '<td class="l0">0.960</td>' in source and '<td class="l9">0.000</td>' in source
-    )  # 24/25; a right angle
-    assert '<li class="unknown second"><bdi>[UNK]</bdi>' in source
 
 
 def hidden(text: str, markup: str) -> Hit:

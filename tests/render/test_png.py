@@ -3,13 +3,11 @@
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from search.bert import inspect
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.tokens import Token
@@ -111,26 +109,6 @@ def test_rows_keep_their_numbers_however_long_the_sentences_are() -> None:
     )
 
 
-def test_panels_side_by_side_have_one_scale(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same colour is the same weight in all of them."""
-    look = inspect("the key turns in the lock of the door", model=str(tiny_model)).attention
-    limits: list[tuple[float, float]] = []
-    save = Figure.savefig
-
-    def saved(figure: Figure, *args: Any, **options: Any) -> None:
-        limits.extend(image.get_clim() for axes in figure.axes for image in axes.images)
-        save(figure, *args, **options)
-
-    monkeypatch.setattr(Figure, "savefig", saved)
-    picture.attention(look, (1, 2), 1)
-    largest = max(float(look.matrix(layer, 1).max()) for layer in (1, 2))
-    assert limits == [(0.0, pytest.approx(largest))] * 2
-    plots = [look.plot(Figure().subplots(), layer=layer, head=1, limit=0.5) for layer in (1, 2)]
-    assert [axes.images[0].get_clim() for axes in plots] == [(0.0, 0.5)] * 2
-    alone = look.plot(Figure().subplots(), layer=1, head=1).images[0].get_clim()
-    assert alone == (0.0, pytest.approx(float(look.matrix(1, 1).max())))
-
-
 @pytest.mark.parametrize("text", [LONG, EVIL])
 def test_texts_that_fonts_and_mathematics_could_trip_over(written: list[str], text: str) -> None:
     three = (text, "b", text)
@@ -148,7 +126,6 @@ import sys
 from search.render import picture
 assert "matplotlib" not in sys.modules
 import matplotlib, numpy
-from search.bert import inspect
 from search.records.comparisons import Similarities
 found = Similarities(("a", "b"), ("a", "b"), numpy.eye(2), True, "model", "mean")
 picture.sentences(found)

@@ -22,9 +22,8 @@ from search.records.documents import filter_argument, in_filter
 from search.records.explanations import Highlight, Term
 from search.records.hits import Hit, Surroundings
 from search.records.options import Ranking
-from search.records.predictions import Answer, Answers
 from search.records.reports import Report, SkippedGroup
-from search.render import heatmap, hits, json, predictions, reports, why
+from search.render import heatmap, hits, json, reports, why
 from search.render.format import (
     escape,
     letters,
@@ -66,25 +65,6 @@ REPORT = Report(
     tokens=56789, encoded=10, reused=2, truncated_tokens=0,
     skipped=(SkippedGroup("binary", 7, ("a.png", "b.png")),), seconds=2.0,
 )  # fmt: skip
-
-
-PASSAGE = f"The key \U0001f511 is\r\nin the water. {EVIL} end"
-
-
-START = PASSAGE.index("in the water")
-
-
-ANSWER = Answer(
-    rank=1, text="in the water", start=100 + START, end=100 + START + 12, path="/texts/a.md", document="a.md",
-    line_start=4, line_end=4, page=None, passage=PASSAGE, passage_start=100, hit=replace(HIT, rank=7, score=0.25),
-    start_logit=3.5, end_logit=1.0, null_score=2.0, probability=0.25,
-)  # fmt: skip
-
-
-FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", (ANSWER,), None, 3, 4, 6)
-
-
-NONE = replace(FOUND, answers=(), nearest=replace(ANSWER, rank=0), more=0)
 
 
 def sentences(n: int = 3) -> Similarities:
@@ -205,24 +185,27 @@ def test_a_snippet_has_no_heading_and_says_that_there_is_more(
     assert snippet(replace(HIT, heading=heading, text=text)) == shown
 
 
+def assert_harmless(drawn: str, colour: bool) -> None:
+    """Check that `EVIL` is in a drawing, without its control characters."""
+    assert not {"\x07", "\x9b", "\u202e", "\u2066"} & set(drawn)
+    assert "\x1b[31mred" not in drawn and "\\x1b[31mred" in drawn
+    assert colour or "\x1b" not in drawn
+    drawn.encode()
+
+
 @pytest.mark.parametrize("colour", [False, True])
 def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
     hit = replace(HIT, text=EVIL, title=EVIL, heading=EVIL, path=f"/{EVIL}")
     made = replace(by_hand(), query=EVIL, passage=EVIL)
     alike = Similarities((EVIL, EVIL), (EVIL, EVIL), np.eye(2, dtype=np.float32), True, EVIL, "mean")
     beside = Surroundings(((2, EVIL),), ((6, EVIL),), EVIL)
-    answers = replace(FOUND, model=EVIL, answers=(replace(ANSWER, passage=EVIL, text=EVIL),))
     for drawn in (
         hits.hits([hit], around=[beside], grouped=True, colour=colour),
-        predictions.answers(answers, colour=colour),
         why.explanation(made, hit, colour=colour),
         heatmap.sentences(alike, colour=colour),
         heatmap.matrices(made, units(made), colour=colour),
     ):
-        assert not {"\x07", "\x9b", "\u202e", "\u2066"} & set(drawn)
-        assert "\x1b[31mred" not in drawn and "\\x1b[31mred" in drawn
-        assert colour or "\x1b" not in drawn
-        drawn.encode()
+        assert_harmless(drawn, colour)
 
 
 @given(st.text())
@@ -412,18 +395,6 @@ def test_where_a_score_stands() -> None:
     assert percentile_of(ranked(1, 99.8)) == "closer than 99.8 % of random pairs"
     assert percentile_of(ranked(1, 99.99)) == "closer than 99.9 % of random pairs"
     assert percentile_of(ranked(1, None)) == ""
-
-
-@pytest.mark.parametrize("found", [FOUND, NONE])
-def test_answers_with_the_numbers_of_their_sum(found: Answers) -> None:
-    shown = " ".join(predictions.answers(found, width=80).split())
-    assert (
-        "margin +2.50 over 'no answer' (answer +3.50 start, +1.00 end; 'no answer' +2.00); p(start) x p(end) 0.250; "
-        "its passage ranks 7, score 0.250"
-    ) in shown
-    assert "is «in the water». " in shown and "0.924" in shown
-    assert ("; 3 further answers not shown." in shown) == bool(found.answers)
-    assert ("No answer: no span of 4 passages scores higher" in shown) == (not found.answers)
 
 
 @pytest.mark.parametrize(

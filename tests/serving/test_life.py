@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import sys
@@ -22,9 +21,8 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
-from search import Encoder, Index, SearchError
+from search import Encoder, Index
 from search.serving import create_app, guard
-from search.serving.app_state import IdleProcess
 from search.serving.guard import AT_ONCE
 from search.serving.life import configured
 from tests.conftest import Run
@@ -239,12 +237,3 @@ def test_indexes_made_alike_share_an_encoder(index: Index, tmp_path: Path, tiny_
     create_app(*opened)
     first, second, third = (one.encoder for one in opened)
     assert isinstance(first, Encoder) and first is second and third is not first
-
-
-def test_looks_into_a_model_survive_the_end_of_their_process() -> None:
-    laboratory = IdleProcess(60)
-    first = laboratory.run(os.getpid)
-    with pytest.raises(SearchError, match="Try again"):
-        laboratory.run(os._exit, 1)
-    assert laboratory.run(os.getpid) not in (first, os.getpid())
-    laboratory.end()

@@ -1,6 +1,6 @@
 """HTML pages: self-contained files, which load nothing and send nothing, and pages of the server.
 
-    explanation(...), sentences(...), attention(...), tags(...), answers(...)  ->  Page
+    explanation(...), sentences(...)  ->  Page
     document(page)        ->  the text of an HTML file
     document(page, site)  ->  the same for the server, which links to assets()
     fragment(page)        ->  HTML to insert into a page that is already open
@@ -9,17 +9,16 @@
     search.py       search page (server only); hit_list.py  its list of hits
     reading.py      whole document, opened at a passage (server only); rendering.py  its text as HTML
     why.py          explanation of a score, word by word; on the server also comparisons and "why not"
-    laboratory.py   similarities of sentences; attention; tags; answers; on the server also forms and tokens
+    comparison.py   similarities of sentences; on the server also forms that take texts
     *.css  *.js     one style and script for each custom element; page.css and live.js are for the server only
 
 All numbers are in the HTML. Without scripts, a page still has the texts, the sum, and the sums of rows and columns.
 """
 
+from search.render.page.comparison import MOST_CELLS, sentences
 from search.render.page.document import Page, Site, assets, document, fragment
-from search.render.page.laboratory import MOST_CELLS, answers, attention, sentences, tags
 from search.render.page.why import explanation
 
 __all__ = [
-    "MOST_CELLS", "Page", "Site", "answers", "assets", "attention", "document", "explanation",
-    "fragment", "sentences", "tags",
+    "MOST_CELLS", "Page", "Site", "assets", "document", "explanation", "fragment", "sentences",
 ]  # fmt: skip

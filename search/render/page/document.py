@@ -23,6 +23,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from search.extensions import extensions
 from search.render import format
 from search.render.format import escape, one_line
 
@@ -71,11 +72,25 @@ class Site:
 @cache
 def assets() -> dict[str, tuple[bytes, str]]:
     """Return the content and media type of each script and style by name."""
+    everything = [file for package in _packages() for file in files(package).iterdir()]
     return {
         file.name: (file.read_bytes(), media_type)
-        for file in sorted(files(__package__).iterdir(), key=lambda file: file.name)
+        for file in sorted(everything, key=lambda file: file.name)
         if (media_type := _MEDIA.get("." + file.name.rpartition(".")[2]))
     }
+
+
+def _packages() -> list[str]:
+    """Return the packages with templates, scripts and styles: this one, and those of extensions."""
+    return [__package__ or "", *(extension.assets for extension in extensions() if extension.assets)]
+
+
+def laboratory_pages() -> dict[str, str]:
+    """Return address -> title of the pages that compare texts and look into a model, in the order of their menu."""
+    pages = {"/similarity": "Compare sentences"}
+    for extension in extensions():
+        pages |= extension.pages
+    return pages
 
 
 @cache
@@ -87,10 +102,10 @@ def version() -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader(__package__ or ""),
+        loader=ChoiceLoader([PackageLoader(package) for package in _packages()]),
         autoescape=True,
         finalize=lambda value: escape(value) if type(value) is str else value,
         trim_blocks=True,
@@ -98,7 +113,12 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.filters |= {"isolated": isolated, "kept": kept, "signed": signed, "data": data}
-    environment.globals |= {"link": link, "format": format, "parameters": parameters}
+    environment.globals |= {
+        "link": link,
+        "format": format,
+        "parameters": parameters,
+        "laboratory": laboratory_pages(),
+    }
     return environment
 
 

@@ -1,0 +1,47 @@
+"""Pictures of attention and of position vectors, drawn with matplotlib (extra `pictures`): the bytes of a PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from search.lab.records.inspections import Attention, Positions
+from search.lab.render.attention import CAVEATS, labels, rows_line
+from search.render.picture import figure_size, heat_map, new_figure, png, style
+
+
+@style()
+def attention(attention: Attention, layers: Sequence[int], head: int | None = None) -> bytes:
+    """Return the attention weights of a text in some layers, side by side in the same colours, as a PNG."""
+    names, titles = labels(attention), [attention.title(layer, head) for layer in layers]
+    width, height = figure_size(names, names)
+    figure = new_figure((len(layers) * width, height))
+    matrices = [attention.matrix(layer, head) for layer in layers]
+    limit = float(max(weights.max() for weights in matrices))
+    panels = figure.subplots(1, len(layers), squeeze=False)[0]
+    for axes, weights, title in zip(panels, matrices, titles, strict=True):
+        heat_map(axes, weights, names, names, title, "attention", limit)
+    notes = [rows_line(attention), *CAVEATS]
+    return png(figure, titles[0], ["  |  ".join(attention.texts)], notes)
+
+
+@style()
+def positions(rows: Positions) -> bytes:
+    """Return the vectors of positions and their cosines as a PNG: learned on the left, by the formula on the right."""
+    figure = new_figure((11, 9))
+    grid = figure.subplots(2, 2)
+    names = (f"learned by {rows.model}", "by the formula")
+    for column, (name, vectors, cosines) in enumerate(
+        zip(names, (rows.learned, rows.formula), rows.cosines, strict=True)
+    ):
+        limit = float(np.quantile(np.abs(vectors), 0.99))
+        for axes, cells, end, kind in (
+            (grid[0][column], vectors, limit, "Vectors"),
+            (grid[1][column], cosines, 1.0, "Cosines"),
+        ):
+            image = axes.imshow(cells, cmap="PRGn_r", vmin=-end, vmax=end, aspect="auto")
+            axes.set(title=f"{kind} {name}", ylabel="position")
+            axes.set_xlabel("dimension" if kind == "Vectors" else "position")
+            figure.colorbar(image, ax=axes)
+    return png(figure, "Position vectors", [], ["Rows are the first positions of a text."])

@@ -1,0 +1,146 @@
+"""Labels of texts by a checkpoint of its own classes, against transformers' pipeline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import search
+from search.bert import LinearHead, explain_label, label, tokenize
+from search.errors import FingerprintMismatch, InputError, ModelError
+from tests.conftest import save_tiny_bert
+from tests.lab.bert.conftest import save_tiny, save_tiny_head
+
+MOODS = ("bad", "good", "neither")
+TEXTS = ["open the door", "the key is in the water", "no", "turn the lock and look for the people"]
+LONG = "the key is in the water and the door of the first side is open now " * 12
+
+
+def with_config(folder: Path, **values: object) -> Path:
+    file = folder / "config.json"
+    file.write_text(
+        json.dumps({**json.loads(file.read_text(encoding="utf-8")), **values}), encoding="utf-8"
+    )
+    return folder
+
+
+def of_pipeline(folder: Path, texts: list[str], function: str) -> list[dict[str, float]]:
+    from transformers import AutoTokenizer, pipeline
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    classify: Any = pipeline("text-classification", model=str(folder), tokenizer=tokenizer, device="cpu")
+    return [
+        {one["label"]: one["score"] for one in classify(text, top_k=None, function_to_apply=function)}
+        for text in texts
+    ]
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_classes_that_exclude_each_other(tmp_path: Path, kind: str) -> None:
+    folder = save_tiny_head(tmp_path, "label", kind=kind, labels=MOODS)
+    found = label(TEXTS, model=str(folder))
+    assert found.classes == MOODS
+    for one, expected in zip(found.texts, of_pipeline(folder, TEXTS, "softmax"), strict=True):
+        assert dict(zip(MOODS, one.scores, strict=True)) == pytest.approx(expected, abs=1e-5)
+        assert one.label == max(expected, key=lambda name: expected[name])
+        assert one.score == pytest.approx(max(expected.values()), abs=1e-5)
+
+
+def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
+    """The logits of each window, by transformers alone, counted by its tokens."""
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    folder = save_tiny_head(tmp_path, "label", labels=MOODS)
+    found = label([LONG, TEXTS[0]], model=str(folder))
+    assert (found.texts[0].windows, found.texts[1].windows) == (6, 1)
+    ids = [token.id for token in tokenize(LONG, model=str(folder)).tokens if not token.special]
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    logits, weights, start = [], [], 0
+    while True:
+        part = ids[start : start + 62]
+        with torch.inference_mode():
+            logits.append(model(torch.tensor([[2, *part, 3]])).logits[0].numpy())
+        weights.append(len(part))
+        if start + 62 >= len(ids):
+            break
+        start += 31  # windows share half of their tokens where the model reads few
+    assert len(logits) == 6 and weights[-1] < 62
+    mean = np.average(logits, axis=0, weights=weights)
+    np.testing.assert_allclose(found.texts[0].scores, np.exp(mean) / np.exp(mean).sum(), atol=1e-5)
+
+
+def test_what_cannot_label(tmp_path: Path) -> None:
+    folder = save_tiny_head(tmp_path / "head", "label", labels=MOODS)
+    with pytest.raises(InputError, match="text 2 is empty"):
+        label(["a", " "], model=str(folder))
+    with pytest.raises(InputError, match="single string"):
+        label("a", model=str(folder))
+    with pytest.raises(InputError, match="either a model or a head"):
+        label(["a"])
+    with pytest.raises(ModelError, match="has no head for classes of texts"):
+        label(["a"], model=str(save_tiny(tmp_path / "plain", "bert")))
+    save_tiny_head(tmp_path / "number", "label", labels=("LABEL_0",))
+    with_config(folder, problem_type="multi_label_classification")
+    for other in (tmp_path / "number", folder):
+        with pytest.raises(ModelError, match="does not assign one of several classes"):
+            label(["a"], model=str(other))
+
+
+def head_for(encoder: search.Encoder) -> LinearHead:
+    chance = np.random.default_rng(0)
+    return LinearHead(
+        "mood", MOODS, chance.normal(size=(3, 32)), chance.normal(size=3), encoder.fingerprint, {}
+    )
+
+
+def test_a_trained_head_labels_texts(tiny: search.Encoder) -> None:
+    head = head_for(tiny)
+    found = label(TEXTS, head=head)
+    np.testing.assert_allclose(
+        [one.scores for one in found.texts], head.probabilities(tiny.encode(TEXTS)), atol=1e-6
+    )
+    assert (found.classifier, found.model, found.pooling) == ("mood", tiny.model, "mean")
+
+
+@pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len"])
+def test_a_logit_is_the_sum_of_its_addends(tiny_model: Path, pooling: str) -> None:
+    encoder = search.Encoder(str(tiny_model), pooling=pooling)
+    head = head_for(encoder)
+    why = explain_label(TEXTS[1], head, encoder=encoder)
+    direct = encoder.encode([TEXTS[1]])[0].astype(np.float64) @ head.coefficients.T + head.intercepts
+    np.testing.assert_allclose(why.logits, direct, atol=1e-5)
+    np.testing.assert_allclose(why.contributions.sum(axis=0) + head.intercepts, direct, atol=1e-5)
+    assert abs(why.residual).max() < 1e-5
+    np.testing.assert_allclose(why.by_word.sum(axis=0), why.contributions.sum(axis=0), atol=1e-12)
+    assert [word.text for word in why.words][1:3] == ["the", "key"]
+    assert why.label == MOODS[int(direct.argmax())]
+    vectors = encoder.tokens([TEXTS[1]])[0].vectors.astype(np.float64)
+    if pooling == "mean":  # the formula, from the token vectors
+        expected = vectors @ head.coefficients.T / np.linalg.norm(vectors.sum(axis=0))
+        np.testing.assert_allclose(why.contributions, expected, atol=1e-5)
+
+
+def test_what_has_no_addends(tiny: search.Encoder, tiny_model: Path, tmp_path: Path) -> None:
+    cls = search.Encoder(str(tiny_model), pooling="cls")
+    with pytest.raises(InputError, match="with pooling 'cls', a logit is not a sum over tokens"):
+        explain_label("the key", head_for(cls), encoder=cls)
+    with pytest.raises(InputError, match="the text is empty"):
+        explain_label(" ", head_for(tiny), encoder=tiny)
+    with pytest.raises(InputError, match="has 102 tokens, but the model reads at most 64"):
+        explain_label("water " * 100, head_for(tiny), encoder=tiny)
+    other = search.Encoder(str(save_tiny_bert(tmp_path, seed=5)))
+    with pytest.raises(FingerprintMismatch):
+        explain_label("the key", head_for(tiny), encoder=other)
+
+
+def test_a_model_that_has_changed_since(tmp_path: Path) -> None:
+    head = head_for(search.Encoder(str(save_tiny_bert(tmp_path, seed=5))))
+    save_tiny_bert(tmp_path, seed=6)
+    for work in (lambda: label(["the key"], head=head), lambda: explain_label("the key", head)):
+        with pytest.raises(FingerprintMismatch, match=r"weights: .* the installed model has"):
+            work()

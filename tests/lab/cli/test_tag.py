@@ -1,0 +1,182 @@
+"""seewhy lab tag: an index tagged, gone on with, filtered by, removed; a text of its own; pages."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import search
+from search.bert import tag
+from tests.conftest import Run
+from tests.lab.bert.conftest import BIO, save_tagger
+
+
+@pytest.fixture(scope="module")
+def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tagger(tmp_path_factory.mktemp("models") / "ner", BIO)
+
+
+@pytest.fixture
+def index(notes: Path, tiny_model: Path) -> search.Index:
+    return search.Index.build(notes, model=str(tiny_model))
+
+
+def test_entities_of_an_index(run: Run, index: search.Index, tagger: Path, notes: Path) -> None:
+    code, out, _ = run("lab", "tag", "--model", tagger, "--json")
+    assert code == 0
+    done = json.loads(out)
+    assert (done["name"], done["tagged"], done["annotated"], done["passages"]) == ("ner", 5, 5, 5)
+    assert "person" in {one["field"] for one in done["fields"]}
+
+    # Each span is where the document has it, and the values are those of the text tagged by itself.
+    hits = index.query("time", k=50)
+    stored = search.bert.annotations_of(index, [hit.passage_id for hit in hits])
+    mentions = 0
+    for hit in hits:
+        (annotation,) = stored[hit.passage_id]
+        for span in annotation.spans:
+            assert hit.text[span.start - hit.start : span.end - hit.start] == span.text
+        alone = tag(hit.text, model=str(tagger)).mentions
+        assert [(one.field, one.start + hit.start, one.text) for one in alone] == [
+            (span.field, span.start, span.text) for span in annotation.spans
+        ]
+        assert {value for values in hit.annotations.values() for value in values} <= {
+            " ".join(one.text.split()) for one in alone
+        }
+        mentions += len(alone)
+    assert sum(one["mentions"] for one in done["fields"]) == mentions > 5
+
+    # A filter by the most frequent value finds the passages that it was counted in, and no other.
+    (first, *_) = (one for one in done["fields"] if one["mentions"])
+    value = first["frequent"][0][0]
+    typed = f"{first['field']}='{value.upper()}'"
+    _, out, err = run("query", "time", "--where", typed, "-k", 50, "--json")
+    expected = {
+        hit.document
+        for hit in hits
+        if value.casefold() in map(str.casefold, hit.annotations.get(first["field"], []))
+    }
+    assert {hit["document"] for hit in json.loads(out)} == expected != set()
+    assert "note:" not in err
+
+
+def test_a_run_goes_on_and_updates_are_told(
+    run: Run, index: search.Index, tagger: Path, notes: Path
+) -> None:
+    _, out, _ = run("lab", "tag", "--model", tagger)
+    assert out.startswith("ner: tagged all 5 passages, ")
+    assert re.search(r"^field +mentions +most frequent$", out, re.MULTILINE)
+    assert "To filter by tag: --where " in out
+    _, out, _ = run("lab", "tag", "--model", tagger)
+    assert out.startswith("ner: nothing new to tag; all 5 passages")
+    (notes / "new.txt").write_text("The door is new.\n", encoding="utf-8")
+    assert run("index", notes)[0] == 0
+    assert re.search(r"annotations +ner: 5 of 6 passages", run("status")[1])
+    _, out, _ = run("lab", "tag", "--model", tagger, "--json")
+    assert (json.loads(out)["tagged"], json.loads(out)["annotated"]) == (1, 6)
+
+
+def test_a_run_that_is_stopped_keeps_what_is_done(
+    index: search.Index, tagger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.lab.annotating.passages._AT_ONCE", 2)
+
+    def stop(state: search.Progress) -> None:
+        assert (state.stage, state.total) == ("tagging", 5)
+        if state.done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search.bert.tag_index(index, str(tagger), progress=stop)
+    assert index.status().annotations[0].annotated == 4
+    report = search.bert.tag_index(index, str(tagger))
+    assert (report.tagged, report.annotated) == (1, 5)
+    assert index.check().ok
+
+
+def test_another_checkpoint_is_never_mixed_in(
+    run: Run, index: search.Index, tagger: Path, tmp_path: Path
+) -> None:
+    run("lab", "tag", "--model", tagger)
+    other = save_tagger(tmp_path / "other", ("O", "B-PER", "X-y"))
+    code, _, err = run("lab", "tag", "--model", other)
+    assert code == 1 and "from another model or settings" in err and "--replace" in err
+    same = shutil.copytree(
+        tagger, tmp_path / "same"
+    )  # of another name, and then with classes of another meaning
+    assert run("lab", "tag", "--model", same, "-q")[1].startswith(
+        "ner: nothing new to tag; all 5 passages"
+    )
+    config = json.loads((same / "config.json").read_text("utf-8"))
+    swapped = {"B-PER": "B-LOC", "B-LOC": "B-PER", "I-PER": "I-LOC", "I-LOC": "I-PER"}
+    config["id2label"] = {key: swapped.get(value, value) for key, value in config["id2label"].items()}
+    shutil.copytree(same, tmp_path / "swapped")
+    (tmp_path / "swapped" / "config.json").write_text(json.dumps(config), "utf-8")
+    assert "from another model or settings" in run("lab", "tag", "--model", tmp_path / "swapped")[2]
+    code, out, _ = run("lab", "tag", "--model", other, "--replace", "--json")
+    assert code == 0
+    assert [one["field"] for one in json.loads(out)["fields"]].count("person") == 1
+    assert [(one.name, one.fields) for one in index.status().annotations] == [("ner", ("person", "x-y"))]
+    code, _, err = run("lab", "label", "remove", "other")
+    assert code == 1 and "no annotations named 'other'. Choose from: ner" in err
+    assert (
+        "Removed the annotations 'ner' from 5 passages" in run("lab", "label", "remove", "ner", "-q")[1]
+    )
+
+
+def test_parts_of_speech_of_an_index(run: Run, index: search.Index, tmp_path: Path) -> None:
+    model = save_tagger(tmp_path / "pos", ("NOUN", "PUNCT", "VERB", "ADJ", "PROPN"))
+    _, out, _ = run("lab", "tag", "--task", "pos", "--model", model, "--json")
+    done = json.loads(out)
+    counts = {one["field"]: one["mentions"] for one in done["fields"]}
+    assert set(counts) == {"noun", "verb", "adj", "propn"}
+    texts = [hit.text for hit in index.query("time", k=50)]
+    tags = [one.field for text in texts for one in tag(text, model=str(model), task="pos").mentions]
+    assert counts == {field: tags.count(field) for field in counts} and len(tags) > 5
+
+
+def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Path, tagger: Path) -> None:
+    (notes / "long.txt").write_text(
+        "zyx " * 60, encoding="utf-8"
+    )  # three tokens a word; the tagger reads 64
+    index = search.Index.build(notes, model=str(tiny_model))
+    long = [hit for hit in index.query("zyx", k=50) if hit.document == "long.txt"]
+    report = search.bert.tag_index(index, str(tagger))
+    assert report.passages == report.annotated == 5 + len(long)
+
+
+def test_a_text(run: Run, tagger: Path, tmp_path: Path) -> None:
+    text = "Ada\x1b[31m wrote <b>to</b> Charles."
+    found = tag(text, model=str(tagger))
+    code, out, _ = run("lab", "tag", "--text", text, "--model", tagger)
+    assert code == 0 and "\x1b" not in out and "\\x1b" in out
+    for one in found.mentions:
+        assert f"[{one.field}]" in out
+    assert out.count(" 0-3\n") == 1
+    _, out, _ = run("lab", "tag", "--text", text, "--model", tagger, "--json")
+    said = json.loads(out)
+    assert [word["label"] for word in said["words"]] == [word.label for word in found.words]
+    assert said["mentions"] == [vars(one) for one in found.mentions]
+    assert "\x1b[" in run("lab", "tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
+    assert run("lab", "tag", "--text", text, "--model", tagger, "--html", tmp_path / "a.html")[0] == 0
+    html = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "<b>to</b>" not in html and "&lt;" in html and "\x1b" not in html
+    for one in found.mentions:
+        assert f"<small>{one.field}</small></mark>" in html
+
+
+def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Path) -> None:
+    for options in (("--model", tagger, "--text", "a", "--replace"), ("--html", "a.html")):
+        code, out, err = run("lab", "tag", *options)
+        assert (code, out) == (2, "") and err, options
+    for options in (
+        (),
+        ("--model", tagger, "--task", "pos"),
+        ("--model", tiny_model),
+        ("--model", tagger, "-i", "none"),
+    ):
+        code, out, err = run("lab", "tag", *options)
+        assert (code, out) == (1, "") and err.startswith("seewhy: ") and err.count("\n") == 1
+    assert index.status().annotations == ()

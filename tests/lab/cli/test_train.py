@@ -1,0 +1,133 @@
+"""`seewhy lab train`."""
+
+import json
+import re
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index
+from search.lab.records.training import CurvePoint, TrainingFile, TrainingReport
+from search.lab.render import training as draw
+from search.records.evaluations import Estimate
+from tests.conftest import Run
+from tests.lab.training.conftest import trainable, write_graded, write_pairs, write_texts
+
+QUICK = ("--lr", "0.001", "--batch-size", "8")
+
+
+@pytest.fixture
+def run(run: Run, tiny_model: Path, tmp_path: Path) -> Run:
+    """Run `seewhy lab train ARGS... --out out` in this process with a tiny model: exit code, stdout, stderr."""
+
+    def command(*args: Any, out: Any = tmp_path / "out") -> tuple[int, str, str]:
+        return run("lab", "train", *args, "--model", tiny_model, "--out", out)
+
+    return command
+
+
+@trainable
+def test_graded_sentences(run: Run, tmp_path: Path) -> None:
+    data = write_graded(tmp_path / "a.tsv")
+    code, out, err = run("encoder", data, *QUICK)
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["metric", "before", "after", "difference", "95", "%", "interval"] in lines
+    assert (tmp_path / "out" / "model.safetensors").is_file()
+    code, out, err = run("encoder", data, *QUICK)
+    assert (code, out) == (1, "") and "already exists" in err
+
+
+@trainable
+def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> None:
+    code, out, err = run(
+        "encoder", write_pairs(tmp_path / "a.csv"), "--json", "-q", "--seed", "7", *QUICK
+    )
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["objective"], found["settings"]["seed"], found["loss"]) == (
+        "pairs",
+        7,
+        "MultipleNegativesRankingLoss",
+    )
+    gap = found["difference"]["ndcg@10"]["mean"]
+    assert gap == pytest.approx(found["after"]["ndcg@10"]["mean"] - found["before"]["ndcg@10"]["mean"])
+    assert found["improved"] == (gap > 0)
+    index = Index.build(notes, model=str(tmp_path / "out"), engine="torch")
+    assert index.status().fingerprint["weights"] == found["sha256"]
+
+
+@trainable
+def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None:
+    """What it printed is what it is, and the folder labels texts at once."""
+    data = write_texts(tmp_path / "a.csv")
+    options = ("--freeze", "1", "--epochs", "3", "--lr", "0.003")
+    code, out, err = run("classify", data, *options)
+    assert code == 0, err
+    said = " ".join(out.split())
+    for expected in (
+        "48 examples to train on, 6 to measure with, 6 to choose",
+        "label precision recall F1 examples",
+    ):
+        assert expected in said
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (
+            ["classify", "a.csv", "--freeze", "half"],
+            2,
+            "--freeze takes a number of layers or 'all', not 'half'",
+        ),
+        (["tag", "no.conll"], 1, "cannot read 'no.conll'"),
+        (["encoder"], 2, "give either DATA or --dataset NAME"),
+        (["encoder", "no.csv"], 1, "cannot read 'no.csv'"),
+        (["encoder", "a.csv", "--lr", "-1"], 2, "--lr"),
+    ],
+)
+def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
+    if code == 1 and util.find_spec("accelerate") is None:
+        pytest.skip("the extra 'training' is not installed")
+    found, out, err = run(*args)
+    assert (found, out) == (code, "")
+    assert message in " ".join(err.replace("│", " ").split())
+    assert "Traceback" not in err
+
+
+def report(**changed: Any) -> TrainingReport:
+    return TrainingReport(
+        **{
+            "out": "out", "base": "all-MiniLM-L6-v2", "base_sha256": "b" * 64, "sha256": "a" * 64,
+            "objective": "graded", "loss": "CoSENTLoss",
+            "files": (TrainingFile("train", "x/\x1b[31mdata<b>.tsv", "\x1b[31mdata<b>.tsv", "c" * 64, 1234),),
+            "counts": {"read": 1234, "duplicates": 4, "train": 1000, "held_out": 230, "chosen_by": 9, "cut": 3},
+            "settings": {"epochs": 1, "batch_size": 16, "lr": 2e-5, "seed": 0},
+            "primary": "spearman",
+            "before": {"spearman": Estimate(0.8, 0.75, 0.85)}, "after": {"spearman": Estimate(0.85, 0.8, 0.9)},
+            "difference": {"spearman": Estimate(0.05, 0.04, 0.06)},
+            "losses": (CurvePoint(10, 5.0), CurvePoint(20, 4.0)),
+            "scores": (CurvePoint(0, 0.8), CurvePoint(10, 0.85), CurvePoint(20, 0.84)),
+            "steps": 20, "kept": 10, "seconds": 61.0, "device": "cpu, 2 threads",
+            "notes": ("a note with \u202e in it",),
+            **changed,
+        }
+    )  # fmt: skip
+
+
+def test_a_report_as_text() -> None:
+    """Every figure where it belongs, and nothing of a file's name or a note can do anything to the terminal."""
+    out = draw.training(report(), width=100)
+    assert out.splitlines()[0] == "Trained all-MiniLM-L6-v2, saved in out"
+    assert "spearman  0.8000  0.8500     +0.0500  +0.040 to +0.060" in out
+    assert "20; the weights of step 10 were kept" in out
+    assert "1 min 1 s on cpu, 2 threads" in out
+    assert "epoch  mean training loss  held-out spearman" in out and "    1              4.5000" in out
+    assert "\x1b" not in out and "\u202e" not in out
+    assert re.search("\x1b\\[1;32m *\\+0.0500", draw.training(report(), width=100, colour=True))
+    worse = report(
+        after={"spearman": Estimate(0.7, 0.6, 0.8)}, difference={"spearman": Estimate(-0.1, -0.2, 0.0)}
+    )
+    assert re.search("\x1b\\[1;31m *-0.1000", draw.training(worse, width=100, colour=True))

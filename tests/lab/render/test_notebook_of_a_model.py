@@ -1,0 +1,46 @@
+"""What a notebook shows of a model: attention, words in contexts, an inspection."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search import bert
+from search.errors import InputError
+from tests.render.test_notebook import Cells, needs
+
+
+def test_attention_and_contexts_show_themselves(tiny_model: Path) -> None:
+    attention = bert.inspect("turn <b> keys", model=str(tiny_model)).attention
+    assert repr(attention) == "<Attention of 8 tokens: 3 layers, 4 heads>"
+    cells = Cells(attention._repr_html_()).rows
+    assert [row[0] for row in cells] == ["", *(token.text for token in attention.tokens)]
+    assert float(cells[1][1]) == pytest.approx(attention.matrix(3)[0, 0], abs=0.0051)
+    view = attention.head_view(2, 1)._repr_html_()
+    assert view.startswith("<iframe srcdoc=") and "&lt;attention-view&gt;" in view and "<b>" not in view
+    contexts = bert.in_contexts("key", ["turn the key", "a key"], ["door"], model=str(tiny_model))
+    rows = Cells(contexts._repr_html_()).rows
+    assert rows[0] == ["", "A ~ B", "A ~ door", "B ~ door"] and rows[4][0] == "layer 3"
+    assert float(rows[4][1]) == pytest.approx(contexts.between[3, 0, 1], abs=0.0051)
+    assert "2 layers" not in repr(contexts) and "4 layers" in repr(contexts)
+
+
+@needs("matplotlib")
+@needs("pandas")
+def test_attention_and_contexts_as_tables_and_plots(tiny_model: Path) -> None:
+    attention = bert.inspect("turn the keys", model=str(tiny_model)).attention
+    table = attention.to_pandas(layer=1, head=2)
+    assert list(table.columns)[:2] == ["0:[CLS]", "1:turn"]
+    np.testing.assert_array_equal(table.to_numpy(), attention.matrix(1, 2))
+    assert attention.plot().get_title(loc="left") == "Attention in layer 3, mean of 4 heads"
+    with pytest.raises(InputError, match="no layer 9"):
+        attention.plot(layer=9)
+    contexts = bert.in_contexts("key", ["turn the key", "a key"], model=str(tiny_model))
+    assert contexts.to_pandas()["A ~ B"].tolist() == contexts.between[:, 0, 1].tolist()
+    assert len(contexts.plot().get_xticklabels()) == 4
+
+
+def test_an_inspection_lists_the_tokens(tiny_model: Path) -> None:
+    inspected = bert.inspect("find the key", model=str(tiny_model))
+    rows = Cells(inspected._repr_html_()).rows
+    assert [row[1] for row in rows] == ["text", *(token.text for token in inspected.tokens)]

@@ -1,0 +1,64 @@
+"""Pages that look into a model, as text."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from search.lab.records.inspections import (
+    Attention,
+    EmbeddingLayer,
+    InputToken,
+    InputWord,
+    Inspection,
+    ModelShape,
+)
+from search.lab.render import pages
+from search.render import page
+from search.render.page import comparison
+from tests.render.test_page import EVIL, assert_inert, seen
+
+TOKENS = (
+    InputToken("[CLS]", 101, 0, 0, None, 0, 1, True, None, False),
+    InputToken("key", 9, 0, 3, 0, 0, 1, False, 0, False),
+    InputToken("##s", 8, 3, 4, 0, 0, 1, False, 0, False),
+    InputToken("[UNK]", 100, 0, 1, 1, 1, 1, False, 0, True),
+)
+WORDS = (InputWord("keys", 0, 4, 0, (1, 2), False), InputWord("☃", 0, 1, 1, (3,), True))
+ROWS = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
+STATES = np.stack([ROWS, ROWS[:, ::-1]]).astype(np.float32)
+INSPECTED = Inspection(
+    ("keys", "☃"), TOKENS, WORDS, ModelShape("tiny", "bert", 1, 1, 2, 10, 16, 2, 8, 0, 0, 0),
+    EmbeddingLayer((0, 1, 2, 3), {"word": ROWS, "position": ROWS, "sum": 2 * ROWS, "LayerNorm": ROWS}, 0.0), STATES,
+    Attention(("keys", "☃"), TOKENS, np.full((1, 1, 4, 4), 0.25, np.float32), "tiny"), None, None, "it has none",
+)  # fmt: skip
+
+
+def evil_pages() -> list[page.Page]:
+    """Pages in which every text is hostile."""
+    words = tuple(replace(word, text=EVIL) for word in WORDS)
+    tokens = tuple(replace(token, text=EVIL) for token in TOKENS)
+    attention = replace(INSPECTED.attention, texts=(EVIL, EVIL), tokens=tokens, model=EVIL)
+    inspected = replace(
+        INSPECTED, texts=(EVIL, EVIL), tokens=tokens, words=words, attention=attention, no_pooler=EVIL
+    )
+    forms = [
+        comparison.form(form, [EVIL, EVIL], EVIL, pages.inspection(inspected), EVIL)
+        for form in (pages.INSPECT, pages.VOCABULARY)
+    ]
+    return [*forms, pages.attention(attention)]
+
+
+@pytest.mark.parametrize("drawn", evil_pages())
+def test_no_text_of_a_page_becomes_markup(drawn: page.Page) -> None:
+    assert_inert(drawn)
+
+
+def test_an_inspection_shows_tokens_and_the_cosines_of_layers() -> None:
+    shown = seen(pages.inspection(INSPECTED))
+    assert "4 tokens, 1 of them special [CLS] 101 key 9 ##s 8 [UNK] 100" in shown
+    source = page.fragment(pages.inspection(INSPECTED))
+    assert (
+        '<td class="l0">0.960</td>' in source and '<td class="l9">0.000</td>' in source
+    )  # 24/25; a right angle
+    assert '<li class="unknown second"><bdi>[UNK]</bdi>' in source

@@ -1,0 +1,17 @@
+"""The process of the server that looks into models."""
+
+import os
+
+import pytest
+
+from search.lab.serving import IdleProcess
+from search.serving.problems import Problem
+
+
+def test_looks_into_a_model_survive_the_end_of_their_process() -> None:
+    inspector = IdleProcess(60)
+    first = inspector.run(os.getpid)
+    with pytest.raises(Problem, match="Try again"):
+        inspector.run(os._exit, 1)
+    assert inspector.run(os.getpid) not in (first, os.getpid())
+    inspector.end()
