@@ -10,7 +10,7 @@ the largest |score - query embedding x stored embedding|. With `cls` and `pooler
 gradients, which are slow, so only --gradient-queries queries are asked, and the error is also given as a share of
 the score.
 
-Below: the seconds of explaining ten hits, `explain_all` from the query's text on, against encoding the ten
+Below: the seconds of explaining ten hits, `Index.explain` from the query's text on, against encoding the ten
 passages once, in turn, medians of the ratios within one turn.
 """
 
@@ -95,14 +95,14 @@ def measured(index: search.Index, queries: list[str], mode: dict[str, Any]) -> F
     """Ask each query, explain its hits, and encode its passages once."""
     figures = Figures()
     if queries:
-        index.explain_all(queries[0], index.query(queries[0], k=1, **mode))  # loads what is loaded once
+        index.explain(queries[0], index.query(queries[0], k=1, **mode))  # loads what is loaded once
     for text in queries:
         hits = index.query(text, k=HITS, per_document=0, **mode)
         passages = [with_context(hit.context, visible(hit.text, hit.hidden)) for hit in hits]
         started = time.perf_counter()
         index.encoder.encode(passages, role="document")
         between = time.perf_counter()
-        explained = index.explain_all(text, hits)
+        explained = index.explain(text, hits)
         figures.explain.append(time.perf_counter() - between)
         figures.encode.append(between - started)
         for why in explained:

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from search.index import searcher_of
+
 K = 10
 _BATCH = 5_000
 Answer = Callable[[Any, str], list[int]]
@@ -239,7 +241,7 @@ class Seewhy:
         given: Any = SimpleNamespace(
             encode=lambda texts, role: [vector_of[text] for text in texts], remarks=()
         )
-        index.share(given)
+        searcher_of(index).share(given)
 
         def asked(mode: str) -> Answer:
             options: dict[str, Any] = {"mode": mode, "per_document": 0, "all_copies": True}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,76 +15,52 @@ from weakref import finalize
 import numpy as np
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import IndexOutdated, InputError, SearchError, quoted
-from search.ranking.freshness import with_file_status
+from search.errors import IndexOutdated, SearchError
 from search.ranking.question import (
-    EncodedQuery,
     Example,
     Query,
-    Question,
-    as_embedding,
-    as_question,
-    encoded,
-    parse_query,
-    query_fits,
 )
-from search.ranking.rank import listed, ranked, scored
 from search.ranking.selection import Selection
-from search.records.hits import Cluster, Hit, Hits, Surroundings
+from search.records.hits import Cluster, Hit, Hits
 from search.records.options import (
-    AttributionOptions,
     BuildOptions,
-    CandidateOptions,
     EncoderOptions,
     EngineName,
     ExplainOptions,
     FilterOptions,
-    Gradients,
     LimitOptions,
-    MatrixOptions,
     Pooling,
     QueryOptions,
     Ranking,
     RankingOptions,
     RankOptions,
-    RerankOptions,
-    SelectionOptions,
     SimilarOptions,
     documented,
     parts_of,
 )
+from search.searcher import Searcher, combined_filter
 from search.store.contents import require_contents
 from search.store.database import read_meta
-from search.store.earlier_format import EarlierFormatStore
 from search.store.layout import (
     DATABASE,
     find_index,
     find_place,
-    is_index,
     named_place,
-    needs_local_index,
     place_for,
     streamed,
 )
 from search.store.opening import is_trusted, opened, store_at
 from search.store.settings import Folders, Named, PassageSettings
 from search.store.sqlite import Store
-from search.store.terms import unquoted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Unpack
 
     from search.encoding.function import AnyEncoder
-    from search.explaining.explainer import Explainer
-    from search.indexing.quick import Pending
-    from search.ranking.rerank import Reranker
-    from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, WhyNot
     from search.records.contents import DocumentText, Facet, StoredPassage
-    from search.records.document_map import DocumentMap
-    from search.records.documents import NamedDocument
-    from search.records.explanations import Explanation, Highlight
+    from search.records.explanations import Explanation
     from search.records.memory_document import DamagedDocument, Document, Documents
     from search.records.options import SourceOptions
     from search.records.reports import (
@@ -96,8 +71,6 @@ if TYPE_CHECKING:
         Status,
         Upserted,
     )
-    from search.records.tokens import Layer
-    from search.store.conditions import Where
 
     AnyHit: TypeAlias = Hit | int | str | Path
 
@@ -114,22 +87,9 @@ class Index:
         report: report of `build`, or of `create` with `rebuild`; None for an index that was opened or created.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        encoder: Encoder | None,
-        offline: bool,
-        engine: EngineName,
-        report: Report | None = None,
-    ) -> None:
+    def __init__(self, searcher: Searcher, report: Report | None = None) -> None:
         self.report = report
-        self._offline, self._engine = offline, engine
-        self._encoder, self._encoder_of = encoder, Encoder.of
-        self._map: tuple[int, DocumentMap] | None = None  # of a generation
-        self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
-        self._lock = threading.Lock()
-        self._store = store
-        self._conversion_notes: tuple[str, ...] = ()
+        self._searcher = searcher
         self._deleted: Callable[[], object] = lambda: None  # deletes a temporary index
 
     def __enter__(self) -> Index:
@@ -140,7 +100,7 @@ class Index:
 
     def close(self) -> None:
         """Close this thread's connection to the files; a temporary index is deleted."""
-        self._store.close()
+        self._searcher.store.close()
         self._deleted()
 
     def __repr__(self) -> str:
@@ -149,15 +109,17 @@ class Index:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle only the name of the index: the unpickled copy, also in another process, opens the same index."""
-        return partial(Index.open, offline=self._offline, engine=self._engine), (self.name,)
+        return partial(Index.open, offline=self._searcher.offline, engine=self._searcher.engine), (
+            self.name,
+        )
 
     @property
     def path(self) -> Path:
-        return self._store.path
+        return self._searcher.store.path
 
     @property
     def name(self) -> str:
-        return self._store.name
+        return self._searcher.store.name
 
     @classmethod
     @documented(BuildOptions)
@@ -243,7 +205,7 @@ class Index:
                 workers=pool,
                 server=server,
             )
-        return cls(store_at(path), chosen, offline, engine, report)
+        return cls(Searcher(store_at(path), chosen, offline, engine), report)
 
     @classmethod
     @documented(EncoderOptions)
@@ -308,7 +270,7 @@ class Index:
             report = memory.rebuild(place, chosen, progress)
         else:
             memory.create(place, chosen)
-        index = cls(Store(place), chosen, offline, engine, report)
+        index = cls(Searcher(Store(place), chosen, offline, engine), report)
         if not name:
             index._deleted = finalize(index, rmtree, place, ignore_errors=True)
         return index
@@ -366,7 +328,7 @@ class Index:
                 engine=engine,
                 trusted=is_trusted(store),
             )
-        return cls(store, chosen, offline, engine)
+        return cls(Searcher(store, chosen, offline, engine))
 
     @classmethod
     def preview(
@@ -405,10 +367,10 @@ class Index:
         from search.encoding.workers import start_workers
         from search.indexing.update import server_for, source_of, update
 
-        place = self._local_folder
+        place = self._searcher.local_folder
         meta = read_meta(place / DATABASE)
         folders = Folders.of(Folders.from_meta(meta))
-        with start_workers(workers, self.encoder, self._engine) as pool:
+        with start_workers(workers, self.encoder, self._searcher.engine) as pool:
             return update(
                 folders.root,
                 place,
@@ -439,7 +401,7 @@ class Index:
         """
         from search.indexing.memory import upsert
 
-        return upsert(self._memory_folder, self.encoder, documents, progress=progress)
+        return upsert(self._searcher.memory_folder, self.encoder, documents, progress=progress)
 
     def add(
         self, documents: Documents, *, progress: Callable[[Progress], None] | None = None
@@ -452,7 +414,7 @@ class Index:
         """
         from search.indexing.memory import upsert
 
-        return upsert(self._memory_folder, self.encoder, documents, new=True, progress=progress)
+        return upsert(self._searcher.memory_folder, self.encoder, documents, new=True, progress=progress)
 
     def delete(self, ids: Iterable[str]) -> Upserted:
         """Delete documents from memory; IDs that do not exist are ignored.
@@ -463,7 +425,7 @@ class Index:
         """
         from search.indexing.memory import delete
 
-        return delete(self._memory_folder, [ids] if isinstance(ids, str) else ids)
+        return delete(self._searcher.memory_folder, [ids] if isinstance(ids, str) else ids)
 
     def get(self, ids: Iterable[str]) -> list[Document]:
         """Return documents from memory by ID, in the order of the IDs; IDs that do not exist are left out.
@@ -471,7 +433,7 @@ class Index:
         Raises:
             InputError: the index belongs to a folder.
         """
-        with self._store.reading() as snapshot:
+        with self._searcher.store.reading() as snapshot:
             snapshot.facts.folders.require_memory()
             return snapshot.memory_documents([ids] if isinstance(ids, str) else ids)
 
@@ -498,15 +460,6 @@ class Index:
 
         return exported(find_index(source), on_damage)
 
-    def pending_update(self) -> Pending:
-        """Return the size of the update that is due: "nothing", "small" (it takes less than a second) or "large".
-
-        "nothing" for an index on a server, one outside the user's data folder, and one of more than 5,000 files.
-        """
-        from search.indexing.quick import pending_update
-
-        return pending_update(self.path, self._store.facts) if is_trusted(self._store) else "nothing"
-
     def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError | OSError]:
         """Watch the folder and update the index whenever files change.
 
@@ -519,7 +472,7 @@ class Index:
         """
         from search.indexing.update import changes
 
-        for _ in changes(self.folders, self._local_folder, stop):
+        for _ in changes(self._searcher.store.facts.folders, self._searcher.local_folder, stop):
             try:
                 report = self.update()
             except (SearchError, OSError) as error:
@@ -529,51 +482,9 @@ class Index:
                     yield report
 
     @property
-    def folders(self) -> Folders:
-        """The indexed folders."""
-        return self._store.facts.folders
-
-    @property
-    def _local_folder(self) -> Path:
-        """Folder of the index's files on this machine; an update needs them.
-
-        Raises:
-            InputError: these files are on another machine.
-        """
-        if not self._store.local and not is_index(self.path):
-            raise needs_local_index(self.name)
-        return self.path
-
-    @property
-    def _passages_folder(self) -> Path:
-        """Folder of the index on this machine, which contains its passages.
-
-        Raises:
-            InputError: the passages are on a server.
-        """
-        if not self._store.local:
-            raise needs_local_index(self.name)
-        return self.path
-
-    @property
-    def _memory_folder(self) -> Path:
-        """Folder of the index, to change its documents from memory; an index of an earlier format is converted first.
-
-        Raises:
-            InputError: the passages are on a server.
-        """
-        if isinstance(self._store, EarlierFormatStore):
-            if self._store.is_current:
-                from search.indexing.memory import rebuild
-
-                self._conversion_notes = rebuild(self.path, self.encoder).notes
-            self._store = Store(self.path)
-        return self._passages_folder
-
-    @property
     def fingerprint(self) -> Fingerprint:
         """Model, tokenizer and settings of the embeddings."""
-        return self._store.facts.fingerprint
+        return self._searcher.store.facts.fingerprint
 
     @property
     def generation(self) -> int:
@@ -582,40 +493,21 @@ class Index:
         Document IDs are valid for one generation only, because another document may get the same ID
         later.
         """
-        with self._store.reading() as snapshot:
-            return snapshot.facts.generation
+        return self._searcher.generation
 
     @property
     def encoder(self) -> Encoder:
         """Encoder of the index, loaded on first use, and again after a rebuild."""
-        mine = self._store.facts.fingerprint
-        with self._lock:
-            if self._encoder is None or self._fingerprint not in (None, mine):
-                self._encoder = self._encoder_of(
-                    mine, offline=self._offline, engine=self._engine, trusted=is_trusted(self._store)
-                )
-            self._fingerprint = mine
-            return self._encoder
-
-    def find_encoders_by(self, find: Callable[..., Encoder]) -> None:
-        """Load encoders with the function `find`, which takes the same arguments as `Encoder.of`."""
-        self._encoder_of = find
-
-    def share(self, encoder: Encoder) -> None:
-        """Use the encoder of another index with the same fingerprint, unless this index has loaded its own."""
-        with self._lock:
-            self._encoder = self._encoder or encoder
+        return self._searcher.encoder
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings about problems that do not prevent queries."""
-        problems = (f"{problem} --index {quoted(self.name)}" for problem in self._store.problems)
-        remarks = self._encoder.remarks if self._encoder else ()
-        return (*self._store.notes, *self._conversion_notes, *problems, *remarks)
+        return self._searcher.notes
 
     def status(self) -> Status:
         """Return the status of the index: model, contents and last run."""
-        with self._store.reading() as snapshot:
+        with self._searcher.store.reading() as snapshot:
             return snapshot.status()
 
     @documented(QueryOptions)
@@ -653,29 +545,7 @@ class Index:
                 that is not a keyword of the query.
             FingerprintMismatch: the model's weights have changed since the index was built.
         """
-        ranking_options, selection_options, filter_options, matrix_options = parts_of(
-            options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
-        )
-        question: str | Question = ""
-        if vector is not None and not text:
-            where = self._filter(**filter_options)
-            ranking_options.setdefault("mode", "dense")
-        else:
-            question, where = self._parsed(text, **filter_options)
-        selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
-        explained = matrix_options.pop("explain", False)
-        if vector is not None and (explained or ranking.rerank or isinstance(question, Question)):
-            raise InputError("with 'vector', pass a single text and neither 'explain' nor 'rerank'.")
-        if matrix_options.get("layer") is not None and not explained:
-            raise InputError("'layer' requires explain=True.")
-        explainer = self._explainer(question, ranking, **matrix_options) if explained else None
-        query = explainer.query if explainer else self._encoded(question, ranking, vector)
-        reranker = self._reranker(query, ranking) if ranking.rerank else None
-        hits = selection.ordered(ranked(self._store, query, ranking, selection, where, reranker))
-        if explainer:
-            whys = explainer.explain(hits)
-            hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
-        return Hits(hits)
+        return self._searcher.query(text, k, vector, **options)
 
     @documented(QueryOptions)
     def query_many(
@@ -688,13 +558,7 @@ class Index:
         Raises:
             InputError: as for `query`.
         """
-        if options.get("explain") or options.get("rerank"):
-            return [self.query(text, k, **options) for text in texts]
-        questions = [unquoted(str(self._parsed(text)[0])) for text in texts]
-        with query_fits():
-            vectors = self.encoder.encode(questions, role="query")
-        pairs = zip(texts, vectors, strict=True)
-        return [self.query(text, k, vector=vector, **options) for text, vector in pairs]
+        return self._searcher.query_many(texts, k, **options)
 
     def embeddings(
         self, passages: Sequence[int] | None = None
@@ -707,88 +571,14 @@ class Index:
         Raises:
             IdMissing: the index has no passage with one of the IDs.
         """
-        with self._store.reading() as snapshot:
+        with self._searcher.store.reading() as snapshot:
             stored = snapshot.ids()
             ids = stored if passages is None else np.array(passages, dtype=np.int64)
             for id_ in np.setdiff1d(ids, stored):
                 snapshot.passage(int(id_))  # raises IdMissing
             return ids, snapshot.embeddings(ids.tolist())
 
-    @documented(CandidateOptions)
-    def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
-        """Return passages with the parts of their scores.
-
-        From these parts, a web page can compute other rankings without a server: by another weight, or
-            with some
-        words ignored. See `search.ranking.words`.
-
-        Args:
-            text: as for `query`.
-            n: number of best passages by cosine, and by keyword score. With a larger n, more rankings by
-                other weights and words are exact.
-
-        Raises:
-            InputError: as for `query`; or n < 1.
-        """
-        from search.ranking.words import candidates
-
-        ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
-        question, where = self._parsed(text, **filter_options)
-        ranking = Ranking.of(**ranking_options)
-        # Even at weight 0: the page may choose a weight at which embeddings count.
-        compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
-        query = self._encoded(question, compared)
-        with self._store.reading() as snapshot:
-            return candidates(snapshot, query, ranking, n, snapshot.passing(where))
-
-    @documented(RankingOptions)
-    def counted_words(
-        self, text: Query, **options: Unpack[RankingOptions]
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the discriminative keywords of a query, and the keywords that `without` ignores.
-
-        Discriminative keywords are in at most half of the passages; if there are none, all keywords
-        count.
-
-        Args:
-            text: as for `query`.
-
-        Raises:
-            InputError: an unknown mode, or a word of `without` that is not a keyword of the query.
-        """
-        from search.ranking.words import counted
-
-        return counted(self._store, self._words_of(text), Ranking.of(**options))
-
-    def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
-        """Score any passage for a query. The hit has rank 0, because other passages are not ranked.
-
-        Args:
-            query: as for `query`.
-            passage: a passage ID; or the path of a document, whose best passage is scored.
-
-        Raises:
-            InputError: as for `why_not`.
-        """
-        question, _ = self._parsed(query)
-        ranking = Ranking.of(**options)
-        passage_id = (
-            passage if isinstance(passage, int) else self._explainer(question, ranking).hit(passage)
-        )
-        encoded_query = self._encoded(question, ranking)
-        reranker = self._reranker(encoded_query, ranking)
-        return scored(self._store, encoded_query, ranking, passage_id, reranker)
-
-    def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
-        """Return the spans of query words in the text of each hit, with their contributions to the score.
-
-        The contribution of a word is divided equally among its occurrences. Stop words are left out,
-        unless the query has no other words. For contributions of tokens see `explain`.
-        """
-        from search.ranking.words import highlights
-
-        return highlights(self._store, self._words_of(query), hits)
-
+    @overload
     def explain(
         self,
         query: Query,
@@ -796,12 +586,30 @@ class Index:
         *,
         progress: Callable[[Progress], None] | None = None,
         **options: Unpack[ExplainOptions],
-    ) -> Explanation:
+    ) -> Explanation: ...
+    @overload
+    def explain(
+        self,
+        query: Query,
+        hit: Sequence[Hit | int],
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[ExplainOptions],
+    ) -> list[Explanation]: ...
+    def explain(
+        self,
+        query: Query,
+        hit: Hit | int | Sequence[Hit | int],
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[ExplainOptions],
+    ) -> Explanation | list[Explanation]:
         """Explain the score of a passage for a query, token by token.
 
         Args:
             query: the query, as passed to `query`.
-            hit: a hit, whose score is explained exactly; or a passage ID.
+            hit: a hit, whose score is explained exactly; or a passage ID. Several hits of one query return a list, in
+                their order; their tokens are encoded in one batch.
             layer: layer of the token vectors in the matrix `similarity`: 0 is the embedding layer, "last" the last
                 hidden state, "middle" the default.
             gradients: "tokens", "pairs" or "off", for embeddings whose addends are not exact.
@@ -816,21 +624,9 @@ class Index:
         Raises:
             InputError: an empty query, an unknown passage ID, or an unknown layer.
         """
-        return self.explain_all(query, [hit], progress=progress, **options)[0]
-
-    def explain_all(
-        self,
-        query: Query,
-        hits: Sequence[Hit | int],
-        *,
-        progress: Callable[[Progress], None] | None = None,
-        **options: Unpack[ExplainOptions],
-    ) -> list[Explanation]:
-        """Explain several hits of one query, in their order; their tokens are encoded in one batch."""
-        ranking_options, how = parts_of(options, RankingOptions, AttributionOptions)
-        question, _ = self._parsed(query)
-        explainer = self._explainer(question, Ranking.of(**ranking_options), progress=progress, **how)
-        return explainer.explain(hits)
+        hits = [hit] if isinstance(hit, Hit | int) else hit
+        explanations = self._searcher.explain(query, hits, progress, **options)
+        return explanations[0] if isinstance(hit, Hit | int) else explanations
 
     def contrast(self, query: Query, a: AnyHit, b: AnyHit, **options: Unpack[RankingOptions]) -> Contrast:
         """Compare the scores of two passages for a query, for each word of the query.
@@ -843,7 +639,9 @@ class Index:
             InputError: an empty query, an unknown passage ID, a path that is not in the index, or hits of
                 different rankings.
         """
-        return self._explainer(self._parsed(query)[0], Ranking.of(**options)).contrast(a, b)
+        return self._searcher.explainer(self._searcher.parse(query)[0], Ranking.of(**options)).contrast(
+            a, b
+        )
 
     @documented(RankOptions)
     def why_not(
@@ -862,32 +660,9 @@ class Index:
         ranking_options, limit_options, filter_options = parts_of(
             options, RankingOptions, LimitOptions, FilterOptions
         )
-        question, where = self._parsed(query, **filter_options)
-        explainer = self._explainer(question, Ranking.of(**ranking_options))
+        question, where = self._searcher.parse(query, **filter_options)
+        explainer = self._searcher.explainer(question, Ranking.of(**ranking_options))
         return explainer.why_not(document, Selection.of(k, **limit_options), where)
-
-    def documents_named(self, part: str, most: int = 20, *, offset: int = 0) -> list[NamedDocument]:
-        """List the documents whose name or title contains all words of `part`, sorted by name.
-
-        Args:
-            most: maximum number of documents.
-            offset: number of matching documents to skip.
-        """
-        with self._store.reading() as snapshot:
-            return snapshot.documents_named(part, most, offset)
-
-    def location(self, document: int) -> str | Path:
-        """Return the path of a document, or the ID of a document from memory; `why_not` accepts both.
-
-        Args:
-            document: the `document_id` of a hit.
-
-        Raises:
-            IdMissing: the index has no document with this ID.
-        """
-        with self._store.reading() as snapshot:
-            name = snapshot.document(document).name
-            return name if snapshot.facts.folders.memory else snapshot.facts.root / name
 
     @documented(SimilarOptions)
     def similar(
@@ -910,17 +685,7 @@ class Index:
         Raises:
             InputError: `example` is not in the index, or another argument is invalid.
         """
-        from search.ranking.question import similar_to
-
-        selection_options, filter_options = parts_of(options, SelectionOptions, FilterOptions)
-        where, selection = self._filter(**filter_options), Selection.of(k, **selection_options)
-        with self._store.reading() as snapshot:
-            query, ids = similar_to(snapshot, example)
-            among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
-            hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
-        hits = with_file_status(selection.ordered(hits))
-        # Percentiles are calibrated with pairs of query and passage; they do not apply to two passages.
-        return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
+        return self._searcher.similar(example, k, same_document, **options)
 
     def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
         """Explain the similarity of a passage to another passage or document, by pairs of tokens.
@@ -935,13 +700,7 @@ class Index:
         Raises:
             InputError: the example or the hit is not in the index.
         """
-        from search.ranking.question import most_similar_part, query_fits, similar_to
-
-        with self._store.reading() as snapshot:
-            query, _ = similar_to(snapshot, example)
-            query = most_similar_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
-        with query_fits("passage"):
-            return self._explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
+        return self._searcher.explain_similar(example, hit)
 
     def duplicates(self, threshold: float = 0.95, *, where: str | None = None) -> list[Cluster]:
         """Return clusters of near-duplicate passages: all pairs with a cosine of at least `threshold` are joined.
@@ -957,7 +716,7 @@ class Index:
         """
         from search.ranking.duplicates import near_copies
 
-        return near_copies(self._store, threshold, self._filter(where=where))
+        return near_copies(self._searcher.store, threshold, combined_filter(where=where))
 
     def facets(self, where: str | None = None, among: Sequence[Hit] | None = None) -> tuple[Facet, ...]:
         """Return the fields that can narrow a search, with their most frequent values and a filter for each value.
@@ -974,21 +733,8 @@ class Index:
             InputError: an invalid filter.
         """
         ids = None if among is None else np.array([hit.passage_id for hit in among], dtype=np.int64)
-        with self._store.reading() as snapshot:
-            return snapshot.facets(self._filter(where=where), ids)
-
-    def map(self) -> DocumentMap:
-        """Return the documents as points in two dimensions, by their mean embeddings.
-
-        The result is cached until the index changes.
-        """
-        from search.ranking.document_map import document_map
-
-        generation, cached = self.generation, self._map
-        if cached is None or cached[0] != generation:
-            with self._store.reading() as snapshot:
-                cached = self._map = generation, document_map(snapshot)
-        return cached[1]
+        with self._searcher.store.reading() as snapshot:
+            return snapshot.facets(combined_filter(where=where), ids)
 
     def document(self, id_: int) -> DocumentText:
         """Return the stored text of a document with its passages; the file is not read.
@@ -1001,21 +747,7 @@ class Index:
         """
         from search.ranking.reading import document_text
 
-        return document_text(self._store, id_)
-
-    def file_text(self, document: int) -> str | None:
-        """Read a document's text from its file, with parts that are in no passage, such as front matter and fences.
-
-        Returns:
-            The text; None if the file has changed or is gone, or if its format is converted (HTML, CSV, PDF). Only
-            notebooks are converted again.
-
-        Raises:
-            IdMissing: the index has no document with this ID.
-        """
-        from search.ranking.reading import file_text
-
-        return file_text(self._store, document)
+        return document_text(self._searcher.store, id_)
 
     def passage(self, id_: int) -> StoredPassage:
         """Return a passage by its ID, as the index stores it.
@@ -1025,23 +757,7 @@ class Index:
         """
         from search.ranking.reading import passage_text
 
-        return passage_text(self._store, id_)
-
-    def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
-        """Read the lines of the source file around a hit.
-
-        Args:
-            lines: number of lines before the hit and after it, at least 0.
-
-        Returns:
-            The lines; or none and a note with the reason, if the file has changed or its format has no lines (PDF).
-
-        Raises:
-            InputError: `lines` is below 0.
-        """
-        from search.ranking.reading import surroundings
-
-        return surroundings(hit, lines)
+        return passage_text(self._searcher.store, id_)
 
     def check(
         self, *, repair: bool = False, progress: Callable[[Progress], None] | None = None
@@ -1058,9 +774,9 @@ class Index:
         """
         from search.indexing.check import check
 
-        report = check(self._passages_folder, repair=repair, progress=progress)
+        report = check(self._searcher.passages_folder, repair=repair, progress=progress)
         if repair:
-            self._store = Store(self.path)  # opens the new files
+            self._searcher.store = Store(self.path)  # opens the new files
         return report
 
     def move(self, folder: Named) -> None:
@@ -1072,7 +788,7 @@ class Index:
         """
         from search.indexing.update import move
 
-        self._store, self.report = opened(move(self._local_folder, folder)), None
+        self._searcher.store, self.report = opened(move(self._searcher.local_folder, folder)), None
 
     def remove(self) -> None:
         """Delete the index, also on its server; the indexed folder stays unchanged.
@@ -1081,71 +797,12 @@ class Index:
             IndexLocked: another process is writing to the index.
             IndexDamaged: a file of the index is a link.
         """
-        self._store.remove()
+        self._searcher.store.remove()
 
-    def passes(self, where: str) -> bool:
-        """Return True if a filter is valid and some passage passes it; always False for an index on a server."""
-        with suppress(SearchError), self._store.reading() as snapshot:
-            ids = snapshot.passing(self._filter(where=where))
-            return not snapshot.approximate and ids is not None and len(ids) > 0
-        return False
 
-    def _parsed(
-        self, query: Query, **filters: Unpack[FilterOptions]
-    ) -> tuple[str | Question, Where | None]:
-        """Split a query into its question and its filter; see `search.ranking.question`."""
-        question = as_question(query)
-        if isinstance(query, str):
-            question, filters["where"] = parse_query(query, filters.get("where"), self.passes)
-        return question, self._filter(**filters)
-
-    def _words_of(self, query: Query) -> str:
-        """Return the part of a query that keywords are taken from."""
-        question, _ = self._parsed(query)
-        return question if isinstance(question, str) else question.words_of
-
-    def _filter(self, **filters: Unpack[FilterOptions]) -> Where | None:
-        """Combine the filters of a query into one; None if there are none."""
-        if not any(value is not None for value in filters.values()):
-            return None
-        from search.ranking.where import combined
-
-        return combined(**filters)
-
-    def _encoded(
-        self, question: str | Question, ranking: Ranking, vector: ArrayLike | None = None
-    ) -> EncodedQuery:
-        """Encode a query; no model is loaded for a vector, or if the score uses keywords only."""
-        if vector is not None:
-            embedding = as_embedding(vector, int(self.fingerprint.dimension))
-            return EncodedQuery(str(question), embedding)
-        if isinstance(question, str) and not ranking.weight and not ranking.rerank:
-            return EncodedQuery(question, None)
-        return encoded(question, ranking, self.encoder, self._store)
-
-    def _reranker(self, query: EncodedQuery, ranking: Ranking) -> Reranker | None:
-        """Return the reranker of a ranking; None without reranking."""
-        if not ranking.rerank:
-            return None
-        from search.ranking.rerank import CrossEncoderReranker, LateInteraction, cross_encoder
-
-        if ranking.rerank == "late" and query.tokens is not None:
-            return LateInteraction(self.encoder, query.tokens)
-        return CrossEncoderReranker(cross_encoder(ranking.rerank, self._offline), query.text)
-
-    def _explainer(
-        self,
-        query: str | Question | EncodedQuery,
-        ranking: Ranking,
-        layer: Layer | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        gradients: Gradients = "tokens",
-    ) -> Explainer:
-        from search.explaining.explainer import Explainer
-        from search.explaining.explanation import GradientMethod
-
-        method = GradientMethod(gradients, progress)
-        return Explainer(self._store, self.encoder, query, ranking, method, layer)
+def searcher_of(index: Index) -> Searcher:
+    """Return what answers the questions about an index; the command and the server ask more than users do."""
+    return index._searcher
 
 
 def _model_object(options: Any) -> AnyEncoder | None:

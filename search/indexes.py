@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from search.encoding import Encoder
 from search.errors import (
@@ -21,10 +21,10 @@ from search.errors import (
     SearchError,
     WordMissing,
 )
-from search.index import Index
+from search.index import Index, searcher_of
 from search.ranking.question import Question, as_question, parse_query
 from search.ranking.selection import Selection
-from search.records.hits import Hit, Hits, Surroundings
+from search.records.hits import Hit, Hits
 from search.records.options import EngineName, SelectionOptions, part_of
 from search.store.home import is_own
 from search.store.layout import all_indexes
@@ -131,7 +131,7 @@ class Indexes:
         self._require_alike()
         if options.get("mode") != "lexical":
             for index in self.all[1:]:
-                index.share(self.encoder)
+                searcher_of(index).share(self.encoder)
         selection = Selection.of(k, **part_of(options, SelectionOptions))
         if isinstance(text, str):
             rest, options["where"] = parse_query(
@@ -155,26 +155,30 @@ class Indexes:
         selected = [hit for group in groups[selection.offset : selection.last] for hit in group]
         hits = [replace(hit, rank=rank, verdict=verdict) for rank, hit in enumerate(selected, first)]
         if explain:
-            whys = self.explain_all(text, hits, layer=layer)
+            whys = self.explain(text, hits, layer=layer)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         return Hits(selection.ordered(hits))
 
     def _passes(self, where: str) -> bool:
-        return any(index.passes(where) for index in self.all)
+        return any(searcher_of(index).passes(where) for index in self.all)
 
-    def explain(self, query: Query, hit: Hit, **options: Unpack[ExplainOptions]) -> Explanation:
-        """Explain the score of a hit; see `Index.explain`."""
-        return self.of(hit).explain(query, hit, **options)
-
-    def explain_all(
-        self, query: Query, hits: Sequence[Hit], **options: Unpack[ExplainOptions]
-    ) -> list[Explanation]:
-        """Explain the scores of several hits of one query, in the order of the hits."""
-        return self._of_each(hits, lambda index, its: index.explain_all(query, its, **options))
+    @overload
+    def explain(self, query: Query, hit: Hit, **options: Unpack[ExplainOptions]) -> Explanation: ...
+    @overload
+    def explain(
+        self, query: Query, hit: Sequence[Hit], **options: Unpack[ExplainOptions]
+    ) -> list[Explanation]: ...
+    def explain(
+        self, query: Query, hit: Hit | Sequence[Hit], **options: Unpack[ExplainOptions]
+    ) -> Explanation | list[Explanation]:
+        """Explain the score of a hit, or of several hits of one query; see `Index.explain`."""
+        if isinstance(hit, Hit):
+            return self.of(hit).explain(query, hit, **options)
+        return self._of_each(hit, lambda index, hits: index.explain(query, hits, **options))
 
     def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
-        """Return the spans of query words in the text of each hit; see `Index.highlights`."""
-        return self._of_each(hits, lambda index, its: index.highlights(query, its))
+        """Return the spans of query words in the text of each hit; see `Searcher.highlights`."""
+        return self._of_each(hits, lambda index, hits: searcher_of(index).highlights(query, hits))
 
     def _of_each(
         self, hits: Sequence[Hit], call: Callable[[Index, list[Hit]], Sequence[Result]]
@@ -186,10 +190,6 @@ class Indexes:
             for index in set(of)
         }
         return [next(results[index]) for index in of]
-
-    def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
-        """Return the lines of the source file around a hit; see `Index.surroundings`."""
-        return self.of(hit).surroundings(hit, lines=lines)
 
     def _hits(self, text: Query, k: int, options: QueryOptions) -> Iterator[list[Hit]]:
         """Yield the hits of each index that has the fields of the filter."""
@@ -241,6 +241,12 @@ def _query_index(
         missing_words.append(missing)
         rest = [word for word in options["without"] or () if word != missing.word]
         return _query_index(index, text, k, {**options, "without": rest}, missing_words)
+
+
+def highlights(index: Index | Indexes, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
+    """Return the spans of query words in the text of each hit of one index or of several."""
+    searcher = index if isinstance(index, Indexes) else searcher_of(index)
+    return searcher.highlights(query, hits)
 
 
 def name_of(index: Index) -> str:

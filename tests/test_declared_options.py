@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 import search
 from search.cli.app import commands
 from search.records.options import CandidateOptions, QueryOptions, SimilarOptions, declared
+from search.searcher import Searcher
 from search.serving import create_app
 from tests.conftest import Run
 
@@ -37,7 +38,7 @@ def test_an_option_has_one_help_text_everywhere(run: Run, notes: Path, tiny_mode
 def test_methods_document_their_options() -> None:
     for method, kind in (
         (search.Index.similar, SimilarOptions),
-        (search.Index.candidates, CandidateOptions),
+        (Searcher.candidates, CandidateOptions),
     ):
         for name, (_, option) in declared(kind).items():
             assert f"    {name}: {option.help}" in (method.__doc__ or "")

@@ -63,6 +63,15 @@ def test_names_that_are_loaded_later_can_be_completed() -> None:
     assert {"inspect", "tag", "fill"} <= set(dir(search.bert))
 
 
+def test_an_index_has_these_public_names() -> None:
+    """A name that users do not need is a method of `Searcher`, or a function."""
+    assert {name for name in dir(search.Index) if not name.startswith("_")} == set(
+        "build create open preview update watch check move remove close upsert add delete get export "
+        "query query_many explain contrast why_not similar explain_similar duplicates facets embeddings "
+        "document passage status path name encoder fingerprint generation notes".split()
+    )
+
+
 def test_importing_search_loads_nothing_heavy() -> None:
     assert loaded_after("import search") == set()
 

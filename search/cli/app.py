@@ -36,9 +36,12 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
         "index": ("index:index", "Index folders of text, or update their index."),
         "query": ("query:query", "Find the passages that best answer TEXT."),
-        "search": ("query:search", "Search as you type, and read each hit in its document."),
+        "search": ("search:search", "Search as you type, and read each hit in its document."),
         "similar": ("query:similar", "List the passages most similar to a passage or document."),
-        "map": ("query:document_map", "Draw a map of an index: similar documents are close together."),
+        "map": (
+            "map:document_map",
+            "Draw a map of an index: similar documents are close together.",
+        ),
         "duplicates": ("query:duplicates", "List near-duplicate passages, largest cluster first."),
         "serve": ("serve:serve", "Serve a search page and an HTTP API."),
         "mcp": ("serve:mcp", "Let AI agents search, over the Model Context Protocol (MCP)."),

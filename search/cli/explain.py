@@ -104,7 +104,9 @@ def explain(
     opened = index.open()
     hit = _hit_at(opened, text, typed, chosen)
     if not isinstance(hit, Hit):
-        hit = opened.hit(text, hit, **options.part_of(chosen, options.RerankOptions))
+        from search.index import searcher_of
+
+        hit = searcher_of(opened).hit(text, hit, **options.part_of(chosen, options.RerankOptions))
     with view.method(matrix or view.words, output.quiet) as method:
         explanation = opened.explain(text, hit, **method)
     view.show(

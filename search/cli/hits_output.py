@@ -1,20 +1,15 @@
-"""Output options of hits, and opening a hit in the editor."""
+"""Output options of hits, and the note on files that have changed."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from search.cli.output import Output, echo, output_option
-from search.errors import InputError, quoted
+from search.errors import quoted
 
 if TYPE_CHECKING:
     from search.cli.options import Searchable
@@ -51,15 +46,23 @@ class HitsOutput(Output):
         """The requested format."""
         return "json" if self.as_json else "jsonl" if self.as_jsonl else self.form or "text"
 
-    def around(self, opened: Searchable, hits: Sequence[Hit]) -> list[Surroundings] | None:
+    def around(self, hits: Sequence[Hit]) -> list[Surroundings] | None:
         """Return the lines of the file around each hit; None without --context."""
-        return [opened.surroundings(hit, lines=self.lines) for hit in hits] if self.lines else None
+        if not self.lines:
+            return None
+        from search.ranking.reading import surroundings
+
+        return [surroundings(hit, self.lines) for hit in hits]
 
     def marks(
         self, opened: Searchable, question: Query, hits: Sequence[Hit]
     ) -> list[tuple[Highlight, ...]] | None:
         """Return the highlights of each hit; None if the format does not show them."""
-        return opened.highlights(question, hits) if self.form != "paths" else None
+        if self.form == "paths":
+            return None
+        from search.indexes import highlights
+
+        return highlights(opened, question, hits)
 
     def print(
         self,
@@ -100,69 +103,6 @@ class HitsOutput(Output):
         echo(write[self.format]())
 
 
-def open_hit(hit: Hit, marks: Sequence[Highlight]) -> None:
-    """Open a hit in the editor, at its first highlight.
-
-    Raises:
-        InputError: the hit's file is gone, or the editor cannot be started.
-    """
-    if hit.changed == "gone":
-        raise InputError(f"'{hit.path}' no longer exists. To update the index, add --update.")
-    if not hit.path:
-        raise InputError(f"'{hit.document}' was indexed without a file, so no editor can open it.")
-    from search.render.hits import line_of
-
-    sys.stdout.flush()
-    open_at(hit.path, line_of(hit, marks))
-
-
-_ARGUMENTS = {
-    "+{line} {path}": "vi vim nvim gvim view nano emacs emacsclient kak micro gedit",
-    "--goto {path}:{line}": "code codium cursor windsurf",
-    "{path}:{line}": "subl hx helix zed zeditor",
-    "--line {line} {path}": "idea pycharm webstorm goland clion kate",
-}
-_ARGUMENTS_OF = {name: arguments for arguments, names in _ARGUMENTS.items() for name in names.split()}
-_EXAMPLE = "set EDITOR=code" if os.name == "nt" else "export EDITOR=vim"
-
-
-def editor() -> list[str]:
-    """Return the command of $VISUAL, else of $EDITOR, split into words: the program and its arguments.
-
-    Raises:
-        InputError: neither is set, or a quote is not closed.
-    """
-    variable = "VISUAL" if os.environ.get("VISUAL") else "EDITOR"
-    try:
-        words = shlex.split(os.environ.get(variable, ""), posix=os.name != "nt")
-    except ValueError as error:
-        raise InputError(f"${variable} is not a valid command: {error}. Try: {_EXAMPLE}") from None
-    if not words:
-        raise InputError(f"no editor is set. Try: {_EXAMPLE}")
-    return words
-
-
-def open_at(path: str, line: int) -> None:
-    """Open a file in the editor, and wait until the editor exits.
-
-    Args:
-        line: 1-based line to show; ignored if the editor is not in `_ARGUMENTS`.
-
-    Raises:
-        InputError: the editor cannot be started, or none is set.
-    """
-    words, path = editor(), os.path.abspath(path)  # noqa: PTH100 (never taken for an option)
-    name = Path(words[0]).name.lower().removesuffix(".exe").removesuffix(".cmd").removesuffix("64")
-    arguments = _ARGUMENTS_OF.get(name, "{path}").split()
-    filled = [argument.format(path=path, line=line) for argument in arguments]
-    try:
-        subprocess.run([*words, *filled], check=False)
-    except OSError as error:
-        raise InputError(
-            f"the editor '{words[0]}' cannot be started: {error.strerror}. Try: {_EXAMPLE}"
-        ) from None
-
-
 def about_age(opened: Searchable, hits: Sequence[Hit]) -> list[str]:
     """Return a note with a remedy for each index whose files have changed since they were indexed."""
     from search.indexes import Indexes
@@ -177,11 +117,12 @@ def about_age(opened: Searchable, hits: Sequence[Hit]) -> list[str]:
 
 def _about_age_of(index: Index, stale: int) -> str:
     """Return a note on an index of which `stale` files with hits have changed."""
+    from search.index import searcher_of
     from search.indexes import name_of
     from search.store.layout import is_address
     from search.store.settings import as_text
 
-    name, folders = quoted(name_of(index)), index.folders
+    name, folders = quoted(name_of(index)), searcher_of(index).store.facts.folders
     gone = [path for path in folders.paths if not path.is_dir()]
     if gone and not is_address(index.name):
         new = " ".join(["NEW_FOLDER"] * len(folders.paths))

@@ -20,9 +20,10 @@ from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, OptionList, Static
 
-from search.cli.hits_output import open_hit
+from search.cli.editor import open_hit
 from search.errors import SearchError
-from search.indexes import Indexes, name_of
+from search.indexes import Indexes, highlights, name_of
+from search.ranking.reading import surroundings
 from search.records.hits import Hit, Surroundings
 from search.records.options import MODES, Mode
 from search.render.format import counted, escape, one_line, verdict_line, where
@@ -158,7 +159,7 @@ class SearchScreen(Screen[None]):
         started = time.perf_counter()
         try:
             hits = self._index.query(query.text, mode=query.mode, **self._options)
-            marks = self._index.highlights(query.text, hits)
+            marks = highlights(self._index, query.text, hits)
         except (SearchError, OSError) as error:
             return partial(self._answer, query, (), (), str(error))
         seconds = time.perf_counter() - started
@@ -219,7 +220,7 @@ class SearchScreen(Screen[None]):
 
     def _around(self, hit: Hit, marks: Sequence[Highlight]) -> Callable[[], None]:
         try:
-            around = self._index.surroundings(hit, lines=_AROUND)
+            around = surroundings(hit, _AROUND)
         except SearchError as error:
             around = Surroundings(note=str(error))
         return partial(self._show_document, hit, marks, around)

@@ -236,7 +236,9 @@ def _update(opened: Index, quiet: bool) -> None:
 def _catch_up(opened: Index, quiet: bool) -> None:
     """Update an index if that is quick; note what is left, as the old index can be searched."""
     try:
-        pending = opened.pending_update()
+        from search.index import searcher_of
+
+        pending = searcher_of(opened).pending_update()
     except (SearchError, OSError):  # the query itself meets the same error
         return
     if pending == "small":
@@ -244,7 +246,7 @@ def _catch_up(opened: Index, quiet: bool) -> None:
     elif pending == "large":
         from search.store.home import index_command
 
-        command = index_command(opened.path, opened.folders)
+        command = index_command(opened.path, searcher_of(opened).store.facts.folders)
         note(
             f"note: the folder has changed since it was indexed. To update the index, run: {command}",
             quiet,

@@ -1,12 +1,9 @@
-"""seewhy query, seewhy similar, seewhy duplicates, seewhy search"""
+"""seewhy query, seewhy similar, seewhy duplicates"""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,13 +19,12 @@ from search.cli.options import (
     passage_id,
     passage_or_path,
 )
-from search.cli.output import DrawnOutput, Output
-from search.errors import InputError, OptionalDependency, quoted
+from search.cli.output import Output
+from search.errors import InputError, quoted
 from search.records import options
 
 if TYPE_CHECKING:
     from search.cli.options import Searchable
-    from search.records.document_map import DocumentMap
     from search.records.hits import Hit
 
 
@@ -45,7 +41,7 @@ def query(
     keywords: dict[str, Any] = {**selection, **ranking, **filters}
     opened = index.open(output.quiet)
     hits = opened.query(text, **keywords)
-    around, marks = output.around(opened, hits), output.marks(opened, text, hits)
+    around, marks = output.around(hits), output.marks(opened, text, hits)
     none = "" if hits else _why_none(opened, text, keywords)
     output.print(hits, around, marks, no_hits=none, grouped=selection["group"])
     if output.format == "text" and hits:
@@ -129,7 +125,7 @@ def similar(
             else "There are no other passages."
         )
         marks = [()] * len(hits)
-        output.print(hits, output.around(opened, hits), marks, no_hits=none, grouped=selection["group"])
+        output.print(hits, output.around(hits), marks, no_hits=none, grouped=selection["group"])
     output.remarks([*about_age(opened, hits), *opened.notes])
 
 
@@ -170,60 +166,3 @@ def duplicates(
     clusters = opened.duplicates(threshold, where=where)
     output.show(clusters, partial(draw.duplicates, threshold=threshold))
     output.remarks(opened.notes)
-
-
-def document_map(output: DrawnOutput, index: IndexOption = None) -> None:
-    """Draw a map of an index: similar documents are close together.
-
-    Without --png and --html, prints the number of documents in each of the largest folders; or by kind, if most
-    documents are in no folder.
-    """
-    from search.index import Index
-    from search.render import hits as draw
-
-    opened = Index.open(index)
-    map_ = opened.map()
-    output.result(
-        map_,
-        draw.document_map,
-        png=lambda: _drawn(map_, opened.name, "png"),
-        html=lambda: _drawn(map_, opened.name, "html"),
-    )
-
-
-def _drawn(map_: DocumentMap, name: str, kind: str) -> Any:
-    from search.render import page, picture
-    from search.render.page.hit_list import PageRequest
-    from search.render.page.search import document_map as page_of
-
-    return (
-        picture.document_map(map_, name)
-        if kind == "png"
-        else page.document(page_of(map_, PageRequest(name)))
-    )
-
-
-def search(
-    index: AnyIndexOptions,
-    mode: options.ModeOptions,
-    filters: options.FilterOptions,
-    length: options.ListOptions,
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="First query.", show_default=False)
-    ] = None,
-) -> None:
-    """Search as you type, and read each hit in its document.
-
-    Press a key to explain the score of a hit, or to open it in your editor; the last line lists the keys.
-    """
-    streams = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on stderr
-    if not all(stream.isatty() for stream in streams) or os.environ.get("TERM") == "dumb":
-        raise InputError(
-            "seewhy search needs a terminal for input and output. In a script use: seewhy query TEXT"
-        )
-    if find_spec("textual") is None:
-        raise OptionalDependency("textual", "tui", "seewhy search")
-    opened = index.open()
-    from search.cli.interactive import SearchApp
-
-    SearchApp(opened, " ".join(words or ()), **mode, **filters, **length).run()

@@ -104,10 +104,12 @@ def _prepare(served: AppState, address: str, quiet: bool, ends: threading.Event)
         import webbrowser
 
         webbrowser.open(address)
+    from search.index import searcher_of
+
     for index in served.indexes.values():
         if not ends.is_set():
             with suppress(SearchError):
-                index.map()
+                searcher_of(index).map()
 
 
 def _listening(host: str, port: int) -> socket.socket:

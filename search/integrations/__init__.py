@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from search.encoding.encoder import Encoder, Role
 from search.encoding.function import AnyEncoder
 from search.errors import OptionalDependency, TextTooLong
-from search.index import Index
+from search.index import Index, searcher_of
 from search.indexes import Indexes, name_of
 from search.records.documents import field_in_filter
 from search.records.hits import Hit
@@ -145,7 +145,7 @@ class TextStore:
 
     def ids(self) -> list[str]:
         """Return the IDs of all texts, in the order in which they were stored."""
-        documents = self.index.documents_named("", most=2**31)
+        documents = searcher_of(self.index).documents_named("", most=2**31)
         return [document.name for document in sorted(documents, key=lambda each: each.id)]
 
     def get(self, ids: Iterable[str] | None = None) -> list[Document]:

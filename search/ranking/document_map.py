@@ -19,7 +19,7 @@ _GROUPS = 4
 
 
 def document_map(snapshot: Snapshot) -> DocumentMap:
-    """See `Index.map`."""
+    """Return the documents as points in two dimensions; see `Searcher.map`."""
     documents = snapshot.status().documents
     sample = snapshot.some_documents(-(-documents // MOST_POINTS) or 1)[:MOST_POINTS]
     most = max(1, _PASSAGES // max(1, len(sample)))

@@ -83,7 +83,7 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
 
 
 def file_text(store: Store, document: int) -> str | None:
-    """See `Index.file_text`."""
+    """Read a document's text from its file; see `Searcher.file_text`."""
     with store.reading() as snapshot:
         stored = snapshot.document(document)
     if stored.file.kind not in (*PLAIN_KINDS, "notebook"):
@@ -97,7 +97,17 @@ def file_text(store: Store, document: int) -> str | None:
 
 
 def surroundings(hit: Hit, lines: int) -> Surroundings:
-    """See `Index.surroundings`."""
+    """Read the lines of the source file around a hit.
+
+    Args:
+        lines: number of lines before the hit and after it, at least 0.
+
+    Returns:
+        The lines; or none and a note with the reason, if the file has changed or its format has no lines (PDF).
+
+    Raises:
+        InputError: `lines` is below 0.
+    """
     if lines < 0:
         raise InputError(f"the number of lines is {lines}; the minimum is 0.")
     texts, note = _file_lines(hit)

@@ -94,7 +94,7 @@ class Candidates:
 def candidates(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, n: int, among: Ids | None
 ) -> Candidates:
-    """See `Index.candidates`.
+    """See `Searcher.candidates`.
 
     Args:
         query: the query with its embedding, which the mode "lexical" does not need.
@@ -133,7 +133,7 @@ def candidates(
 
 
 def counted(store: Store, text: str, ranking: Ranking) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """See `Index.counted_words`."""
+    """See `Searcher.counted_words`."""
     with store.reading() as snapshot:
         return _named(_words(snapshot, EncodedQuery(text, None), ranking))
 
@@ -166,7 +166,7 @@ def _pool(snapshot: Snapshot, query: EncodedQuery, matches: Matches, ids: Ids) -
 
 
 def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
-    """See `Index.highlights`.
+    """See `Searcher.highlights`.
 
     Args:
         text: text of the query.

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from search.errors import InputError, SearchError
-from search.index import Index
-from search.indexes import Indexes, name_of
+from search.index import Index, searcher_of
+from search.indexes import Indexes, highlights, name_of
 from search.ranking.selection import RERANKED
 from search.records.hits import Hits
 from search.records.options import (
@@ -113,7 +113,7 @@ def search(served: AppState, params: parameters.Search) -> Any:
 
     def find(index: Index) -> tuple[Hits, list[dict[str, Any]]]:
         hits = index.query(params.q, params.k, **params.of(QueryOptions))
-        marks = index.highlights(params.q, hits) if params.highlights else None
+        marks = highlights(index, params.q, hits) if params.highlights else None
         return hits, json.hits(hits, None, marks)
 
     return _hits(served, params, find)
@@ -137,7 +137,7 @@ def _search_many(served: AppState, params: parameters.ManySearches) -> Any:
 
     def answer(query: str) -> dict[str, Any]:
         hits = opened.query(query, params.k, **params.of(QueryOptions))
-        marks = opened.highlights(query, hits) if params.highlights else None
+        marks = highlights(opened, query, hits) if params.highlights else None
         named = [
             {**hit, "index": hit["index"] or name_of(members[0])} for hit in json.hits(hits, None, marks)
         ]
@@ -157,7 +157,7 @@ def explain(served: AppState, params: parameters.Explain) -> Any:
     """Explanation of a passage's score for a query: tokens, similarity and contribution matrix, every addend."""
 
     def find(index: Index) -> dict[str, Any]:
-        hit = index.hit(params.q, params.passage, **params.of(RerankOptions))
+        hit = searcher_of(index).hit(params.q, params.passage, **params.of(RerankOptions))
         why = index.explain(params.q, hit, layer=params.layer)
         return {"hit": replace(hit, index=params.index or served.first), **json.plain(why)}
 
@@ -234,7 +234,9 @@ def documents(served: AppState, params: parameters.Documents) -> Any:
     if params.next:
         params.generation, offset = of_next(params.next)
     generation, listed = in_one_generation(
-        index, params.generation, lambda: index.documents_named(params.q, params.k + 1, offset=offset)
+        index,
+        params.generation,
+        lambda: searcher_of(index).documents_named(params.q, params.k + 1, offset=offset),
     )
     return {
         "index": params.index or served.first,

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import NO_INDEX, IndexNotFound, SearchError, first_line
-from search.index import Index
+from search.index import Index, searcher_of
 from search.indexes import Indexes, name_of
 from search.records.options import EngineName
 from search.store.home import is_own
@@ -112,7 +112,7 @@ class AppState:
             self.indexes, self.notes = indexes, tuple(notes)
 
     def _prepared(self, index: Index) -> Index:
-        index.find_encoders_by(self._encoder)
+        searcher_of(index).load_encoders_with(self._encoder)
         return index
 
     def _encoder(self, fingerprint: Fingerprint, **options: Any) -> Encoder:

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 
 from search.errors import IdMissing, InputError, OptionalDependency
 from search.explaining.deletion import deletion_test
-from search.index import Index
+from search.index import Index, searcher_of
 from search.ranking.question import without_operators
 from search.records import options as declared
 from search.records.contents import DocumentText
@@ -119,7 +119,9 @@ def hits(index: Index, params: OnPage, request: Request) -> Page:
     """The start page, or the hits of a query."""
     if not (params.q.strip() or params.more):
         names = request.app.state.served.indexes
-        return search.start(params.named(), index.status(), _examples(index), names, index.map())
+        return search.start(
+            params.named(), index.status(), _examples(index), names, searcher_of(index).map()
+        )
     try:
         result = _result(index, params)
     except InputError as error:
@@ -130,12 +132,12 @@ def hits(index: Index, params: OnPage, request: Request) -> Page:
 @view("/map", OnPage)
 def on_map(index: Index, params: OnPage, request: Request) -> Page:
     """The map of the documents; those of the hits are emphasised."""
-    return search.document_map(index.map(), params.named(), _query(index, params, params.k))
+    return search.document_map(searcher_of(index).map(), params.named(), _query(index, params, params.k))
 
 
 def _examples(index: Index) -> list[str]:
     """Return three titles of documents as queries to try."""
-    titles = {_REPLY.sub("", document.title) for document in index.documents_named("", 400)}
+    titles = {_REPLY.sub("", document.title) for document in searcher_of(index).documents_named("", 400)}
     fit = sorted(title for title in titles if 2 <= len(title.split()) <= 7 and title.isprintable())
     return fit[:: max(1, len(fit) // 3)][:3]
 
@@ -165,12 +167,12 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
     by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
     hits = _query(index, params, params.k, explain=can_explain, **by_keywords)
     notes = index.notes  # read at once: another query replaces them
-    views = viewed(hits, [] if can_explain else index.highlights(params.q, hits))
+    views = viewed(hits, [] if can_explain else searcher_of(index).highlights(params.q, hits))
     none = "" if hits else _why_none(index, params)
     if params.words:
         return search.SearchResult(index.generation, views, no_hits=none, keywords_only=True)
     dense, options = params.mode == "dense", params.of(RankingOptions)
-    words, without = ((), ()) if dense else index.counted_words(params.q, **options)
+    words, without = ((), ()) if dense else searcher_of(index).counted_words(params.q, **options)
     facets = None
     if params.facets or params.pick:  # chosen values are not applied, so that others can be chosen
         facets = index.facets(among=_query(index, params, _COUNTED, where=params.where, per_document=0))
@@ -192,7 +194,7 @@ async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Respo
     def answer() -> str:
         index = state.served.index(params.index)
         options = params.ranking_options(declared.CandidateOptions)
-        return json.lines([index.candidates(params.question, **options)])
+        return json.lines([searcher_of(index).candidates(params.question, **options)])
 
     return Response(await state.limiter.run(answer), media_type="application/json")
 
@@ -217,10 +219,10 @@ def read(index: Index, params: OnPage, request: Request) -> Page:
         params.named(),
         whole,
         params.passage,
-        viewed(hits, index.highlights(params.q, hits) if hits else ()),
+        viewed(hits, searcher_of(index).highlights(params.q, hits) if hits else ()),
         best=best,
         source=params.source,
-        file_text=index.file_text(id_),
+        file_text=searcher_of(index).file_text(id_),
     )
 
 
@@ -232,9 +234,9 @@ def _hits_in(index: Index, params: OnPage, document: DocumentText, best: int) ->
     hits = [hit for hit in ranked if hit.document_id == document.document_id]
     ids = {passage.passage_id for passage in document.passages}
     if params.passage in ids - {hit.passage_id for hit in hits}:
-        hits.append(index.hit(params.question, params.passage, **params.of(RankingOptions)))
+        hits.append(searcher_of(index).hit(params.question, params.passage, **params.of(RankingOptions)))
     if index.encoder.has_addends and hits:
-        whys = index.explain_all(params.question, hits[:_EXPLAINED])
+        whys = index.explain(params.question, hits[:_EXPLAINED])
         hits[:_EXPLAINED] = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=False)]
     return hits
 
@@ -242,7 +244,7 @@ def _hits_in(index: Index, params: OnPage, document: DocumentText, best: int) ->
 @view("/explain", OfHit)
 def explain(index: Index, params: OfHit, request: Request) -> Page:
     """The explanation of a passage's score."""
-    hit = index.hit(params.question, params.passage, **params.of(declared.RerankOptions))
+    hit = searcher_of(index).hit(params.question, params.passage, **params.of(declared.RerankOptions))
     explained = index.explain(params.question, hit, layer=params.layer)
     if FRAGMENT in request.headers and params.by is None:
         return why.panel(explained, hit, params.named())
@@ -262,9 +264,9 @@ def contrast(index: Index, params: OfTwo, request: Request) -> Page:
 def why_not(index: Index, params: OnPage, request: Request) -> Page:
     """The rank of a document for a query, or a list of documents to choose from."""
     if params.document is None:
-        named = index.documents_named(params.name, 50)
+        named = searcher_of(index).documents_named(params.name, 50)
         return why.choice(params.name, named, 50, params.named())
-    place, options = index.location(params.document), params.of(RankOptions)
+    place, options = searcher_of(index).location(params.document), params.of(RankOptions)
     return why.why_not(index.why_not(params.question, place, params.k, **options), params.named())
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import ConfigDict, Field, model_validator
 
 from search.errors import InputError
-from search.index import Index
+from search.index import Index, searcher_of
 from search.ranking.question import Question
 from search.records.options import (
     WEIGHT,
@@ -138,7 +138,7 @@ class ExampleParameters(OfIndex):
         """
         if (self.passage is None) == (self.document is None):
             raise InputError("give either passage or document.")
-        return self.passage or index.location(self.document or 0)
+        return self.passage or searcher_of(index).location(self.document or 0)
 
 
 class WhyNotParameters(fields_of(CandidateOptions, ListOptions, base=ExampleParameters), OfQuery):  # type: ignore[misc]

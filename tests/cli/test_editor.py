@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from search.cli.hits_output import open_at
+from search.cli.editor import open_at
 from search.errors import InputError
 
 KEY = "find the key"
@@ -16,7 +16,7 @@ KEY = "find the key"
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What editors are called with; none is started."""
     called: list[list[str]] = []
-    monkeypatch.setattr("search.cli.hits_output.subprocess.run", lambda argv, check: called.append(argv))
+    monkeypatch.setattr("search.cli.editor.subprocess.run", lambda argv, check: called.append(argv))
     return called
 
 

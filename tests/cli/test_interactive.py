@@ -135,7 +135,7 @@ def test_enter_opens_the_editor_where_the_words_stand(
 ) -> None:
     called: list[list[str]] = []
     monkeypatch.setenv("VISUAL", "vim")
-    monkeypatch.setattr("search.cli.hits_output.subprocess.run", lambda argv, check: called.append(argv))
+    monkeypatch.setattr("search.cli.editor.subprocess.run", lambda argv, check: called.append(argv))
 
     async def steps(pilot: Pilot[None]) -> None:
         await shows(pilot, "by meaning and keywords")

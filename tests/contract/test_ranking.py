@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import search
+from search.index import searcher_of
 from tests.contract.oracle import (
     COPIED,
     NEW,
@@ -222,11 +223,11 @@ def test_a_typed_query_is_explained_as_it_was_ranked(index: search.Index, oracle
     assert hits
     for hit in hits:
         why = index.explain(query, hit)
-        assert why.score == hit.score == index.hit(query, hit.passage_id).score
+        assert why.score == hit.score == searcher_of(index).hit(query, hit.passage_id).score
         assert abs(why.residual) < SCORE
     assert index.contrast(query, hits[0], hits[-1]).a.score == hits[0].score
     assert {hit.passage_id for hit in hits} <= {
-        one.passage_id for one in index.candidates(query, 50).pool
+        one.passage_id for one in searcher_of(index).candidates(query, 50).pool
     }
     outside = next(row for row in oracle.rows if row.id in oracle.having("key"))
     assert index.why_not(query, outside.id).cause == "filtered"

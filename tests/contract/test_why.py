@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import search
+from search.index import searcher_of
 from tests.contract.oracle import COPIED, QUERIES, SCORE, Oracle, without_spans
 
 LAYERS = (0, 1, 2, 3)
@@ -210,7 +211,7 @@ def test_highlights_share_out_the_score(whys: Whys) -> None:
 def test_highlights_of_hits_are_the_words_of_the_query(index: search.Index, oracle: Oracle) -> None:
     query = "water sound people"
     hits = index.query(query, k=20)
-    for hit, marks in zip(hits, index.highlights(query, hits), strict=True):
+    for hit, marks in zip(hits, searcher_of(index).highlights(query, hits), strict=True):
         shown = without_spans(hit.text, oracle[hit.passage_id].hidden).lower()
         count = sum(
             shown.split().count(word + end) for word in query.split() for end in ("", ".", "?", "!", ",")
@@ -239,7 +240,7 @@ def test_any_passage_can_be_explained_and_is_what_it_is_as_a_hit(
     for row in oracle.rows[::60]:
         why = index.explain(QUERIES[0], row.id, weight=0.4)
         assert why.score == pytest.approx(ranked[row.id], abs=SCORE)
-        assert index.hit(QUERIES[0], row.id, weight=0.4).score == why.score
+        assert searcher_of(index).hit(QUERIES[0], row.id, weight=0.4).score == why.score
         assert abs(why.residual) < SCORE
     with pytest.raises(search.InputError):
         index.explain(QUERIES[0], 10**9)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import search
+from search.index import searcher_of
 from search.render.json import plain
 from tests.conftest import LONG, REPOSITORY, WORDS
 
@@ -64,10 +65,10 @@ def test_what_if_equals_what_the_server_ranks(browser: webdriver.Chrome, drawn: 
         options["where"] = rng.choice([None, None, "path:1*.md", "path:7.md"])
         if options["mode"] == "hybrid":
             options["weight"] = rng.choice([None, None, 0, 0.3, 0.97, 1])
-        pool = drawn.candidates(text, rng.choice([30, 100]), **options)
+        pool = searcher_of(drawn).candidates(text, rng.choice([30, 100]), **options)
         if number % 3 == 0 and pool.terms:
             options["without"] = [rng.choice(pool.terms)]
-            pool = drawn.candidates(text, 60, **options)
+            pool = searcher_of(drawn).candidates(text, 60, **options)
         asked += [(text, options, pool, drawn_change(rng, pool)) for _ in range(5)]
     call = "return JSON.stringify(arguments[0].map(([pool, wanted]) => whatIf(pool, wanted)));"
     given = [[plain(pool), wanted] for *_, pool, wanted in asked]
@@ -93,7 +94,7 @@ def test_what_if_equals_what_the_server_ranks(browser: webdriver.Chrome, drawn: 
 def test_a_change_of_nothing_is_what_was_asked_for(
     browser: webdriver.Chrome, drawn: search.Index
 ) -> None:
-    pool = drawn.candidates("turn the key and the lock", 50, weight=0.6, without=["key"])
+    pool = searcher_of(drawn).candidates("turn the key and the lock", 50, weight=0.6, without=["key"])
     answer = browser.execute_script(f"{SCRIPT} return whatIf(arguments[0]);", plain(pool))
     hits = drawn.query("turn the key and the lock", weight=0.6, without=["key"])
     assert answer == {

@@ -89,7 +89,7 @@ def test_every_exact_way_to_embed(notes: Path, tmp_path: Path, options: dict[str
     index = search.Index.build(notes, model=str(folder), **options)
     hits = index.query(QUERY)
     assert len(hits) == 5
-    for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):
+    for hit, why in zip(hits, index.explain(QUERY, hits), strict=True):
         assert why.steps == 0
         assert why.addends == pytest.approx(hit.score, abs=1e-6)
         assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
@@ -105,7 +105,7 @@ def test_every_mode_adds_up(index: search.Index, mode: str) -> None:
     query = "find the key in the water, turn the lock"
     hits = index.query(query, k=100, mode=mode)
     assert hits
-    for hit, why in zip(hits, index.explain_all(query, hits), strict=True):
+    for hit, why in zip(hits, index.explain(query, hits), strict=True):
         assert why.score == hit.score
         assert abs(why.residual) < 1e-6
         assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
@@ -183,9 +183,9 @@ def test_all_hits_go_through_the_encoder_together(
         return tokens(self, texts, **options)
 
     monkeypatch.setattr(Encoder, "tokens", counted)
-    together = index.explain_all(QUERY, [*hits, hits[0].passage_id])
+    together = index.explain(QUERY, [*hits, hits[0].passage_id])
     assert calls == [1, 5]
     assert [why.passage for why in together] == [*(hit.text for hit in hits), hits[0].text]
     for why, alone in zip(together, one_by_one, strict=False):
         np.testing.assert_allclose(why.contributions, alone.contributions, atol=1e-6)
-    assert index.explain_all(QUERY, []) == []
+    assert index.explain(QUERY, []) == []

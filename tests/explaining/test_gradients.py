@@ -154,7 +154,7 @@ def test_an_index_whose_model_is_converted(notes: Path, tiny_model: Path) -> Non
     (keyword,) = index.query("find the key", k=1, mode="lexical")
     assert index.explain("find the key", keyword).steps == 0  # nothing to split by gradients
     hits = index.query("find the key", k=2)
-    for hit, why in zip(hits, index.explain_all("find the key", hits), strict=True):
+    for hit, why in zip(hits, index.explain("find the key", hits), strict=True):
         assert why.score == hit.score
         assert abs(why.residual) < 0.001 * abs(hit.score)
         assert abs(why.drift or 0) < 1e-5

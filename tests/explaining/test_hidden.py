@@ -212,7 +212,7 @@ def test_in_every_format_what_is_marked_is_what_is_named(
     hits = [hit for hit in formats.query(QUERY, k=100, **options) if Path(hit.path).name == name]  # type: ignore[arg-type]
     assert hits
     n_occurrences = 0
-    for hit, why in zip(hits, formats.explain_all(QUERY, hits), strict=True):
+    for hit, why in zip(hits, formats.explain(QUERY, hits), strict=True):
         document = by_name[hit.document]
         text, places = document.text, kept(document.text, tuple(markup(document)))
         assert text[hit.start : hit.end] == hit.text == why.passage

@@ -135,7 +135,7 @@ def test_hits_come_with_their_explanations(index: search.Index, options: dict[st
     assert hits == plain
     assert isinstance(hits, list)
     assert all(hit.explanation is None for hit in plain)
-    whys = index.explain_all("find the key", plain, layer="last")
+    whys = index.explain("find the key", plain, layer="last")
     for hit, why in zip(hits, whys, strict=True):
         found = hit.explanation
         assert found is not None

@@ -18,6 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from search import Document, Index, InputError
 from search.corpus import reader
 from search.encoding import Encoder
+from search.index import searcher_of
+from search.ranking.reading import surroundings
 from search.records.reports import Progress
 from tests.conftest import REPOSITORY, WORDS, Run
 
@@ -77,9 +79,9 @@ def test_everything_that_works_on_files_works_on_ids(index: Index) -> None:
     index.upsert([{"id": "copy", "text": TEXTS["keys"]}])
     [cluster] = index.duplicates(0.999)
     assert {copy.document for copy in cluster.passages} == {"keys", "copy"}
-    assert index.location(hit.document_id) == "keys"
+    assert searcher_of(index).location(hit.document_id) == "keys"
     assert index.document(hit.document_id).text == TEXTS["keys"]
-    assert "no file" in index.surroundings(hit, lines=1).note
+    assert "no file" in surroundings(hit, 1).note
 
 
 def test_markdown_is_read_as_in_a_file(index: Index) -> None:
@@ -156,7 +158,7 @@ def test_folders_and_documents_from_memory_do_not_mix(
             action()
     with pytest.raises(InputError, match="exists already"):
         Index.create("mine", **model)
-    assert memory.pending_update() == "nothing"
+    assert searcher_of(memory).pending_update() == "nothing"
     assert len(Index.open("mine").query("door")) == 3
 
 

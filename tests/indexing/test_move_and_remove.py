@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from search import Index, InputError
+from search.index import searcher_of
 from tests.conftest import Run
 
 
@@ -45,7 +46,7 @@ def test_another_folder_is_refused(indexed: Path, tmp_path: Path) -> None:
     shutil.copy(indexed / "keys.md", other)
     with pytest.raises(InputError, match="has only 1 of the 3 indexed files"):
         Index.open(indexed).move(other)
-    assert Index.open(indexed).folders.root == indexed
+    assert searcher_of(Index.open(indexed)).store.facts.folders.root == indexed
 
 
 def test_several_folders_move_together(tmp_path: Path, tiny_model: Path) -> None:

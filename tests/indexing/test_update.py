@@ -17,6 +17,7 @@ from search import (
     InputError,
     Report,
 )
+from search.index import searcher_of
 from tests.conftest import Run
 from tests.store import damage
 
@@ -77,7 +78,7 @@ def test_content_that_changes_behind_size_mtime_and_inode_is_read_again(
         after.st_ino,
     )
     assert "deep/time.txt (changed)" in run("check", "-i", "notes")[1]
-    assert index.pending_update() == "small"
+    assert searcher_of(index).pending_update() == "small"
     assert Index.preview(notes).changed == ("deep/time.txt",)
     report = index.update()
     assert (report.changed, report.encoded) == (1, 1)

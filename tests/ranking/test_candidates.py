@@ -7,6 +7,7 @@ import pytest
 
 import search
 from search import InputError
+from search.index import searcher_of
 from tests.ranking.conftest import WORDS
 
 
@@ -15,14 +16,14 @@ def test_parts_are_those_of_scores_and_the_bound_holds(index: search.Index) -> N
     for _ in range(20):
         query = " ".join(rng.sample(WORDS, rng.randint(1, 5)))
         weight, n = rng.choice([0.0, 0.3, 0.75, 1.0]), rng.choice([1, 10, 100, 1000])
-        every = index.candidates(query).terms
+        every = searcher_of(index).candidates(query).terms
         without = rng.sample(every, rng.randint(0, len(every)))
         asked: dict[str, Any] = {
             "weight": weight,
             "where": f"id>={rng.choice([0, 299])}",
             "without": without,
         }
-        found = index.candidates(query, n, **asked)
+        found = searcher_of(index).candidates(query, n, **asked)
         assert sorted(found.without) == sorted(without)
         pool = {one.passage_id: one for one in found.pool}
         assert list(pool) == sorted(pool)
@@ -42,7 +43,7 @@ def test_parts_are_those_of_scores_and_the_bound_holds(index: search.Index) -> N
 
 
 def test_other_modes_and_what_is_exhausted(index: search.Index) -> None:
-    words = index.candidates("open the door", 400, mode="lexical")
+    words = searcher_of(index).candidates("open the door", 400, mode="lexical")
     assert {one.cosine for one in words.pool} == {None}
     assert (words.weight, words.bound.cosine, words.bound.lexical, words.bound.score) == (
         0.0,
@@ -50,25 +51,28 @@ def test_other_modes_and_what_is_exhausted(index: search.Index) -> None:
         0.0,
         0.0,
     )
-    meaning = index.candidates("open the door", 5, mode="dense")
+    meaning = searcher_of(index).candidates("open the door", 5, mode="dense")
     assert (meaning.weight, meaning.terms, meaning.bound.lexical, len(meaning.pool)) == (1.0, (), 0.0, 5)
     assert meaning.bound.cosine == meaning.bound.score == min(one.cosine or 0 for one in meaning.pool)
-    whole = index.candidates("open the door", 1000)
+    whole = searcher_of(index).candidates("open the door", 1000)
     assert whole.whole and (whole.bound.cosine, whole.bound.lexical, whole.bound.score) == (
         -1.0,
         0.0,
         -1.0,
     )
-    none = index.candidates("open the door", where="id<0")
+    none = searcher_of(index).candidates("open the door", where="id<0")
     assert none.whole and none.pool == ()
     assert none.generation == index.generation
 
 
 def test_words_are_there_whatever_the_weight(index: search.Index) -> None:
-    by_meaning = index.candidates("open the door", 20, weight=1, without=["door"])
+    by_meaning = searcher_of(index).candidates("open the door", 20, weight=1, without=["door"])
     assert by_meaning.without == ("door",)
     assert {"open", "door"} <= set(by_meaning.terms)
-    assert all(one.cosine is not None for one in index.candidates("open the door", 20, weight=0).pool)
+    assert all(
+        one.cosine is not None
+        for one in searcher_of(index).candidates("open the door", 20, weight=0).pool
+    )
 
 
 def test_counted_words_are_those_of_the_candidates(index: search.Index) -> None:
@@ -80,11 +84,14 @@ def test_counted_words_are_those_of_the_candidates(index: search.Index) -> None:
         {"mode": "dense"},
     ]
     for asked in options:
-        found = index.candidates(query, 1, **asked)
-        assert index.counted_words(query, **asked) == (found.terms, found.without)
-    assert index.counted_words(search.Question.of("door", ("zebra open", 0.5))) == (("door", "open"), ())
+        found = searcher_of(index).candidates(query, 1, **asked)
+        assert searcher_of(index).counted_words(query, **asked) == (found.terms, found.without)
+    assert searcher_of(index).counted_words(search.Question.of("door", ("zebra open", 0.5))) == (
+        ("door", "open"),
+        (),
+    )
     with pytest.raises(InputError, match="'zebra' is not a keyword"):
-        index.counted_words(query, without=["zebra"])
+        searcher_of(index).counted_words(query, without=["zebra"])
 
 
 @pytest.mark.parametrize(
@@ -97,4 +104,4 @@ def test_counted_words_are_those_of_the_candidates(index: search.Index) -> None:
 )
 def test_what_cannot_be_asked(index: search.Index, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        index.candidates("open the door", **options)
+        searcher_of(index).candidates("open the door", **options)

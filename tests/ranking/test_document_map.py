@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from search import Encoder, Index
+from search.index import searcher_of
 from tests.conftest import WORDS, Run
 
 
@@ -21,7 +22,7 @@ def index(tiny: Encoder, tmp_path: Path) -> Index:
 
 
 def test_the_positions_are_the_principal_components(index: Index) -> None:
-    drawn = index.map()
+    drawn = searcher_of(index).map()
     assert drawn.documents == len(drawn.points) == 25
     assert drawn.groups == {"keys": 12, "water": 12, "other": 1}
     ids = [index.document(point.document_id).passages[0].passage_id for point in drawn.points]
@@ -33,9 +34,9 @@ def test_the_positions_are_the_principal_components(index: Index) -> None:
         inside = np.abs(places) < 1
         assert abs(np.corrcoef(places[inside], (centred @ axes[axis])[inside])[0, 1]) > 0.999
     assert drawn.explained == pytest.approx((values[:2] ** 2).sum() / (values**2).sum(), abs=1e-4)
-    assert index.map() is drawn
+    assert searcher_of(index).map() is drawn
     index.upsert([{"id": "new", "text": "a new sound"}])
-    assert index.map().documents == 26
+    assert searcher_of(index).map().documents == 26
 
 
 def test_the_command_draws_it(index: Index, run: Run, tmp_path: Path) -> None:

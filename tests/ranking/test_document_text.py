@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from search import Index, InputError
+from search.index import searcher_of
 
 PROSE = "people of the other side of the door say that time is long "
 MARKDOWN = f"""---
@@ -117,10 +118,10 @@ def test_the_text_of_a_notebook_has_its_fences_until_it_changes(tmp_path: Path, 
     (file := tmp_path / "key.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
     index = Index.build(tmp_path, model=str(tiny_model), max_tokens=32)
     document = index.document(index.query("turn the door")[0].document_id)
-    text = index.file_text(document.document_id) or ""
+    text = searcher_of(index).file_text(document.document_id) or ""
     assert len(document.passages) > 2 and f"~~~~~\n{CODE.strip()}\n~~~~~" in text
     file.write_text(json.dumps({"cells": cells[:1]}), encoding="utf-8")
-    assert index.file_text(document.document_id) is None
+    assert searcher_of(index).file_text(document.document_id) is None
 
 
 def test_a_number_that_is_none_is_said(index: Index) -> None:

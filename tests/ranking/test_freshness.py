@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from search import Hit, Index
+from search.index import searcher_of
+from search.ranking.reading import surroundings
 
 EVERYTHING = {"k": 100, "per_document": 0, "all_copies": True}
 
@@ -51,7 +53,7 @@ def test_lines_put_before_and_a_text_that_is_gone(index: Index, notes: Path) -> 
     time = now["deep/time.txt"]
     assert (time.changed, time.line_start) == ("moved", before["deep/time.txt"].line_start + 3)
     assert stands_there(time)
-    assert index.surroundings(time, lines=1).lines_before == ((3, ""),)
+    assert surroundings(time, 1).lines_before == ((3, ""),)
 
 
 def test_gone_and_what_is_no_file_any_more(index: Index, notes: Path) -> None:
@@ -71,7 +73,7 @@ def test_gone_and_what_is_no_file_any_more(index: Index, notes: Path) -> None:
         "records.jsonl": "changed",
     }
     hit = index.query("key", k=1)[0]
-    assert index.hit("key", hit.passage_id).changed == hit.changed
+    assert searcher_of(index).hit("key", hit.passage_id).changed == hit.changed
     assert {other.changed for other in index.similar(hit.passage_id, **EVERYTHING)} <= {
         "gone",
         "changed",

@@ -13,6 +13,7 @@ import pytest
 import search
 from search import Encoder, InputError
 from search.errors import ModelError
+from search.index import searcher_of
 from tests.conftest import LONG
 
 LATE_SHARE = 0.5
@@ -77,7 +78,7 @@ def test_the_score_is_half_the_old_one_and_half_the_weighted_mean(
 def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: bool) -> None:
     index = search.Index.build(notes, model=str(tiny_model), token_vectors=stored)
     hits = index.query(QUERY, k=100, mode=mode, rerank="late")
-    for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):
+    for hit, why in zip(hits, index.explain(QUERY, hits), strict=True):
         assert abs(why.residual) < 1e-6
         assert why.recomputed == pytest.approx(hit.score, abs=1e-6)
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
@@ -153,7 +154,7 @@ def test_the_pool_and_the_limits_of_documents(notes: Path, tiny_model: Path) -> 
     assert len(set(documents)) == 4
     only = index.query(QUERY, k=3, rerank="late", where="path:long.md")
     assert {hit.document for hit in only} == {"long.md"}
-    one = index.hit(QUERY, hits[0].passage_id, rerank="late")
+    one = searcher_of(index).hit(QUERY, hits[0].passage_id, rerank="late")
     assert (one.rank, one.rank_before) == (0, None)
     assert one.score == pytest.approx(hits[0].score, abs=1e-6)
 
@@ -191,7 +192,7 @@ def test_a_cross_encoder(index: search.Index, cross_encoder: Path) -> None:
     assert [hit.score for hit in hits] == pytest.approx(expected.tolist(), abs=1e-6)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert {hit.rank_before for hit in hits} == set(range(1, len(hits) + 1))
-    for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):
+    for hit, why in zip(hits, index.explain(QUERY, hits), strict=True):
         (term,) = why.terms
         assert (term.kind, term.contribution) == ("model", hit.score)
         assert (why.weight, why.residual) == (0.0, 0.0)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from search import Encoder, Hit, Index
+from search.index import searcher_of
 from search.store.bm25 import discriminative, scale, weight
 from search.store.sqlite import Store
 from tests.store.crowd import crowd
@@ -69,7 +70,9 @@ def test_a_percentile_is_the_share_of_random_pairs_that_score_less(
         assert hit.random_pairs == 600
     found = [hit.percentile for hit in hits]
     assert len(set(found)) > 10
-    assert index.hit(ASKED, hits[3].passage_id, mode=mode, weight=weight).percentile == found[3]
+    assert (
+        searcher_of(index).hit(ASKED, hits[3].passage_id, mode=mode, weight=weight).percentile == found[3]
+    )
 
 
 def test_the_pairs_are_of_sentences_and_passages_of_other_documents(

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from search import Index, InputError, Question
+from search.index import searcher_of
+from search.ranking.reading import surroundings
 from tests.conftest import LONG
 
 
@@ -22,7 +24,7 @@ def index(notes: Path, tiny_model: Path) -> Index:
 
 
 def stored(index: Index, *passages: int) -> np.ndarray:
-    with index._store.reading() as snapshot:
+    with searcher_of(index).store.reading() as snapshot:
         return snapshot.embeddings(passages).astype(np.float64)
 
 
@@ -97,7 +99,7 @@ def test_lines_around(index: Index, notes: Path) -> None:
     lines = (notes / "long.md").read_text(encoding="utf-8").split("\n")
     for id_ in mine:
         hit = hits[id_]
-        found = index.surroundings(hit, lines=3)
+        found = surroundings(hit, 3)
         first, last = hit.line_start, hit.line_end
         assert found.lines_before == tuple((n, lines[n - 1]) for n in range(max(1, first - 3), first))
         assert found.lines_after == tuple(
@@ -105,17 +107,17 @@ def test_lines_around(index: Index, notes: Path) -> None:
         )
         assert found.note == ""
     (notes / "long.md").write_text("changed", encoding="utf-8")
-    changed = index.surroundings(hits[mine[0]], lines=3)
+    changed = surroundings(hits[mine[0]], 3)
     assert (changed.lines_before, changed.lines_after) == ((), ())
     assert changed.note == "long.md has changed since it was indexed, so its lines are not shown"
     (notes / "long.md").unlink()
-    assert "long.md is gone" in index.surroundings(hits[mine[0]], lines=1).note
+    assert "long.md is gone" in surroundings(hits[mine[0]], 1).note
     with pytest.raises(InputError, match="the number of lines is -1"):
-        index.surroundings(hits[mine[0]], lines=-1)
+        surroundings(hits[mine[0]], -1)
 
 
 def test_records_of_a_table_have_lines_too(index: Index) -> None:
     hit = next(hit for hit in index.query("sound", k=100) if hit.document == "table.csv#2")
-    found = index.surroundings(hit, lines=1)
+    found = surroundings(hit, 1)
     assert found.lines_before == ((2, "first,the first side of the door"),)
     assert found.note == ""

@@ -8,6 +8,7 @@ from statistics import median
 import pytest
 
 from search import Index, Question
+from search.index import searcher_of
 from search.indexes import Indexes
 from search.render.format import verdict_line
 from search.store.database import read_meta
@@ -161,7 +162,7 @@ def test_there_is_none_for_other_rankings(index: Index, options: dict[str, objec
 
 def test_there_is_none_for_several_texts_and_for_single_passages(index: Index) -> None:
     assert index.query(Question.of("key", "cold"))[0].verdict is None
-    assert index.hit("key", index.query("key")[0].passage_id).verdict is None
+    assert searcher_of(index).hit("key", index.query("key")[0].passage_id).verdict is None
     assert index.similar("key.md")[0].verdict is None
 
 

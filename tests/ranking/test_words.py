@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from search import Index, Question
+from search.index import searcher_of
 
 
 def test_what_the_words_of_a_hit_add_is_what_its_explanation_says(notes: Path, tiny_model: Path) -> None:
@@ -14,14 +15,14 @@ def test_what_the_words_of_a_hit_add_is_what_its_explanation_says(notes: Path, t
     index = Index.build(notes, model=str(tiny_model))
     query = "the key of water locks"
     hits = index.query(query)
-    for hit, marks in zip(hits, index.highlights(query, hits), strict=True):
+    for hit, marks in zip(hits, searcher_of(index).highlights(query, hits), strict=True):
         terms = {term.term.lower(): term for term in index.explain(query, hit).terms}
         assert sum(mark.weight for mark in marks) <= 0.25 * (hit.lexical or 0) + 1e-9
         for mark in marks:
             assert 0 < mark.weight <= max(term.contribution for term in terms.values()) + 1e-9
             assert 0 <= mark.start < mark.end <= len(hit.text)
     (marked,) = (hit for hit in hits if hit.document == "marks.md")
-    (marks,) = index.highlights(query, [marked])
+    (marks,) = searcher_of(index).highlights(query, [marked])
     words = [marked.text[mark.start : mark.end] for mark in marks]
     assert [word for word in words if word not in ("the", "The", "of")] == [
         "key",
@@ -41,7 +42,7 @@ def test_phrases_several_parts_and_rankings_without_words(notes: Path, tiny_mode
     hits = index.query('"time is long"')
     found = [
         hit.text[mark.start : mark.end]
-        for hit, marks in zip(hits, index.highlights('"time is long"', hits), strict=True)
+        for hit, marks in zip(hits, searcher_of(index).highlights('"time is long"', hits), strict=True)
         for mark in marks
     ]
     assert found == ["time is long"]
@@ -49,9 +50,9 @@ def test_phrases_several_parts_and_rankings_without_words(notes: Path, tiny_mode
     hits = index.query(question)
     words = {
         h.text[m.start : m.end]
-        for h, marks in zip(hits, index.highlights(question, hits), strict=True)
+        for h, marks in zip(hits, searcher_of(index).highlights(question, hits), strict=True)
         for m in marks
     }
     assert words == {"water", "people"}
-    assert index.highlights("key", index.query("key", mode="dense")) == [()] * 5
-    assert index.highlights("key", []) == []
+    assert searcher_of(index).highlights("key", index.query("key", mode="dense")) == [()] * 5
+    assert searcher_of(index).highlights("key", []) == []

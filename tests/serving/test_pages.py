@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 import search
 from search import Index
+from search.index import searcher_of
 from search.ranking.question import Question
 
 QUERY = "turn the key"
@@ -141,7 +142,7 @@ def test_two_hits_are_compared(client: TestClient, index: Index) -> None:
 def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, index: Index) -> None:
     asked = {"q": QUERY, "k": 1, "per_document": 1}
     everything = client.get("/why-not", params=asked)
-    assert everything.text.count('<a href="/why-not') == len(index.documents_named(""))
+    assert everything.text.count('<a href="/why-not') == len(searcher_of(index).documents_named(""))
     found = client.get("/why-not", params={**asked, "name": "TIME"}, headers=FRAGMENT)
     (way,) = links(found.text, r'<a href="(/why-not[^"]*document=\d+)"><bdi>deep/time.txt</bdi>')
     standing = index.why_not(QUERY, "deep/time.txt", 1, per_document=1)

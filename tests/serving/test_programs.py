@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from search import Document, Index
+from search.index import searcher_of
 from search.serving import create_app
 from tests.serving.conftest import ADDRESS, started
 
@@ -115,10 +116,12 @@ def test_documents_come_in_pages(client: TestClient, index: Index) -> None:
         if answer["next"] is None:
             break
         page["next"] = answer["next"]
-    assert names == [each.name for each in index.documents_named("", 1_000)]
+    assert names == [each.name for each in searcher_of(index).documents_named("", 1_000)]
     assert len(names) > 2
     found = client.get("/api/v1/documents", params={"q": "KEYS"}).json()["documents"]
-    assert [each["name"] for each in found] == [each.name for each in index.documents_named("keys")]
+    assert [each["name"] for each in found] == [
+        each.name for each in searcher_of(index).documents_named("keys")
+    ]
 
 
 def test_the_state_and_a_change_are_events_and_the_server_still_stops(indexed: Path) -> None:

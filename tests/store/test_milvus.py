@@ -138,7 +138,7 @@ def test_every_score_adds_up(both: tuple[Index, Index]) -> None:
     near, far = both
     for query in QUERIES:
         hits = far.query(query, k=5)
-        for hit, why in zip(hits, far.explain_all(query, hits), strict=True):
+        for hit, why in zip(hits, far.explain(query, hits), strict=True):
             assert why.score == hit.score
             assert abs(why.residual) < 1e-5
             assert why.weight * why.contributions.sum() + sum(

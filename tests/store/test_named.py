@@ -8,6 +8,7 @@ import pytest
 
 import search
 from search.errors import InputError
+from search.index import searcher_of
 
 
 @pytest.fixture
@@ -16,16 +17,18 @@ def index(indexed: Path) -> search.Index:
 
 
 def test_all_words_are_in_name_or_title_in_any_case(index: search.Index) -> None:
-    names = {one.name for one in index.documents_named("")}
+    names = {one.name for one in searcher_of(index).documents_named("")}
     assert names == {"keys.md", "deep/time.txt", "table.csv#1", "table.csv#2"}
-    assert [one.name for one in index.documents_named("TXT deep")] == ["deep/time.txt"]
-    assert [one.name for one in index.documents_named("csv second")] == ["table.csv#2"]  # its title
-    assert index.documents_named("deep keys") == []
-    assert len(index.documents_named("", 2)) == 2
+    assert [one.name for one in searcher_of(index).documents_named("TXT deep")] == ["deep/time.txt"]
+    assert [one.name for one in searcher_of(index).documents_named("csv second")] == [
+        "table.csv#2"
+    ]  # its title
+    assert searcher_of(index).documents_named("deep keys") == []
+    assert len(searcher_of(index).documents_named("", 2)) == 2
 
 
 def test_a_location_is_what_why_not_takes(index: search.Index) -> None:
-    for one in index.documents_named(""):
-        assert index.why_not("key", index.location(one.id)).document == one.name
+    for one in searcher_of(index).documents_named(""):
+        assert index.why_not("key", searcher_of(index).location(one.id)).document == one.name
     with pytest.raises(InputError, match="no document 999"):
-        index.location(999)
+        searcher_of(index).location(999)

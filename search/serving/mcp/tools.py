@@ -12,6 +12,7 @@ from pydantic import Field
 
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
+from search.index import searcher_of
 from search.indexes import Indexes, name_of
 from search.ranking.question import without_operators
 from search.records import hits as records
@@ -177,7 +178,7 @@ def explain(served: AppState, query: Query, id: Id, **options: Any) -> answers.E
     index, id_ = passage_of(served, id)
 
     def find() -> tuple[records.Hit, Explanation]:
-        hit = index.hit(query, id_.passage, **options)
+        hit = searcher_of(index).hit(query, id_.passage, **options)
         return hit, index.explain(query, hit)
 
     _, (hit, why) = in_one_generation(index, None, find)
@@ -259,15 +260,16 @@ def _within(index: library.Index, document: str) -> str | Path:
     Raises:
         InputError: the path is absolute, invalid or outside of the folder.
     """
-    root = index.folders.root
-    if index.folders.memory:
+    folders = searcher_of(index).store.facts.folders
+    root = folders.root
+    if folders.memory:
         return document
     try:
         is_within = (root / document).resolve().is_relative_to(root.resolve())
     except (OSError, ValueError):
         is_within = False
     if Path(document).is_absolute() or not is_within:
-        raise InputError(f"give the path of the document within {index.folders.described}.")
+        raise InputError(f"give the path of the document within {folders.described}.")
     return root / document
 
 
@@ -293,7 +295,7 @@ def documents(
     opened = served.index(name_)
     expected, offset = of_next(next) if next else (None, 0)
     generation, listing = in_one_generation(
-        opened, expected, lambda: opened.documents_named(name, k + 1, offset=offset)
+        opened, expected, lambda: searcher_of(opened).documents_named(name, k + 1, offset=offset)
     )
     return answers.DocumentsAnswer(
         index=name_,
@@ -365,7 +367,10 @@ def _fetch(
 
     def find() -> tuple[StoredPassage, DocumentText]:
         passage = index.passage(id_.passage)
-        document, text = index.document(passage.document_id), index.file_text(passage.document_id)
+        document, text = (
+            index.document(passage.document_id),
+            searcher_of(index).file_text(passage.document_id),
+        )
         if text is None:
             return passage, replace(document, text=document_text(document, document.text))
         return passage, replace(document, text=document_text(document, text), gaps=())

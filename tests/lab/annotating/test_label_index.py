@@ -14,6 +14,7 @@ import search
 from search import Encoder
 from search.bert import LinearHead, label, label_index
 from search.errors import FingerprintMismatch, InputError
+from search.index import searcher_of
 from tests.conftest import REPOSITORY
 from tests.lab.bert.conftest import save_tiny_head
 from tests.lab.bert.test_labelling import LONG, MOODS, head_for, with_config
@@ -32,7 +33,7 @@ def head(index: search.Index) -> LinearHead:
 def stored(index: search.Index) -> dict[int, tuple[str, np.ndarray]]:
     """Text and embedding of every passage."""
     ids = [hit.passage_id for hit in index.query("the", k=100)]
-    with index._store.reading() as snapshot:
+    with searcher_of(index).store.reading() as snapshot:
         stored = snapshot.stored(ids)
         return {
             id_: (stored[id_].text, vector)

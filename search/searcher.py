@@ -1,0 +1,447 @@
+"""`Searcher`: an open index, and all that answers questions about it.
+
+`Index` is the public face. The command, the server and `Indexes` need more of an open index than its users do: the
+parts of a score, the words that count, the place of a document. They take it from `searcher_of(index)`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from search.encoding import Encoder, Fingerprint
+from search.errors import InputError, SearchError, quoted
+from search.ranking.freshness import with_file_status
+from search.ranking.question import (
+    EncodedQuery,
+    Example,
+    Query,
+    Question,
+    as_embedding,
+    as_question,
+    encoded,
+    parse_query,
+    query_fits,
+)
+from search.ranking.rank import listed, ranked, scored
+from search.ranking.selection import Selection
+from search.records.hits import Hit, Hits
+from search.records.options import (
+    AttributionOptions,
+    CandidateOptions,
+    EngineName,
+    ExplainOptions,
+    FilterOptions,
+    Gradients,
+    MatrixOptions,
+    QueryOptions,
+    Ranking,
+    RankingOptions,
+    RerankOptions,
+    SelectionOptions,
+    SimilarOptions,
+    documented,
+    parts_of,
+)
+from search.store.earlier_format import EarlierFormatStore
+from search.store.layout import is_index, needs_local_index
+from search.store.opening import is_trusted
+from search.store.sqlite import Store
+from search.store.terms import unquoted
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Unpack
+
+    from search.explaining.explainer import Explainer
+    from search.indexing.quick import Pending
+    from search.ranking.rerank import Reranker
+    from search.ranking.words import Candidates
+    from search.records.document_map import DocumentMap
+    from search.records.documents import NamedDocument
+    from search.records.explanations import Explanation, Highlight
+    from search.records.reports import Progress
+    from search.records.tokens import Layer
+    from search.store.conditions import Where
+
+
+class Searcher:
+    """An open index with its encoder. Thread-safe.
+
+    Attributes:
+        store: the files of the index; replaced after a repair, a move, or the conversion of an earlier format.
+        offline: never access the Hugging Face hub.
+        engine: "auto", "openvino" or "torch"; see `Encoder`.
+        loaded_encoder: the encoder, if it has been loaded.
+        conversion_notes: warnings of the conversion of an earlier format.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder | None = None,
+        offline: bool = False,
+        engine: EngineName = "auto",
+    ) -> None:
+        self.store = store
+        self.offline, self.engine = offline, engine
+        self.loaded_encoder = encoder
+        self.conversion_notes: tuple[str, ...] = ()
+        self._load_encoder = Encoder.of
+        self._fingerprint: Fingerprint | None = None  # of the index when the encoder was loaded
+        self._map: tuple[int, DocumentMap] | None = None  # of a generation
+        self._lock = threading.Lock()
+
+    @property
+    def encoder(self) -> Encoder:
+        """Encoder of the index, loaded on first use, and again after a rebuild."""
+        current = self.store.facts.fingerprint
+        with self._lock:
+            if self.loaded_encoder is None or self._fingerprint not in (None, current):
+                self.loaded_encoder = self._load_encoder(
+                    current, offline=self.offline, engine=self.engine, trusted=is_trusted(self.store)
+                )
+            self._fingerprint = current
+            return self.loaded_encoder
+
+    def load_encoders_with(self, load: Callable[..., Encoder]) -> None:
+        """Load encoders with the function `load`, which takes the same arguments as `Encoder.of`."""
+        self._load_encoder = load
+
+    def share(self, encoder: Encoder) -> None:
+        """Use the encoder of another index with the same fingerprint, unless this index has loaded its own."""
+        with self._lock:
+            self.loaded_encoder = self.loaded_encoder or encoder
+
+    @property
+    def generation(self) -> int:
+        with self.store.reading() as snapshot:
+            return snapshot.facts.generation
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings about problems that do not prevent queries."""
+        problems = (f"{problem} --index {quoted(self.store.name)}" for problem in self.store.problems)
+        remarks = self.loaded_encoder.remarks if self.loaded_encoder else ()
+        return (*self.store.notes, *self.conversion_notes, *problems, *remarks)
+
+    @property
+    def local_folder(self) -> Path:
+        """Folder of the index's files on this machine; an update needs them.
+
+        Raises:
+            InputError: these files are on another machine.
+        """
+        if not self.store.local and not is_index(self.store.path):
+            raise needs_local_index(self.store.name)
+        return self.store.path
+
+    @property
+    def passages_folder(self) -> Path:
+        """Folder of the index on this machine, which contains its passages.
+
+        Raises:
+            InputError: the passages are on a server.
+        """
+        if not self.store.local:
+            raise needs_local_index(self.store.name)
+        return self.store.path
+
+    @property
+    def memory_folder(self) -> Path:
+        """Folder of the index, to change its documents from memory; an index of an earlier format is converted first.
+
+        Raises:
+            InputError: the passages are on a server.
+        """
+        if isinstance(self.store, EarlierFormatStore):
+            if self.store.is_current:
+                from search.indexing.memory import rebuild
+
+                self.conversion_notes = rebuild(self.store.path, self.encoder).notes
+            self.store = Store(self.store.path)
+        return self.passages_folder
+
+    def query(
+        self, text: Query, k: int, vector: ArrayLike | None = None, **options: Unpack[QueryOptions]
+    ) -> Hits:
+        """Return the k passages with the highest scores for a query; see `Index.query`."""
+        ranking_options, selection_options, filter_options, matrix_options = parts_of(
+            options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
+        )
+        question: str | Question = ""
+        if vector is not None and not text:
+            where = combined_filter(**filter_options)
+            ranking_options.setdefault("mode", "dense")
+        else:
+            question, where = self.parse(text, **filter_options)
+        selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
+        explained = matrix_options.pop("explain", False)
+        if vector is not None and (explained or ranking.rerank or isinstance(question, Question)):
+            raise InputError("with 'vector', pass a single text and neither 'explain' nor 'rerank'.")
+        if matrix_options.get("layer") is not None and not explained:
+            raise InputError("'layer' requires explain=True.")
+        explainer = self.explainer(question, ranking, **matrix_options) if explained else None
+        query = explainer.query if explainer else self.encode(question, ranking, vector)
+        reranker = self.reranker(query, ranking) if ranking.rerank else None
+        hits = selection.ordered(ranked(self.store, query, ranking, selection, where, reranker))
+        if explainer:
+            whys = explainer.explain(hits)
+            hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
+        return Hits(hits)
+
+    def query_many(self, texts: Sequence[str], k: int, **options: Unpack[QueryOptions]) -> list[Hits]:
+        """Return a list of hits for each of several queries; see `Index.query_many`."""
+        (ranking_options,) = parts_of(dict(options), RerankOptions)[:1]
+        ranking = Ranking.of(**ranking_options)
+        if options.get("explain") or ranking.rerank or not ranking.weight:
+            return [self.query(text, k, **options) for text in texts]
+        questions = [unquoted(str(self.parse(text)[0])) for text in texts]
+        with query_fits():
+            vectors = self.encoder.encode(questions, role="query")
+        pairs = zip(texts, vectors, strict=True)
+        return [self.query(text, k, vector, **options) for text, vector in pairs]
+
+    def similar(
+        self, example: Example, k: int, same_document: bool = False, **options: Unpack[SimilarOptions]
+    ) -> Hits:
+        """Return the k passages with the highest cosine to a passage or document; see `Index.similar`."""
+        from search.ranking.question import similar_to
+
+        selection_options, filter_options = parts_of(options, SelectionOptions, FilterOptions)
+        where, selection = combined_filter(**filter_options), Selection.of(k, **selection_options)
+        with self.store.reading() as snapshot:
+            query, ids = similar_to(snapshot, example)
+            among = snapshot.passing(where, without=ids if same_document else snapshot.siblings(ids))
+            hits = listed(snapshot, query, Ranking.of(mode="dense"), selection, among)
+        hits = with_file_status(selection.ordered(hits))
+        # Percentiles are calibrated with pairs of query and passage; they do not apply to two passages.
+        return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
+
+    def explain(
+        self,
+        query: Query,
+        hits: Sequence[Hit | int],
+        progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[ExplainOptions],
+    ) -> list[Explanation]:
+        """Explain hits of one query, in their order; see `Index.explain`."""
+        ranking_options, how = parts_of(options, RankingOptions, AttributionOptions)
+        question, _ = self.parse(query)
+        return self.explainer(question, Ranking.of(**ranking_options), progress=progress, **how).explain(
+            hits
+        )
+
+    def explain_similar(self, example: Example, hit: Hit | int) -> Explanation:
+        """Explain the similarity of a passage to another passage or document; see `Index.explain_similar`."""
+        from search.ranking.question import most_similar_part, query_fits, similar_to
+
+        with self.store.reading() as snapshot:
+            query, _ = similar_to(snapshot, example)
+            query = most_similar_part(snapshot, query, hit if isinstance(hit, int) else hit.passage_id)
+        with query_fits("passage"):
+            return self.explainer(query, Ranking.of(mode="dense")).explain([hit])[0]
+
+    def hit(self, query: Query, passage: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
+        """Score any passage for a query. The hit has rank 0, because other passages are not ranked.
+
+        Args:
+            query: as for `query`.
+            passage: a passage ID; or the path of a document, whose best passage is scored.
+
+        Raises:
+            InputError: as for `why_not`.
+        """
+        question, _ = self.parse(query)
+        ranking = Ranking.of(**options)
+        passage_id = (
+            passage if isinstance(passage, int) else self.explainer(question, ranking).hit(passage)
+        )
+        encoded_query = self.encode(question, ranking)
+        reranker = self.reranker(encoded_query, ranking)
+        return scored(self.store, encoded_query, ranking, passage_id, reranker)
+
+    def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
+        """Return the spans of query words in the text of each hit, with their contributions to the score.
+
+        The contribution of a word is divided equally among its occurrences. Stop words are left out,
+        unless the query has no other words. For contributions of tokens see `explain`.
+        """
+        from search.ranking.words import highlights
+
+        return highlights(self.store, self.keywords_of(query), hits)
+
+    @documented(CandidateOptions)
+    def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
+        """Return passages with the parts of their scores.
+
+        From these parts, a web page can compute other rankings without a server: by another weight, or
+            with some
+        words ignored. See `search.ranking.words`.
+
+        Args:
+            text: as for `query`.
+            n: number of best passages by cosine, and by keyword score. With a larger n, more rankings by
+                other weights and words are exact.
+
+        Raises:
+            InputError: as for `query`; or n < 1.
+        """
+        from search.ranking.words import candidates
+
+        ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
+        question, where = self.parse(text, **filter_options)
+        ranking = Ranking.of(**ranking_options)
+        # Even at weight 0: the page may choose a weight at which embeddings count.
+        compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
+        query = self.encode(question, compared)
+        with self.store.reading() as snapshot:
+            return candidates(snapshot, query, ranking, n, snapshot.passing(where))
+
+    @documented(RankingOptions)
+    def counted_words(
+        self, text: Query, **options: Unpack[RankingOptions]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the discriminative keywords of a query, and the keywords that `without` ignores.
+
+        Discriminative keywords are in at most half of the passages; if there are none, all keywords
+        count.
+
+        Args:
+            text: as for `query`.
+
+        Raises:
+            InputError: an unknown mode, or a word of `without` that is not a keyword of the query.
+        """
+        from search.ranking.words import counted
+
+        return counted(self.store, self.keywords_of(text), Ranking.of(**options))
+
+    def documents_named(self, part: str, most: int = 20, *, offset: int = 0) -> list[NamedDocument]:
+        """List the documents whose name or title contains all words of `part`, sorted by name.
+
+        Args:
+            most: maximum number of documents.
+            offset: number of matching documents to skip.
+        """
+        with self.store.reading() as snapshot:
+            return snapshot.documents_named(part, most, offset)
+
+    def location(self, document: int) -> str | Path:
+        """Return the path of a document, or the ID of a document from memory; `why_not` accepts both.
+
+        Args:
+            document: the `document_id` of a hit.
+
+        Raises:
+            IdMissing: the index has no document with this ID.
+        """
+        with self.store.reading() as snapshot:
+            name = snapshot.document(document).name
+            return name if snapshot.facts.folders.memory else snapshot.facts.root / name
+
+    def file_text(self, document: int) -> str | None:
+        """Read a document's text from its file, with parts that are in no passage, such as front matter and fences.
+
+        Returns:
+            The text; None if the file has changed or is gone, or if its format is converted (HTML, CSV, PDF). Only
+            notebooks are converted again.
+
+        Raises:
+            IdMissing: the index has no document with this ID.
+        """
+        from search.ranking.reading import file_text
+
+        return file_text(self.store, document)
+
+    def map(self) -> DocumentMap:
+        """Return the documents as points in two dimensions, by their mean embeddings.
+
+        The result is cached until the index changes.
+        """
+        from search.ranking.document_map import document_map
+
+        generation, cached = self.generation, self._map
+        if cached is None or cached[0] != generation:
+            with self.store.reading() as snapshot:
+                cached = self._map = generation, document_map(snapshot)
+        return cached[1]
+
+    def passes(self, where: str) -> bool:
+        """Return True if a filter is valid and some passage passes it; always False for an index on a server."""
+        with suppress(SearchError), self.store.reading() as snapshot:
+            ids = snapshot.passing(combined_filter(where=where))
+            return not snapshot.approximate and ids is not None and len(ids) > 0
+        return False
+
+    def pending_update(self) -> Pending:
+        """Return the size of the update that is due: "nothing", "small" (it takes less than a second) or "large".
+
+        "nothing" for an index on a server, one outside the user's data folder, and one of more than 5,000 files.
+        """
+        from search.indexing.quick import pending_update
+
+        return pending_update(self.store.path, self.store.facts) if is_trusted(self.store) else "nothing"
+
+    def parse(
+        self, query: Query, **filters: Unpack[FilterOptions]
+    ) -> tuple[str | Question, Where | None]:
+        """Split a query into its question and its filter; see `search.ranking.question`."""
+        question = as_question(query)
+        if isinstance(query, str):
+            question, filters["where"] = parse_query(query, filters.get("where"), self.passes)
+        return question, combined_filter(**filters)
+
+    def keywords_of(self, query: Query) -> str:
+        """Return the part of a query that keywords are taken from."""
+        question, _ = self.parse(query)
+        return question if isinstance(question, str) else question.words_of
+
+    def encode(
+        self, question: str | Question, ranking: Ranking, vector: ArrayLike | None = None
+    ) -> EncodedQuery:
+        """Encode a query; no model is loaded for a vector, or if the score uses keywords only."""
+        if vector is not None:
+            embedding = as_embedding(vector, int(self.store.facts.fingerprint.dimension))
+            return EncodedQuery(str(question), embedding)
+        if isinstance(question, str) and not ranking.weight and not ranking.rerank:
+            return EncodedQuery(question, None)
+        return encoded(question, ranking, self.encoder, self.store)
+
+    def reranker(self, query: EncodedQuery, ranking: Ranking) -> Reranker | None:
+        """Return the reranker of a ranking; None without reranking."""
+        if not ranking.rerank:
+            return None
+        from search.ranking.rerank import CrossEncoderReranker, LateInteraction, cross_encoder
+
+        if ranking.rerank == "late" and query.tokens is not None:
+            return LateInteraction(self.encoder, query.tokens)
+        return CrossEncoderReranker(cross_encoder(ranking.rerank, self.offline), query.text)
+
+    def explainer(
+        self,
+        query: str | Question | EncodedQuery,
+        ranking: Ranking,
+        layer: Layer | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        gradients: Gradients = "tokens",
+    ) -> Explainer:
+        """Return what explains hits of a query."""
+        from search.explaining.explainer import Explainer
+        from search.explaining.explanation import GradientMethod
+
+        method = GradientMethod(gradients, progress)
+        return Explainer(self.store, self.encoder, query, ranking, method, layer)
+
+
+def combined_filter(**filters: Unpack[FilterOptions]) -> Where | None:
+    """Combine the filters of a query into one; None if there are none."""
+    if not any(value is not None for value in filters.values()):
+        return None
+    from search.ranking.where import combined
+
+    return combined(**filters)
