@@ -20,7 +20,7 @@ from search.lab.bert import inspecting, tokenizing
 from search.lab.records.inspections import Decoding, Inspection
 from search.lab.render import pages
 from search.render.page.document import Page
-from search.serving.pages import OnPage, form_view
+from search.serving.pages import PageParams, form_view
 from search.serving.problems import busy
 
 Answered = TypeVar("Answered")
@@ -73,7 +73,7 @@ async def _ends_with_the_server(_: FastAPI) -> AsyncIterator[None]:
 router = APIRouter(lifespan=_ends_with_the_server)
 
 
-class OnInspection(OnPage):
+class InspectParams(PageParams):
     """Parameters of the page that looks inside a text."""
 
     show: Literal["tokens", "attention"] = "tokens"
@@ -88,7 +88,7 @@ def _decoding(text: str, model: str) -> Decoding:
     return tokenizing.decode(ids, model=model, offline=True)
 
 
-def _inspected(index: Index, params: OnInspection, request: Request) -> Page:
+def _inspected(index: Index, params: InspectParams, request: Request) -> Page:
     """Return the inspection of the texts in a form; raise InputError if the model cannot read them."""
     texts = [text for text in params.text if text.strip()]
     inspected = INSPECTOR.run(_inspect, texts[:2], index.encoder.model)
@@ -97,10 +97,10 @@ def _inspected(index: Index, params: OnInspection, request: Request) -> Page:
     return pages.attention(inspected.attention)
 
 
-def _looked_up(index: Index, params: OnPage, request: Request) -> Page:
+def _looked_up(index: Index, params: PageParams, request: Request) -> Page:
     """Return the entries of the vocabulary that spell the text in a form."""
     return pages.vocabulary(INSPECTOR.run(_decoding, params.text[0], index.encoder.model))
 
 
-form_view(pages.INSPECT, OnInspection, _inspected, router)
-form_view(pages.VOCABULARY, OnPage, _looked_up, router)
+form_view(pages.INSPECT, InspectParams, _inspected, router)
+form_view(pages.VOCABULARY, PageParams, _looked_up, router)

@@ -27,7 +27,7 @@ from search.render import json
 from search.serving import parameters
 from search.serving.app_state import AppState, in_one_generation
 from search.serving.fields import LAST_HIT, RequestModel, as_next, of_next
-from search.serving.parameters import Id, OfIndex
+from search.serving.parameters import Id, IndexParams
 from search.serving.problems import Problem
 
 _PROBLEM = {
@@ -64,7 +64,7 @@ async def _answered(request: Request, work: Callable[[AppState], Any]) -> Respon
     return Response(content, media_type="application/json")
 
 
-def _run(served: AppState, params: OfIndex, work: Callable[[Index], Any]) -> Any:
+def _run(served: AppState, params: IndexParams, work: Callable[[Index], Any]) -> Any:
     """Call `work` with the requested index, and return its result; it reads a single generation of the index."""
     index = served.index(params.index)
     return in_one_generation(index, params.generation, lambda: work(index))[1]
@@ -164,15 +164,15 @@ def explain(served: AppState, params: parameters.Explain) -> Any:
     return _run(served, params, find)
 
 
-@_get("/contrast", parameters.ContrastParameters)
-def contrast(served: AppState, params: parameters.ContrastParameters) -> Any:
+@_get("/contrast", parameters.ContrastParams)
+def contrast(served: AppState, params: parameters.ContrastParams) -> Any:
     """Difference between the scores of two passages for a query, by query word."""
     options = params.of(RankingOptions)
     return _run(served, params, lambda index: index.contrast(params.q, params.a, params.b, **options))
 
 
-@_get("/why-not", parameters.WhyNotParameters)
-def why_not(served: AppState, params: parameters.WhyNotParameters) -> Any:
+@_get("/why-not", parameters.WhyNotParams)
+def why_not(served: AppState, params: parameters.WhyNotParams) -> Any:
     """Position of a passage or document for a query, and why it is not among the hits."""
     options = params.of(RankOptions)
     return _run(
@@ -202,8 +202,8 @@ def similarity(served: AppState, params: parameters.Similarity) -> Any:
     return compare(params.text, params.against or None, model=served.index(params.index).encoder)
 
 
-@_get("/status", OfIndex)
-def status(served: AppState, params: OfIndex) -> Any:
+@_get("/status", IndexParams)
+def status(served: AppState, params: IndexParams) -> Any:
     """Folder, model, contents and state of an index."""
     return _run(served, params, lambda index: index.status())
 
@@ -307,7 +307,7 @@ def _generations(served: AppState) -> dict[str, int]:
 async def document(
     request: Request,
     id: Annotated[Id, Path(description="`document_id` of a hit from this generation.")],
-    params: Annotated[OfIndex, Query()],
+    params: Annotated[IndexParams, Query()],
 ) -> Response:
     """A document as stored in the index, with its passages. Its file is not read."""
     return await _answered(request, lambda served: _run(served, params, lambda index: index.document(id)))

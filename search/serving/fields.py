@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -37,26 +37,41 @@ _BY_NAME: dict[str, Any] = {
 
 
 class RequestModel(BaseModel):
-    """Base class of request bodies; unknown fields are refused."""
+    """Base class of parameters and request bodies; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, option: str) -> Any:
+            """Stand for the fields that `with_options` adds."""
+
+        def __setattr__(self, option: str, value: Any) -> None: ...
 
     def of(self, kind: type[T]) -> T:
         """Return the request's fields as an instance of the option class `kind`."""
         return part_of(dict(self), kind)
 
 
-def fields_of(*kinds: type, base: type[RequestModel] = RequestModel) -> Any:
-    """Return a Pydantic model with a field for each option of the option classes `kinds`."""
+Model = TypeVar("Model", bound=RequestModel)
+
+
+def with_options(*kinds: type) -> Callable[[type[Model]], type[Model]]:
+    """Return a class decorator that adds a field for each option of the option classes `kinds`."""
     fields: Any = {}
-    for name, (type_, option) in {
-        name: declaration for kind in kinds for name, declaration in declared(kind).items()
-    }.items():
-        limited = _BY_NAME.get(name, _BY_TYPE.get(type_, type_))
-        about = Field(description=option.help, ge=option.ge, le=option.le)
-        default = Field(default_factory=list) if type_ == Sequence[str] | None else option.default
-        fields[name] = (Annotated[limited, about], default)
-    return create_model("Options", __base__=base, **fields)
+    for kind in kinds:
+        for name, (type_, option) in declared(kind).items():
+            limited = _BY_NAME.get(name, _BY_TYPE.get(type_, type_))
+            about = Field(description=option.help, ge=option.ge, le=option.le)
+            default = Field(default_factory=list) if type_ == Sequence[str] | None else option.default
+            fields[name] = (Annotated[limited, about], default)
+
+    def add(model: type[Model]) -> type[Model]:
+        return create_model(
+            model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **fields
+        )
+
+    return add
 
 
 def as_next(generation: int, offset: int) -> str:

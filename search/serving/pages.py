@@ -41,7 +41,7 @@ router = APIRouter()
 Typed = Annotated[str, Field(max_length=comparison.LONGEST)]
 
 
-class OnPage(SearchRequest):
+class PageParams(SearchRequest):
     """Parameters of a page."""
 
     words: Annotated[bool, Field(description="Rank by keywords only, as while typing.")] = False
@@ -54,7 +54,7 @@ class OnPage(SearchRequest):
     text: Annotated[list[Typed], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
 
 
-class OfHit(OnPage):
+class ExplainParams(PageParams):
     """Parameters of the page of an explanation."""
 
     passage: Id
@@ -64,14 +64,14 @@ class OfHit(OnPage):
     file: Annotated[bool, Field(description="Return a file that needs no server.")] = False
 
 
-class OfTwo(OnPage):
+class ContrastPageParams(PageParams):
     """Parameters of the page that compares two hits."""
 
     a: Id
     b: Id
 
 
-Params = TypeVar("Params", bound=OnPage)
+Params = TypeVar("Params", bound=PageParams)
 View = Callable[[Index, Params, Request], Page]
 
 
@@ -114,8 +114,8 @@ def view(
     return register
 
 
-@view("/", OnPage, pinned=False)
-def hits(index: Index, params: OnPage, request: Request) -> Page:
+@view("/", PageParams, pinned=False)
+def hits(index: Index, params: PageParams, request: Request) -> Page:
     """The start page, or the hits of a query."""
     if not (params.q.strip() or params.more):
         names = request.app.state.served.indexes
@@ -129,8 +129,8 @@ def hits(index: Index, params: OnPage, request: Request) -> Page:
     return search.search(params.named(), result)
 
 
-@view("/map", OnPage)
-def on_map(index: Index, params: OnPage, request: Request) -> Page:
+@view("/map", PageParams)
+def on_map(index: Index, params: PageParams, request: Request) -> Page:
     """The map of the documents; those of the hits are emphasised."""
     return search.document_map(searcher_of(index).map(), params.named(), _query(index, params, params.k))
 
@@ -142,13 +142,13 @@ def _examples(index: Index) -> list[str]:
     return fit[:: max(1, len(fit) // 3)][:3]
 
 
-def _query(index: Index, params: OnPage, k: int, **more: Any) -> list[Hit]:
+def _query(index: Index, params: PageParams, k: int, **more: Any) -> list[Hit]:
     """Return the hits of a request; `more` overrides its options."""
     options = declared.part_of(params.ranking_options(RankOptions), declared.QueryOptions)
     return index.query(params.question, k, **{**options, **more})
 
 
-def _why_none(index: Index, params: OnPage) -> str:
+def _why_none(index: Index, params: PageParams) -> str:
     """Return why a request has no hits."""
     words, restricts = without_operators(params.q)
     return no_hits(
@@ -161,7 +161,7 @@ def _why_none(index: Index, params: OnPage) -> str:
     )
 
 
-def _result(index: Index, params: OnPage) -> search.SearchResult:
+def _result(index: Index, params: PageParams) -> search.SearchResult:
     """Return the hits of a query with their explanations, its keywords, facets and notes."""
     can_explain = index.encoder.has_addends and not params.words
     by_keywords = {"mode": "lexical", "weight": None} if params.words else {}
@@ -187,7 +187,7 @@ def _result(index: Index, params: OnPage) -> search.SearchResult:
 
 
 @router.get("/what-if", include_in_schema=False)
-async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Response:
+async def what_if(request: Request, params: Annotated[PageParams, Query()]) -> Response:
     """Return the candidates of a query with their scores, so that the page can rank them again with other settings."""
     state = request.app.state
 
@@ -199,8 +199,8 @@ async def what_if(request: Request, params: Annotated[OnPage, Query()]) -> Respo
     return Response(await state.limiter.run(answer), media_type="application/json")
 
 
-@view("/documents/{document:int}", OnPage, pinned=False)
-def read(index: Index, params: OnPage, request: Request) -> Page:
+@view("/documents/{document:int}", PageParams, pinned=False)
+def read(index: Index, params: PageParams, request: Request) -> Page:
     """A whole document as stored in the index, opened at a passage."""
     id_, is_old = request.path_params["document"], params.generation not in (None, index.generation)
     try:
@@ -226,7 +226,7 @@ def read(index: Index, params: OnPage, request: Request) -> Page:
     )
 
 
-def _hits_in(index: Index, params: OnPage, document: DocumentText, best: int) -> list[Hit]:
+def _hits_in(index: Index, params: PageParams, document: DocumentText, best: int) -> list[Hit]:
     """Return the requested passage of a document, and its passages among the `best` first hits of the query."""
     if not params.q.strip():
         return []
@@ -241,8 +241,8 @@ def _hits_in(index: Index, params: OnPage, document: DocumentText, best: int) ->
     return hits
 
 
-@view("/explain", OfHit)
-def explain(index: Index, params: OfHit, request: Request) -> Page:
+@view("/explain", ExplainParams)
+def explain(index: Index, params: ExplainParams, request: Request) -> Page:
     """The explanation of a passage's score."""
     hit = searcher_of(index).hit(params.question, params.passage, **params.of(declared.RerankOptions))
     explained = index.explain(params.question, hit, layer=params.layer)
@@ -253,15 +253,15 @@ def explain(index: Index, params: OfHit, request: Request) -> Page:
     return why.explanation(explained, units(explained, params.by or "word"), hit, state, tested)
 
 
-@view("/contrast", OfTwo)
-def contrast(index: Index, params: OfTwo, request: Request) -> Page:
+@view("/contrast", ContrastPageParams)
+def contrast(index: Index, params: ContrastPageParams, request: Request) -> Page:
     """The comparison of two hits: why one ranks above the other."""
     compared = index.contrast(params.question, params.a, params.b, **params.of(RankingOptions))
     return why.contrast(compared, params.named())
 
 
-@view("/why-not", OnPage)
-def why_not(index: Index, params: OnPage, request: Request) -> Page:
+@view("/why-not", PageParams)
+def why_not(index: Index, params: PageParams, request: Request) -> Page:
     """The rank of a document for a query, or a list of documents to choose from."""
     if params.document is None:
         named = searcher_of(index).documents_named(params.name, 50)
@@ -287,7 +287,7 @@ def form_view(
     view(form.action, model, pinned=False, router=router)(answered)
 
 
-def _compared(index: Index, params: OnPage, request: Request) -> Page:
+def _compared(index: Index, params: PageParams, request: Request) -> Page:
     """Return the comparison of the sentences in a form; raise InputError if there are too few or too many."""
     lines = [line for text in params.text for line in text.splitlines() if line.strip()]
     if not 2 <= len(lines) <= MOST_TEXTS:
@@ -300,7 +300,7 @@ def _compared(index: Index, params: OnPage, request: Request) -> Page:
     return page.explanation(explained, units(explained, "token"))
 
 
-form_view(comparison.COMPARE, OnPage, _compared)
+form_view(comparison.COMPARE, PageParams, _compared)
 
 
 @router.get("/static/{version}/{name}", include_in_schema=False)

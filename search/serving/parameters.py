@@ -24,9 +24,9 @@ from search.records.options import (
     SimilarOptions,
     declared,
 )
-from search.render.page.hit_list import PageRequest as Written
+from search.render.page.hit_list import PageRequest
 from search.render.page.search import picked
-from search.serving.fields import LayerName, RequestModel, Text, fields_of
+from search.serving.fields import LayerName, RequestModel, Text, with_options
 
 LARGEST = 2**53 - 1  # the largest ID that JavaScript represents exactly
 MOST_TEXTS = 100  # texts in one comparison
@@ -39,7 +39,7 @@ IndexName = Annotated[Text | None, Field(description="Name of an index. Default:
 Sentence = Annotated[Text, Field(min_length=1)]
 
 
-class OfIndex(RequestModel):
+class IndexParams(RequestModel):
     """Parameters that select an index, and the generation (state) that it must have."""
 
     index: IndexName = None
@@ -49,7 +49,7 @@ class OfIndex(RequestModel):
     ] = None
 
 
-class OfQuery(OfIndex):
+class QueryParams(IndexParams):
     """A query to an index."""
 
     q: Annotated[
@@ -58,7 +58,7 @@ class OfQuery(OfIndex):
     ]
 
 
-class OfList(OfIndex):
+class ListParams(IndexParams):
     """A part of a list of hits."""
 
     next: Annotated[
@@ -67,13 +67,15 @@ class OfList(OfIndex):
     ] = None
 
 
-class Search(fields_of(CountOptions, QueryOptions, base=OfList), OfQuery):  # type: ignore[misc]
+@with_options(CountOptions, QueryOptions)
+class Search(ListParams, QueryParams):
     """A query of the API."""
 
     highlights: Annotated[bool, Field(description="Include the positions of keywords.")] = True
 
 
-class ManySearches(fields_of(CountOptions, QueryOptions)):  # type: ignore[misc]
+@with_options(CountOptions, QueryOptions)
+class ManySearches(RequestModel):
     """Queries of the API, and the indexes in which each of them is searched."""
 
     queries: Annotated[
@@ -86,7 +88,7 @@ class ManySearches(fields_of(CountOptions, QueryOptions)):  # type: ignore[misc]
     highlights: Annotated[bool, Field(description="Include the positions of keywords.")] = True
 
 
-class Documents(OfList):
+class Documents(ListParams):
     """A part of the list of documents."""
 
     q: Annotated[Text, Field(description="Words that the name or the title must have.")] = ""
@@ -107,21 +109,23 @@ class Delete(Write):
     ]
 
 
-class Explain(fields_of(RerankOptions, base=OfQuery)):  # type: ignore[misc]
+@with_options(RerankOptions)
+class Explain(QueryParams):
     """A query, and a passage of the same index."""
 
     passage: Annotated[Id, Field(description="`passage_id` of a hit.")]
     layer: Annotated[LayerName, Field(description=declared(MatrixOptions)["layer"][1].help)] = None
 
 
-class ContrastParameters(fields_of(RankingOptions, base=OfQuery)):  # type: ignore[misc]
+@with_options(RankingOptions)
+class ContrastParams(QueryParams):
     """A query and two passages of its index."""
 
     a: Annotated[Id, Field(description="`passage_id` of the first passage.")]
     b: Annotated[Id, Field(description="`passage_id` of the second passage.")]
 
 
-class ExampleParameters(OfIndex):
+class ExampleParams(IndexParams):
     """A passage or a document of an index."""
 
     passage: Annotated[Id | None, Field(description="`passage_id` of a hit.")] = None
@@ -141,11 +145,13 @@ class ExampleParameters(OfIndex):
         return self.passage or searcher_of(index).location(self.document or 0)
 
 
-class WhyNotParameters(fields_of(CandidateOptions, ListOptions, base=ExampleParameters), OfQuery):  # type: ignore[misc]
+@with_options(CandidateOptions, ListOptions)
+class WhyNotParams(ExampleParams, QueryParams):
     """A query, and a passage or document that is missing among its hits."""
 
 
-class Similar(fields_of(CountOptions, SimilarOptions, base=OfList), ExampleParameters):  # type: ignore[misc]
+@with_options(CountOptions, SimilarOptions)
+class Similar(ListParams, ExampleParams):
     """A passage or document, and limits for the similar passages."""
 
     same_document: Annotated[bool, Field(description="Include passages of the same document.")] = False
@@ -170,9 +176,8 @@ class Similarity(RequestModel):
     ] = Field(default_factory=list)
 
 
-class SearchRequest(
-    fields_of(CountOptions, RerankOptions, CandidateOptions, SelectionOptions, base=OfQuery)  # type: ignore[misc]
-):
+@with_options(CountOptions, RerankOptions, CandidateOptions, SelectionOptions)
+class SearchRequest(QueryParams):
     """Query of a page; empty fields of a form and unknown parameters are ignored."""
 
     model_config = ConfigDict(extra="ignore")
@@ -206,20 +211,20 @@ class SearchRequest(
 
     @model_validator(mode="before")
     @classmethod
-    def taken(cls, data: Any) -> Any:
+    def drop_empty_fields(cls, data: Any) -> Any:
         """Drop the empty fields of a form, and the weight if it is the default or the mode is not hybrid."""
         values = {name: value for name, value in data.items() if value != ""}
         if values.get("mode", "hybrid") != "hybrid" or str(values.get("weight")) == f"{WEIGHT:g}":
             values.pop("weight", None)
         return values
 
-    def named(self, generation: int | None = None) -> Written:
+    def named(self, generation: int | None = None) -> PageRequest:
         """Return the request for the renderer, which builds addresses and forms from it.
 
         Args:
             generation: generation for addresses; None for that of the request.
         """
-        return Written(
+        return PageRequest(
             index=self.index or "",
             q=self.q,
             pick=tuple(self.pick),

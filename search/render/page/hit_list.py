@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
@@ -23,6 +23,8 @@ from search.render.format import cut_in_the_middle, one_line, where
 from search.render.hits import Cut, cut
 from search.render.page.document import link, text
 
+Request = TypeVar("Request")
+
 IN_COLUMNS = tuple("code csv jsonl xlsx ods ics vcf".split())  # kinds whose lines are not joined
 HIDDEN = "hidden"
 _GOES_ON = re.compile(r"(?m)^([^#>|\s].*)\n(?=[^\s>|#*+\-•`~$\d])")  # a line that the next one continues
@@ -32,20 +34,18 @@ _BLANK = re.compile(r"\n\s*\n")
 _LETTER, _PHONE, _WIDE = 6.5, 250, 480
 
 
-_Options: Any = make_dataclass(
-    "_Options",
-    [
-        (name, type_, field(default=option.default))
-        for kind in (options.CountOptions, options.RankOptions)
-        for name, (type_, option) in options.declared(kind).items()
-    ],
-    frozen=True,
-    kw_only=True,
-)
+def _with_options(cls: type[Request]) -> type[Request]:
+    """Add a field for each option that the address of a page may have."""
+    for kind in (options.CountOptions, options.RankOptions):
+        for name, (type_, option) in options.declared(kind).items():
+            cls.__annotations__[name] = type_
+            setattr(cls, name, option.default)
+    return cls
 
 
 @dataclass(frozen=True)
-class PageRequest(_Options):  # type: ignore[misc]
+@_with_options
+class PageRequest:
     """Query and options of a page, named like the parameters in its address, which leaves out defaults.
 
     Attributes:
@@ -62,6 +62,12 @@ class PageRequest(_Options):  # type: ignore[misc]
     more: tuple[int, ...] = ()
     less: tuple[int, ...] = ()
     generation: int | None = None
+
+    if TYPE_CHECKING:  # the fields of options
+
+        def __init__(self, index: str = "", q: str = "", **options: Any) -> None: ...
+
+        def __getattr__(self, option: str) -> Any: ...
 
     def link(self, path: str, **more: Any) -> Markup:
         """Return the address of this request for an attribute; `more` overrides its parameters."""

@@ -18,7 +18,7 @@ from search.errors import NO_INDEX, SearchError
 from search.records.options import FilterOptions, ModeOptions, SortOptions
 from search.render import json
 from search.serving.app_state import AppState
-from search.serving.fields import fields_of
+from search.serving.fields import RequestModel, with_options
 from search.serving.mcp import tools
 from search.serving.mcp.quoting import seen
 
@@ -115,7 +115,7 @@ def _signature(function: Callable[..., Any], kinds: tuple[type, ...]) -> inspect
     """Return the signature that agents see: without the first parameter, with the declared options."""
     signature = inspect.signature(function, eval_str=True)
     _, *params = (param for param in signature.parameters.values() if param.kind is not param.VAR_KEYWORD)
-    for name, field in fields_of(*kinds).model_fields.items():
+    for name, field in with_options(*kinds)(RequestModel).model_fields.items():
         hint: Any = Annotated[field.annotation, field]
         option = inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hint
