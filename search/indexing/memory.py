@@ -32,9 +32,9 @@ from search.corpus.text import json_values, one_line, whole_characters
 from search.encoding import Encoder
 from search.errors import IndexDamaged, InputError
 from search.files import PRIVATE_FOLDER, make_private
+from search.indexing.build_settings import load_existing_meta
 from search.indexing.plan import ahead, cutter_for
 from search.indexing.run import Run
-from search.indexing.update import earlier
 from search.records import documents as records
 from search.records.memory_document import DamagedDocument, Document, Documents
 from search.records.options import EngineName
@@ -72,7 +72,7 @@ def create(index: Path, encoder: Encoder) -> None:
         IndexDamaged, IndexOutdated: an index exists that cannot be read.
     """
     check_place(index)
-    if earlier(index, False):
+    if load_existing_meta(index, False):
         raise InputError(f"the index '{index}' exists already. Open it with Index.open.")
     make_private(index)
     with writer_lock(index), writing(index / DATABASE) as writer:
