@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from search.encoding import Encoder
 from search.errors import InputError, SearchError
@@ -45,10 +45,13 @@ from search.store.milvus.collections import Server
 from search.store.milvus.writer import MilvusWriter
 from search.store.segments import named_files
 from search.store.settings import Folders, PassageSettings, Source
-from search.store.writer import writing
+from search.store.writer import Writer, writing
 
 if TYPE_CHECKING:
     from search.encoding.workers import Workers
+
+Execute: TypeAlias = "Callable[[Path, Writer], Report]"
+"""Executes a run that writes to a database, given its path and writer."""
 
 
 def update(
@@ -84,6 +87,11 @@ def update(
     if not files:
         reasons = Counter(item.reason for item in skipped)
         raise InputError(nothing_to_index(Folders(folder, source.folders), reasons, is_index(index)))
+
+    def execute(database: Path, writer: Writer) -> Report:
+        run = Run(folder, index, database, writer, encoder, settings, source, progress, workers=workers)
+        return run.all(files, skipped, walked_ns)
+
     existed = index.exists()
     make_private(index)
     try:
@@ -91,30 +99,12 @@ def update(
             require_no_contents(index / DATABASE)
             delete_work(index)
             _sweep(index)
-            database = index / DATABASE
-            in_place = rebuild and server is None
-            if server and streamed(index) != asdict(server):
-                delete_database(index)
-            if in_place:
-                (index / WORK).mkdir(PRIVATE_FOLDER, exist_ok=True)
-                database = index / WORK / DATABASE
-            with writing(database) as writer:
-                if server:
-                    writer = MilvusWriter(writer.connection, index, server, encoder.dimension)
-                run = Run(
-                    folder, index, database, writer, encoder, settings, source, progress, workers=workers
-                )
-                if in_place:
-                    run.writer.put_meta(**carried_over(index / DATABASE))
-                report = run.all(files, skipped, walked_ns)
-            if in_place:
-                is_unknown = has_contents(index / DATABASE) is None
-                if kept := replace_database(index, database, keep_old=is_unknown):
-                    note = (
-                        f"the old database could not be read, so it was kept as '{kept}'. Delete it if the index had "
-                        "no documents from memory."
-                    )
-                    report = replace(report, notes=(*report.notes, note))
+            if server:
+                report = _update_server(index, server, encoder.dimension, execute)
+            elif rebuild:
+                report = _rebuild(index, execute)
+            else:
+                report = _update_in_place(index, execute)
             with reading(index / DATABASE) as connection:
                 named = named_files(connection)
             delete_leftovers(index, named)
@@ -127,6 +117,43 @@ def update(
             error.filename = str(index)
         raise refused(error, index) from error
     return replace(report, seconds=time.monotonic() - started)
+
+
+def _update_in_place(index: Path, execute: Execute) -> Report:
+    """Write the changes to the database of the index, which is created if there is none."""
+    database = index / DATABASE
+    with writing(database) as writer:
+        return execute(database, writer)
+
+
+def _rebuild(index: Path, execute: Execute) -> Report:
+    """Write a new database, which replaces that of the index when it is complete."""
+    old, new = index / DATABASE, index / WORK / DATABASE
+    new.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
+    with writing(new) as writer:
+        writer.put_meta(**carried_over(old))
+        report = execute(new, writer)
+    is_unknown = has_contents(old) is None
+    if kept := replace_database(index, new, keep_old=is_unknown):
+        note = (
+            f"the old database could not be read, so it was kept as '{kept}'. Delete it if the index had "
+            "no documents from memory."
+        )
+        report = replace(report, notes=(*report.notes, note))
+    return report
+
+
+def _update_server(index: Path, server: Server, dimension: int, execute: Execute) -> Report:
+    """Send passages to a server; the database of the index keeps the rest.
+
+    The database is written from scratch if its passages are on another server, or in other collections: those of a
+    rebuild are new.
+    """
+    database = index / DATABASE
+    if streamed(index) != asdict(server):
+        delete_database(index)
+    with writing(database) as writer:
+        return execute(database, MilvusWriter(writer.connection, index, server, dimension))
 
 
 def _sweep(index: Path) -> None:
