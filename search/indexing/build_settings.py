@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import model_of, named_model
@@ -22,9 +22,10 @@ from search.store.database import legible_fingerprint, legible_meta, read_meta
 from search.store.files import DATABASE
 from search.store.home import is_own
 from search.store.layout import is_index, streamed
-from search.store.milvus.client import Address, Client
-from search.store.milvus.collections import Server
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
+
+if TYPE_CHECKING:
+    from search.store.milvus.collections import Server
 
 
 def build_inputs(
@@ -122,13 +123,18 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
         StoreUnavailable: a server that is used for the first time does not respond.
     """
     store, kind = options.get("store"), options.get("store_index")
-    kept = Server(**stored) if (stored := streamed(index)) else None
+    stored = streamed(index)
     if store == "none":
         return None
-    if not (store or kept):
+    if not (store or stored):
         if kind:
             raise InputError("--store-index needs --store milvus://HOST:PORT/NAME")
         return None
+    # Indexes on this machine need neither module.
+    from search.store.milvus.client import Address, Client
+    from search.store.milvus.collections import Server
+
+    kept = Server(**stored) if stored else None
     if kept and not store and not is_own(index):
         raise InputError(
             f"the index in '{index}' may be somebody else's. If you trust its server, add: --store {kept.address}"

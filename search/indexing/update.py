@@ -41,14 +41,13 @@ from search.store.files import (
     writer_lock,
 )
 from search.store.layout import check_place, is_index, streamed
-from search.store.milvus.collections import Server
-from search.store.milvus.writer import MilvusWriter
 from search.store.segments import named_files
 from search.store.settings import Folders, PassageSettings, Source
 from search.store.writer import Writer, writing
 
 if TYPE_CHECKING:
     from search.encoding.workers import Workers
+    from search.store.milvus.collections import Server
 
 Execute: TypeAlias = "Callable[[Path, Writer], Report]"
 """Executes a run that writes to a database, given its path and writer."""
@@ -149,6 +148,8 @@ def _update_server(index: Path, server: Server, dimension: int, execute: Execute
     The database is written from scratch if its passages are on another server, or in other collections: those of a
     rebuild are new.
     """
+    from search.store.milvus.writer import MilvusWriter
+
     database = index / DATABASE
     if streamed(index) != asdict(server):
         delete_database(index)
