@@ -20,7 +20,7 @@ from search.records.options import (
 )
 from search.store.database import legible_fingerprint, legible_meta, read_meta
 from search.store.files import DATABASE
-from search.store.home import is_own
+from search.store.home import is_own, require_own_server
 from search.store.layout import is_index, streamed
 from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 
@@ -135,10 +135,8 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
     from search.store.milvus.collections import Server
 
     kept = Server(**stored) if stored else None
-    if kept and not store and not is_own(index):
-        raise InputError(
-            f"the index in '{index}' may be somebody else's. If you trust its server, add: --store {kept.address}"
-        )
+    if kept and not store:
+        require_own_server(index, f"add: --store {kept.address}")
     if is_index(index) and not kept:
         raise InputError(f"'{index}' is stored on this machine. To use a server, choose another --index")
     address = Address.parse(store or (kept.address if kept else ""))
