@@ -38,7 +38,7 @@ from search.indexing.run import Run
 from search.records import documents as records
 from search.records.memory_document import DamagedDocument, Document, Documents
 from search.records.options import EngineName
-from search.records.reports import MEMORY, Progress, Report, Upserted
+from search.records.reports import MEMORY, Outcome, Progress, Report, Upserted
 from search.store.contents import earlier_state, stored_contents
 from search.store.database import (
     all_meta,
@@ -234,7 +234,8 @@ def upsert(
         more = Counter(each.id for each in checked) - Counter(by_id.keys())
         if new and (existing := [*more, *stored]):
             raise InputError(f"the document {existing[0]!r} exists already. Replace it with upsert.")
-        works = [work for each in by_id.values() if (work := _work(each, stored)).outcome]
+        works = [_work(document, stored) for document in by_id.values()]
+        works = [work for work in works if work.outcome is not Outcome.UNCHANGED]
         if works:
             _store(run, works, by_id)
     return Upserted(
@@ -282,12 +283,20 @@ def _normal(document: Document) -> Document:
 
 
 def _work(document: Document, stored: Mapping[str, str]) -> Work:
-    """Return a document as a file that is not cut yet; `outcome` is "" if it is stored already."""
+    """Return a document as a file that is not cut yet.
+
+    Args:
+        stored: SHA-256 of the stored documents, by ID.
+    """
     content = document.content
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     file = SourceFile(document.id, "", len(document.text.encode()), time.time_ns(), 0)
-    before = stored.get(document.id)
-    outcome = "" if before == sha256 else "changed" if before else "added"
+    if document.id not in stored:
+        outcome = Outcome.ADDED
+    elif stored[document.id] != sha256:
+        outcome = Outcome.CHANGED
+    else:
+        outcome = Outcome.UNCHANGED
     return Work(file, sha256, last=True, outcome=outcome, content=content)
 
 

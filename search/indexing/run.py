@@ -18,7 +18,7 @@ from search.errors import InputError
 from search.indexing.plan import RunPlan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
 from search.records.documents import Document, Passage
-from search.records.reports import Progress, Report
+from search.records.reports import Outcome, Progress, Report
 from search.store import segments
 from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
@@ -220,10 +220,10 @@ class Run:
 
     def _commit(self, batch: Batch) -> None:
         """Wait for the new embeddings of a batch, then store and count it."""
-        works = [work for work in batch.works if work.outcome != "same bytes"]
-        if same := [work for work in batch.works if work.outcome == "same bytes"]:
-            self.counts["unchanged"] += sum(bool(work.records) for work in same)
-            self.writer.touch(work.file for work in same)
+        works = [work for work in batch.works if work.outcome is not Outcome.TOUCHED]
+        if touched := [work for work in batch.works if work.outcome is Outcome.TOUCHED]:
+            self.counts["unchanged"] += sum(bool(work.records) for work in touched)
+            self.writer.touch(work.file for work in touched)
         n_passages = sum(work.n_passages for work in works)
         n_tokens = sum(batch.passages[key][1].n_tokens for key in batch.new)
         size = self._bytes_of(batch)
@@ -250,7 +250,7 @@ class Run:
             passages=n_passages,
             done_bytes=size,
         )
-        self.counts.update(work.outcome for work in works)
+        self.counts.update(work.outcome.value for work in works if work.outcome)
         self._tell("reading")
 
     def _bytes_of(self, batch: Batch) -> int:
