@@ -5,6 +5,7 @@ build_settings.py   encoder, source, passage settings and server of an index: ch
 run.py              one run, with the lock held
 plan.py             compares a walk with the stored files; reads and cuts files one batch ahead of the model
 sampling.py         null distribution of scores
+token_vectors.py    encodes the token vectors of passages that lack them
 watch.py            watches the folders for changes
 quick.py            finds out if an update is due and would take less than a second
 move.py             points an index to the new path of its folder

@@ -17,6 +17,7 @@ from search.encoding.encoder import Encoder
 from search.errors import InputError
 from search.indexing.plan import RunPlan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
+from search.indexing.token_vectors import add_missing_token_vectors
 from search.records.documents import Document, Passage
 from search.records.reports import Outcome, Progress, Report
 from search.store import segments
@@ -26,7 +27,6 @@ from search.store.passages import content_key
 from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source, fingerprint_of
 from search.store.sqlite import Snapshot, Store
 from search.store.status import skipped_groups, stored_files, tokens_beyond
-from search.store.vectors import missing_token_vectors
 from search.store.writer import Work, Writer, as_blob
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Run:
         renew_baseline(self.writer, snapshot, self.encoder)
         renew_foreign_cosine(self.writer, snapshot, self.encoder)
         if self.source.token_vectors:
-            renew_token_vectors(self.writer, self.encoder, self.progress)
+            add_missing_token_vectors(self.writer, self.encoder, self.progress)
         else:
             self.writer.drop_token_vectors()
 
@@ -300,13 +300,3 @@ class Run:
             ),
             **{name: self.counts[name] for name in _REPORTED},
         )
-
-
-def renew_token_vectors(
-    writer: Writer, encoder: Encoder, progress: Callable[[Progress], None] | None
-) -> None:
-    """Encode and store token vectors for the passages that have none."""
-    for rows, done, total in missing_token_vectors(writer.connection, encoder):
-        writer.put_token_vectors(rows)
-        if progress:
-            progress(Progress("token vectors of", done, total, passages=done))
