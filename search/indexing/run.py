@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.corpus import Skipped, SourceFile
-from search.corpus.boilerplate import common
+from search.corpus.boilerplate import MOST_BOILERPLATE, common
 from search.encoding.encoder import Encoder
 from search.errors import InputError
 from search.indexing.plan import RunPlan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
@@ -24,7 +24,7 @@ from search.store import segments
 from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
 from search.store.passages import content_key
-from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source, fingerprint_of
+from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.sqlite import Snapshot, Store
 from search.store.status import skipped_groups, stored_files, tokens_beyond
 from search.store.writer import Work, Writer, as_blob
@@ -174,12 +174,17 @@ class Run:
         )  # fmt: skip
 
     def _boilerplate(self, plan: RunPlan) -> frozenset[int]:
-        """Return the keys of boilerplate texts, determined from the files to read and from earlier runs."""
-        stored = frozenset(all_meta(self.connection).get("boilerplate", ()))
-        keys = common(file for file, _ in plan.changed)
-        if not keys <= stored:
-            self.writer.note(boilerplate=sorted(stored | keys)[:MOST_BOILERPLATE])
-        return stored | keys
+        """Return the keys of boilerplate texts, determined from the files to read and from earlier runs.
+
+        Beyond the limit for stored keys, those of earlier runs are kept, because stored passages were cut by them; then
+        the most frequent ones.
+        """
+        stored = one_meta(self.connection, "boilerplate", [])
+        keys = dict.fromkeys([*stored, *common(file for file, _ in plan.changed)])
+        kept = [*keys][:MOST_BOILERPLATE]
+        if kept != stored:
+            self.writer.note(boilerplate=kept)
+        return frozenset(keys)
 
     def _in_order(self, batches: Iterable[Sequence[Work]]) -> Iterator[Batch]:
         """Yield the batches in order; workers encode the next ones while a batch is stored."""
