@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from search.bert.labelling import LinearHead
     from search.encoding.function import AnyEncoder
     from search.explaining.explainer import Explainer
-    from search.indexing.quick import Pending
+    from search.indexing.update_check import Pending
     from search.ranking.rerank import Reranker
     from search.ranking.words import Candidates
     from search.records.comparisons import Contrast, WhyNot
@@ -507,7 +507,7 @@ class Index:
 
         "nothing" for an index on a server, one outside the user's data folder, and one of more than 5,000 files.
         """
-        from search.indexing.quick import pending_update
+        from search.indexing.update_check import pending_update
 
         return pending_update(self.path, self._store.facts) if is_trusted(self._store) else "nothing"
 

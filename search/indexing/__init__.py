@@ -7,7 +7,7 @@ plan.py             compares a walk with the stored files; reads and cuts files 
 sampling.py         null distribution of scores
 token_vectors.py    encodes the token vectors of passages that lack them
 watch.py            watches the folders for changes
-quick.py            finds out if an update is due and would take less than a second
+update_check.py     finds out if an update is due and would take less than a second
 move.py             points an index to the new path of its folder
 check.py            checks that the index is intact and up to date; repairs derived files
 memory.py           indexes documents from memory

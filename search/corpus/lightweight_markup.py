@@ -97,7 +97,7 @@ _HEAD = 20_000  # characters that are searched for fields
 
 
 def document(path: str, text: str, kind: str) -> Document:
-    """Read a text with light markup. The title is a header field, else the first heading, else the file's name."""
+    """Read a text with lightweight markup. Its title is a header field, the first heading or the file's name."""
     form, marks = FORMATS[kind], Marks(text)
     preamble = re.match(form.preamble, marks.text, _FLAGS)
     start = preamble.end() if preamble else 0
