@@ -33,7 +33,7 @@ from search.encoding import Encoder
 from search.errors import IndexDamaged, InputError
 from search.files import PRIVATE_FOLDER, make_private
 from search.indexing.build_settings import load_existing_meta
-from search.indexing.plan import ahead, cutter_for
+from search.indexing.plan import cutter_for, prefetch
 from search.indexing.run import Run
 from search.records import documents as records
 from search.records.memory_document import DamagedDocument, Document, Documents
@@ -313,7 +313,7 @@ def _store(
     run.counts["total_bytes"] = sum(work.file.size for work in works)
     cut = (_cut(work, by_id[work.file.path], cutter) for work in works)
     transaction = nullcontext() if in_batches else run.writer.large_transaction()
-    with transaction, closing(ahead(cut, cutter)) as batches:
+    with transaction, closing(prefetch(cut, cutter)) as batches:
         run.commit_all(batches)
         updated = datetime.now().astimezone().isoformat(timespec="seconds")
         with run.writer.transaction():

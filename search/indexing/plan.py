@@ -62,12 +62,12 @@ class RunPlan:
     away: tuple[str, ...] = ()
 
 
-def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
+def walk_folder(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
     """Walk a folder; return its files and its skipped files. An index inside the folder is left out."""
     inside = own_part(folder, index)
     items = [
         item
-        for item in _walked(folder, source)
+        for item in _walk_folders(folder, source)
         if inside is None or not f"{item.path}/".startswith(f"{inside}/")
     ]
     return (
@@ -76,7 +76,7 @@ def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile],
     )
 
 
-def _walked(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
+def _walk_folders(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
     """Walk one or several folders, each with its own ignore files.
 
     A folder that is gone, is a link, or contains no files may be on a drive that is not mounted. So its stored files
@@ -123,14 +123,13 @@ def compare(
             changed.append((file, before.sha256))
         else:
             unchanged += before.status != "skipped"
-    here = {file.path for file in files}
-    unseen = [skip for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
-    blind = {skip.path for skip in unseen}
-    dark = tuple(f"{skip.path}/" for skip in unseen if skip.is_folder)
+    unreadable = [skip for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
+    kept = {file.path for file in files} | {skip.path for skip in unreadable}
+    kept_folders = tuple(f"{skip.path}/" for skip in unreadable if skip.is_folder)
     gone = {
         path: before.sha256 if before.status == "indexed" else None
         for path, before in stored.items()
-        if path not in here and path not in blind and not path.startswith(dark)
+        if path not in kept and not path.startswith(kept_folders)
     }
     away = tuple(
         skip.path
@@ -158,11 +157,11 @@ def batches_ahead(
     To stop early, close the generator.
     """
     with closing(connect_to_read(database)) as connection:
-        works = _works(partial(stored_documents, connection), plan, source, cutter)
-        yield from ahead(works, cutter)
+        works = _read(partial(stored_documents, connection), plan, source, cutter)
+        yield from prefetch(works, cutter)
 
 
-def ahead(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, None]:
+def prefetch(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, None]:
     """Yield works in batches; another thread prepares each batch while the previous one is used."""
     with ThreadPoolExecutor(1, "seewhy-reader") as thread:
         batches = _batches(works)
@@ -195,15 +194,15 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
     Args:
         index: folder of the index, which need not exist.
     """
-    files, skipped = listed(folder, index, source)
+    files, skipped = walk_folder(folder, index, source)
     if not is_index(index):
         plan = RunPlan([(file, None) for file in files], {}, 0)
-        works = list(_works(lambda _: {}, plan, source))
+        works = list(_read(lambda _: {}, plan, source))
     else:
         with reading(index / DATABASE) as connection:
             walked_ns = one_meta(connection, "walked_ns")
             plan = compare(stored_files(connection), files, skipped, walked_ns)
-            works = list(_works(partial(stored_documents, connection), plan, source))
+            works = list(_read(partial(stored_documents, connection), plan, source))
             read = {
                 work.file.path for work in works if work.outcome is not Outcome.TOUCHED
             } | plan.gone.keys()
@@ -212,7 +211,7 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
     renamed = tuple(
         (work.renamed_from, work.file.path) for work in works if work.renamed_from is not None
     )
-    moved = {old for old, _ in renamed}
+    old_paths = {old for old, _ in renamed}
     outcomes = [(work.outcome, work.file.path) for work in works]
     return Changes(
         folder=str(folder),
@@ -221,13 +220,13 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
         added=tuple(path for outcome, path in outcomes if outcome is Outcome.ADDED),
         changed=tuple(path for outcome, path in outcomes if outcome is Outcome.CHANGED),
         renamed=renamed,
-        removed=tuple(path for path in plan.gone if path not in moved),
+        removed=tuple(path for path in plan.gone if path not in old_paths),
         unchanged=plan.unchanged + sum(bool(work.records) and work.outcome in _KEPT for work in works),
         skipped=grouped((skip.path, skip.reason, skip.detail) for skip in skipped),
     )
 
 
-def _works(
+def _read(
     documents_of: Callable[[str], dict[int, str]],
     plan: RunPlan,
     source: Source,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from search.encoding import Encoder
 from search.errors import InputError, SearchError
 from search.files import PRIVATE_FOLDER, make_private
-from search.indexing.plan import listed, nothing_to_index
+from search.indexing.plan import nothing_to_index, walk_folder
 from search.indexing.run import Run
 from search.records.reports import Progress, Report
 from search.store.contents import require_no_contents
@@ -82,14 +82,14 @@ def update(
     started = time.monotonic()
     check_place(index)
     walked_ns = time.time_ns()
-    files, skipped = listed(folder, index, source)
+    files, skipped = walk_folder(folder, index, source)
     if not files:
         reasons = Counter(item.reason for item in skipped)
         raise InputError(nothing_to_index(Folders(folder, source.folders), reasons, is_index(index)))
 
     def execute(database: Path, writer: Writer) -> Report:
         run = Run(folder, index, database, writer, encoder, settings, source, progress, workers=workers)
-        return run.all(files, skipped, walked_ns)
+        return run.execute(files, skipped, walked_ns)
 
     existed = index.exists()
     make_private(index)
