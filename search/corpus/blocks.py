@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 # Characters of a span without letters or digits, and at most as many tokens.
 _LONGEST_SCRAP = 16
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
-_ENDS = tuple(
-    map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+"))
+_ENDS = (
+    re.compile(r"\n[^\S\n]*\n\s*"),
+    re.compile(r"[\n\r]\s*"),
+    re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]"),
+    re.compile(r"\s+"),
 )
 
 _LONGEST_TITLE = 1_000  # characters of a title or header that may be a context
@@ -340,9 +343,10 @@ def _recut(
     start, end = first[0], second[1]
     if fits(text[start:end]):
         return [(start, end)]
-    place = even_stop(text, max(start, body), end)
-    halves = [(start, place), (place, end)] if place else [first, second]
-    return halves if all(fits(text[slice(*half)]) for half in halves) else [first, second]
+    middle = even_stop(text, max(start, body), end)
+    if middle and fits(text[start:middle]) and fits(text[middle:end]):
+        return [(start, middle), (middle, end)]
+    return [first, second]
 
 
 def even_stop(text: str, start: int, end: int) -> int | None:
@@ -353,15 +357,17 @@ def even_stop(text: str, start: int, end: int) -> int | None:
     third, middle = (end - start) // 3, (start + end) // 2
     for pattern in _ENDS:
         ends = (match.end() for match in pattern.finditer(text, start + third, end - third))
-        if places := [place for place in ends if place < end]:
-            return lead_in(text, start, min(places, key=lambda place: abs(place - middle)))
+        if stops := [stop for stop in ends if stop < end]:
+            return lead_in(text, start, min(stops, key=lambda stop: abs(stop - middle)))
     return None
 
 
 def safe_stop(text: str, start: int, stop: int) -> int:
     """Return the last good place to cut in [start, stop]: after a line, else after a space, else after a character."""
-    places = (text.rfind(mark, (start + stop) // 2, stop) + 1 for mark in "\n\r ")
-    return next(filter(None, places), stop)
+    for mark in "\n\r ":
+        if after := text.rfind(mark, (start + stop) // 2, stop) + 1:
+            return after
+    return stop
 
 
 def joined(
@@ -408,8 +414,9 @@ def _fit(a: Chunk, b: Chunk, most: int, whole: bool = True) -> bool:
 
 def _n_shared(a: Chunk, b: Chunk) -> int:
     """Return the number of headings that two chunks share."""
-    pairs = zip(a.trail[: a.shared], b.trail[: b.shared], strict=False)
-    return next((i for i, (mine, other) in enumerate(pairs) if mine != other), min(a.shared, b.shared))
+    shared = min(a.shared, b.shared)
+    pairs = zip(a.trail[:shared], b.trail[:shared], strict=True)
+    return next((i for i, (heading, other) in enumerate(pairs) if heading != other), shared)
 
 
 def _together(a: Chunk, b: Chunk) -> Chunk:
