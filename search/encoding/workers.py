@@ -97,8 +97,8 @@ class RemoteEncoder:
             self._encoder = self._encoder or self._checked()
             return self._encoder.encode(texts, role="document")
         except Exception as error:  # not every exception can be pickled
-            here = f"{socket.gethostname()}, process {os.getpid()}"
-            raise ModelError(f"the worker on {here} cannot encode: {first_line(error)}") from None
+            worker = f"the worker on {socket.gethostname()}, process {os.getpid()},"
+            raise ModelError(f"{worker} cannot encode: {first_line(error)}") from None
 
     def _checked(self) -> Encoder:
         """Return the encoder, after comparing its embeddings with those of the process that stores them."""

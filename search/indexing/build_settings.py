@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def build_inputs(
     folders: Folders,
-    place: Path,
+    index: Path,
     options: BuildOptions,
     *,
     rebuild: bool,
@@ -44,7 +44,7 @@ def build_inputs(
 
     Args:
         folders: the folders to index.
-        place: folder of the index, which need not exist.
+        index: folder of the index, which need not exist.
         options: requested options. A missing option, or None, is taken from the index, or else from the model.
         encoder: the encoder; None loads one by the options.
 
@@ -52,12 +52,12 @@ def build_inputs(
         ModelError: a model cannot be found or used.
         IndexDamaged: the existing index cannot be read, and `rebuild` is off.
     """
-    meta, old = load_existing_meta(place, rebuild) or (None, None)
+    meta, old = load_existing_meta(index, rebuild) or (None, None)
     chosen, selected = parts_of(options, EncoderOptions, SourceOptions)
     chosen = {name: value for name, value in chosen.items() if value is not None and value != ""}
     source = source_of(meta, folders).changed(**selected)
     if encoder is None:
-        encoder = _named_encoder(chosen, old, is_own(place), offline=offline, engine=engine)
+        encoder = _named_encoder(chosen, old, is_own(index), offline=offline, engine=engine)
     elif chosen:
         raise InputError(f"'{min(chosen)}' cannot be combined with encoder.")
     passages = PassageSettings.from_json(old.passages) if old and not rebuild else PassageSettings()
@@ -87,24 +87,24 @@ def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:
     return Source.from_dict(meta["source"]) if meta and same else Source(folders=folders.names)
 
 
-def load_existing_meta(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:
+def load_existing_meta(index: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:
     """Return metadata and fingerprint of an index; None for a new one.
 
     Args:
         rebuild: the index will be rebuilt: if it is damaged or has another format, its settings are kept as far as they
             can be read; None if they cannot.
     """
-    if not is_index(place):
+    if not is_index(index):
         return None
     try:
-        meta = read_meta(place / DATABASE)
+        meta = read_meta(index / DATABASE)
         return meta, fingerprint_of(meta)
     except IndexNotFound:  # its first run stored nothing
         return None
     except (IndexDamaged, IndexOutdated):
         if not rebuild:
             raise
-    meta, fingerprint = legible_meta(place / DATABASE), legible_fingerprint(place / DATABASE)
+    meta, fingerprint = legible_meta(index / DATABASE), legible_fingerprint(index / DATABASE)
     if fingerprint is None:
         return None
     try:

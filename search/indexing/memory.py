@@ -222,7 +222,7 @@ def upsert(
         IndexLocked: another process has been writing to the index for a minute.
     """
     started = time.monotonic()
-    checked = [_normal(Document.of(each)) for each in documents]
+    checked = [_normal(Document.of(document)) for document in documents]
     by_id = {document.id: document for document in checked}
     with _opened(index) as writer:
         meta = all_meta(writer.connection)
@@ -231,8 +231,8 @@ def upsert(
         fingerprint_of(meta).require_equal(fingerprint)
         run = Run(Path(), index, index / DATABASE, writer, encoder, settings, Source(), progress)
         stored = writer.hashes(by_id)
-        more = Counter(each.id for each in checked) - Counter(by_id.keys())
-        if new and (existing := [*more, *stored]):
+        repeated = Counter(document.id for document in checked) - Counter(by_id.keys())
+        if new and (existing := [*repeated, *stored]):
             raise InputError(f"the document {existing[0]!r} exists already. Replace it with upsert.")
         works = [_work(document, stored) for document in by_id.values()]
         works = [work for work in works if work.outcome is not Outcome.UNCHANGED]

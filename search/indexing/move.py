@@ -49,12 +49,12 @@ def move(index: Path, named: Named) -> Path:
                 "folder's new path."
             )
         writer.put_meta(root=str(new.root))
-    place = place_for(new, None) if usual else index
-    if place != index:
+    new_path = place_for(new, None) if usual else index
+    if new_path != index:
         with suppress(OSError):
-            place.rmdir()  # an empty folder
-        if not os.path.lexists(place):
+            new_path.rmdir()  # an empty folder
+        if not os.path.lexists(new_path):
             with suppress(PermissionError):  # on Windows, while others read it; it keeps its name
-                patiently(lambda: index.rename(place))
-                return place
+                patiently(lambda: index.rename(new_path))
+                return new_path
     return index
