@@ -167,11 +167,11 @@ def warm(place: Path, args: argparse.Namespace) -> Figures:
 
 def walked(place: Path) -> list[float]:
     """Seconds of a walk of the folder: by the clock, and of the processor."""
-    from search.indexing.plan import listed
+    from search.indexing.plan import walk_folder
     from search.store.settings import Source
 
     started, processor = time.perf_counter(), time.process_time()
-    listed(place / "files", place / "index", Source())
+    walk_folder(place / "files", place / "index", Source())
     return [time.perf_counter() - started, time.process_time() - processor]
 
 

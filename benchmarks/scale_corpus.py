@@ -32,6 +32,7 @@ from search.indexing import run, sampling
 from search.indexing.plan import RunPlan
 from search.indexing.update import update
 from search.records.documents import Document, LineMap, Passage
+from search.records.reports import Outcome
 from search.records.visible_text import visible
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Work
@@ -225,7 +226,7 @@ def _batches(plan: RunPlan, corpus: Documents, encoder: Any) -> Iterator[list[Wo
         document, passages = _cut(file.path, made)
         encoder.made_up |= {p.encoded: m.vector for p, m in zip(passages, made, strict=True)}
         sha256 = hashlib.sha256(document.text.encode()).hexdigest()
-        batch.append(Work(file, sha256, [(document, passages)], {0}, last=True, outcome="added"))
+        batch.append(Work(file, sha256, [(document, passages)], {0}, last=True, outcome=Outcome.ADDED))
         if sum(work.n_passages for work in batch) >= _BATCH:
             yield batch
             batch = []

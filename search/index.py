@@ -177,7 +177,8 @@ class Index:
         from search.encoding.workers import parse_workers, start_workers
 
         # Imports everything that writing needs and a query does not.
-        from search.indexing.update import build_inputs, server_for, update
+        from search.indexing.build_settings import build_inputs, server_for
+        from search.indexing.update import update
 
         workers = parse_workers(workers)
         folders = Folders.of(folder)
@@ -251,7 +252,7 @@ class Index:
             ModelError: the model cannot be found or used.
         """
         from search.indexing import memory
-        from search.indexing.update import build_inputs
+        from search.indexing.build_settings import build_inputs
 
         place = named_place(str(name)) if name else Path(mkdtemp(prefix="seewhy-"))
         if rebuild:
@@ -342,12 +343,12 @@ class Index:
             InputError: the folder does not exist.
             IndexDamaged: an index exists, but cannot be read.
         """
+        from search.indexing.build_settings import load_existing_meta, source_of
         from search.indexing.plan import preview
-        from search.indexing.update import earlier, source_of
 
         folders = Folders.of(folder)
         path = place_for(folders, index)
-        meta, _ = earlier(path, False) or (None, None)
+        meta, _ = load_existing_meta(path, False) or (None, None)
         return preview(folders.root, path, source_of(meta, folders).changed(**options))
 
     def update(
@@ -365,7 +366,8 @@ class Index:
                 again.
         """
         from search.encoding.workers import start_workers
-        from search.indexing.update import server_for, source_of, update
+        from search.indexing.build_settings import server_for, source_of
+        from search.indexing.update import update
 
         place = self._searcher.local_folder
         meta = read_meta(place / DATABASE)
@@ -470,7 +472,7 @@ class Index:
             A report of each update that changed something. If an update fails (another process is writing, or the
             disk is full, say), the error; the watch continues.
         """
-        from search.indexing.update import changes
+        from search.indexing.watch import changes
 
         for _ in changes(self._searcher.store.facts.folders, self._searcher.local_folder, stop):
             try:
@@ -780,13 +782,13 @@ class Index:
         return report
 
     def move(self, folder: Named) -> None:
-        """Point the index to the new path of its folder after a rename or move; see `search.indexing.update`.
+        """Point the index to the new path of its folder after a rename or move; see `search.indexing.move`.
 
         Raises:
             InputError: the folder contains less than half of the indexed files.
             IndexLocked: another process is writing to the index.
         """
-        from search.indexing.update import move
+        from search.indexing.move import move
 
         self._searcher.store, self.report = opened(move(self._searcher.local_folder, folder)), None
 

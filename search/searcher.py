@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from search.explaining.explainer import Explainer
-    from search.indexing.quick import Pending
+    from search.indexing.update_check import Pending
     from search.ranking.rerank import Reranker
     from search.ranking.words import Candidates
     from search.records.document_map import DocumentMap
@@ -383,7 +383,7 @@ class Searcher:
 
         "nothing" for an index on a server, one outside the user's data folder, and one of more than 5,000 files.
         """
-        from search.indexing.quick import pending_update
+        from search.indexing.update_check import pending_update
 
         return pending_update(self.store.path, self.store.facts) if is_trusted(self.store) else "nothing"
 

@@ -312,7 +312,7 @@ def move(
     run: seewhy index FOLDER
     """
     from search.index import Index
-    from search.indexing.update import move as moved
+    from search.indexing.move import move as moved
     from search.render import reports
     from search.store.layout import existing_place
 

@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 # Characters of a span without letters or digits, and at most as many tokens.
 _LONGEST_SCRAP = 16
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
-_ENDS = tuple(
-    map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+"))
+_ENDS = (
+    re.compile(r"\n[^\S\n]*\n\s*"),
+    re.compile(r"[\n\r]\s*"),
+    re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]"),
+    re.compile(r"\s+"),
 )
 
 _LONGEST_TITLE = 1_000  # characters of a title or header that may be a context
@@ -53,16 +56,25 @@ _LONGEST_HEADING = 10  # lines of one heading
 
 
 @dataclass(frozen=True, slots=True)
-class TextBlock:
-    """A section, together with the preceding sections that consist of a heading only.
+class Chunk:
+    """A span of a document on its way to becoming a passage.
+
+    A chunk starts as a block: a section, together with the preceding sections that consist of a heading only. Blocks
+    that are too long are cut, small ones are joined, and each gets a context.
 
     Attributes:
         start, end: span in the document's text.
-        body: end of the headings at the start of the block; `start` if there are none.
-        trail: headings above the text of the last section, outermost first.
-        headings: headings inside the block, in [start, body).
-        above: number of headings in `trail` that come before the block.
-        apart: 0 for ordinary text, -1 for boilerplate, otherwise the number of the set-apart span (such as navigation).
+        body: end of the headings at the start of the chunk; `start` if there are none.
+        trail: headings above the text of the chunk, outermost first; they are its context. In a block, those above its
+            last section.
+        headings: headings inside the chunk; in a block, those in [start, body).
+        above: number of headings in `trail` that come before the chunk.
+        shared: number of headings in `trail` that apply to the whole chunk.
+        names: for joined chunks, the headings of the parts below the shared ones.
+        apart: 0 for ordinary text, -1 for boilerplate, otherwise the number of the set-apart span (such as
+            navigation). Only chunks with equal numbers are joined.
+        n_tokens: approximate number of tokens of its text; 0 until they are counted.
+        context: text that is encoded before it; "" until it is chosen.
     """
 
     start: int
@@ -71,10 +83,28 @@ class TextBlock:
     trail: tuple[str, ...]
     headings: tuple[str, ...]
     above: int
+    shared: int
+    names: tuple[str, ...] = ()
     apart: int = 0
+    n_tokens: int = 0
+    context: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Headings above the chunk, followed by `names`."""
+        headings = self.trail[: self.shared]
+        if self.names:
+            headings += (" \u00b7 ".join(self.names),)
+        return " > ".join(headings)
+
+    def part(self, start: int, end: int) -> Chunk:
+        """Return the part [start, end) of the chunk. The headings inside the chunk belong to its first part."""
+        if start == self.start:
+            return replace(self, end=end)
+        return replace(self, start=start, body=start, end=end, headings=(), above=len(self.trail))
 
 
-def parted(document: Document, block: TextBlock, boilerplate: frozenset[int]) -> Iterator[TextBlock]:
+def parted(document: Document, block: Chunk, boilerplate: frozenset[int]) -> Iterator[Chunk]:
     """Split a block into ordinary text, set-apart spans and boilerplate. Its headings stay with the first piece.
 
     A piece of a few words is not split off: it would be useless as a passage.
@@ -83,15 +113,15 @@ def parted(document: Document, block: TextBlock, boilerplate: frozenset[int]) ->
     for start, end, apart in sorted(_apart(document, block)) or _common(text, block, boilerplate):
         end = end if WORD.search(text, end, block.end) else block.end
         if WORD.search(text, max(at, block.body), start):
-            yield _piece(block, at, start, 0)
+            yield replace(block.part(at, start), apart=0)
             at = start
-        yield _piece(block, at, end, apart)
+        yield replace(block.part(at, end), apart=apart)
         at = end
     if at < block.end:
-        yield _piece(block, at, block.end, 0)
+        yield replace(block.part(at, block.end), apart=0)
 
 
-def _apart(document: Document, block: TextBlock) -> Iterator[tuple[int, int, int]]:
+def _apart(document: Document, block: Chunk) -> Iterator[tuple[int, int, int]]:
     """Yield the set-apart spans within a block as (start, end, number)."""
     first = bisect_right(document.apart, block.start) // 2 * 2
     for number in range(first, bisect_left(document.apart, block.end), 2):
@@ -100,7 +130,7 @@ def _apart(document: Document, block: TextBlock) -> Iterator[tuple[int, int, int
             yield max(start, block.start), min(end, block.end), number + 1
 
 
-def _common(text: str, block: TextBlock, boilerplate: frozenset[int]) -> Iterator[tuple[int, int, int]]:
+def _common(text: str, block: Chunk, boilerplate: frozenset[int]) -> Iterator[tuple[int, int, int]]:
     """Yield the boilerplate spans of a block as (start, end, -1)."""
     runs: list[tuple[int, int]] = []
     for start, end, key in sorted(repeatable(text, block.body, block.end)) if boilerplate else ():
@@ -118,13 +148,7 @@ def _is_enough(text: str, start: int, end: int) -> bool:
     return len(list(islice(WORD.finditer(text, start, end), FEWEST_APART))) == FEWEST_APART
 
 
-def _piece(block: TextBlock, start: int, end: int, apart: int) -> TextBlock:
-    if start == block.start:
-        return replace(block, end=end, apart=apart)
-    return TextBlock(start, start, end, block.trail, (), len(block.trail), apart)
-
-
-def blocks(document: Document) -> Iterator[TextBlock]:
+def blocks(document: Document) -> Iterator[Chunk]:
     """Yield the blocks of a document without markup, in order. Together they cover its sections.
 
     A section that consists of its heading only is joined to the next one, unless there is a gap between them.
@@ -142,7 +166,7 @@ def blocks(document: Document) -> Iterator[TextBlock]:
             is_followed = next_section is not None and next_section.start == section.end
             if is_bare and is_followed and len(headings) < _MOST_BARE_HEADINGS:
                 continue
-        yield TextBlock(start, body, section.end, section.trail, headings, above)
+        yield Chunk(start, body, section.end, section.trail, headings, above, shared=depth)
         start, headings = -1, ()
 
 
@@ -319,9 +343,10 @@ def _recut(
     start, end = first[0], second[1]
     if fits(text[start:end]):
         return [(start, end)]
-    place = even_stop(text, max(start, body), end)
-    halves = [(start, place), (place, end)] if place else [first, second]
-    return halves if all(fits(text[slice(*half)]) for half in halves) else [first, second]
+    middle = even_stop(text, max(start, body), end)
+    if middle and fits(text[start:middle]) and fits(text[middle:end]):
+        return [(start, middle), (middle, end)]
+    return [first, second]
 
 
 def even_stop(text: str, start: int, end: int) -> int | None:
@@ -332,49 +357,17 @@ def even_stop(text: str, start: int, end: int) -> int | None:
     third, middle = (end - start) // 3, (start + end) // 2
     for pattern in _ENDS:
         ends = (match.end() for match in pattern.finditer(text, start + third, end - third))
-        if places := [place for place in ends if place < end]:
-            return lead_in(text, start, min(places, key=lambda place: abs(place - middle)))
+        if stops := [stop for stop in ends if stop < end]:
+            return lead_in(text, start, min(stops, key=lambda stop: abs(stop - middle)))
     return None
 
 
 def safe_stop(text: str, start: int, stop: int) -> int:
     """Return the last good place to cut in [start, stop]: after a line, else after a space, else after a character."""
-    places = (text.rfind(mark, (start + stop) // 2, stop) + 1 for mark in "\n\r ")
-    return next(filter(None, places), stop)
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A span of a document that becomes a passage, alone or joined with its neighbours.
-
-    Attributes:
-        start, end: the span.
-        tokens: approximate number of tokens of its text.
-        trail: headings above its start, outermost first; they are its context.
-        above: number of headings in `trail` that come before the span.
-        headings: headings inside the span.
-        shared: number of headings in `trail` that apply to the whole span.
-        names: for joined spans, the headings of the parts below the shared ones.
-        apart: number of the set-apart span that contains it, 0 for ordinary text; only spans with equal numbers are
-            joined.
-    """
-
-    start: int
-    end: int
-    tokens: int
-    trail: tuple[str, ...]
-    above: int
-    headings: tuple[str, ...]
-    shared: int
-    names: tuple[str, ...] = ()
-    apart: int = 0
-
-    @property
-    def heading(self) -> str:
-        """Headings above the chunk, followed by `names`."""
-        return " > ".join(
-            (*self.trail[: self.shared], *([" \u00b7 ".join(self.names)] if self.names else ()))
-        )
+    for mark in "\n\r ":
+        if after := text.rfind(mark, (start + stop) // 2, stop) + 1:
+            return after
+    return stop
 
 
 def joined(
@@ -404,7 +397,7 @@ def joined(
         if (
             merged
             and part.start not in breaks
-            and min(merged[-1].tokens, part.tokens) * _VERY_SHORT < most
+            and min(merged[-1].n_tokens, part.n_tokens) * _VERY_SHORT < most
             and _fit(merged[-1], part, room, False)
         ):
             part = _together(merged.pop(), part)
@@ -416,27 +409,26 @@ def _fit(a: Chunk, b: Chunk, most: int, whole: bool = True) -> bool:
     """Return True if one passage can hold chunk `a`, chunk `b` and all headings of `b` (with `whole`, of both)."""
     shared = _n_shared(a, b)
     lost = b.above > shared or (whole and a.above > shared)
-    return a.end == b.start and a.apart == b.apart and a.tokens + b.tokens <= most and not lost
+    return a.end == b.start and a.apart == b.apart and a.n_tokens + b.n_tokens <= most and not lost
 
 
 def _n_shared(a: Chunk, b: Chunk) -> int:
     """Return the number of headings that two chunks share."""
-    pairs = zip(a.trail[: a.shared], b.trail[: b.shared], strict=False)
-    return next((i for i, (mine, other) in enumerate(pairs) if mine != other), min(a.shared, b.shared))
+    shared = min(a.shared, b.shared)
+    pairs = zip(a.trail[:shared], b.trail[:shared], strict=True)
+    return next((i for i, (heading, other) in enumerate(pairs) if heading != other), shared)
 
 
 def _together(a: Chunk, b: Chunk) -> Chunk:
     shared = _n_shared(a, b)
-    return Chunk(
-        start=a.start,
+    return replace(
+        a,
         end=b.end,
-        tokens=a.tokens + b.tokens,
         trail=a.trail[: max(shared, a.above)],
-        above=a.above,
         headings=a.headings + b.headings,
         shared=shared,
         names=tuple(dict.fromkeys(_names(a, shared) + _names(b, shared))),
-        apart=a.apart,
+        n_tokens=a.n_tokens + b.n_tokens,
     )
 
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from search.corpus.blocks import (
     Chunk,
     Contexts,
-    TextBlock,
     blocks,
     evened,
     joined,
@@ -53,16 +52,6 @@ _SHORT = 32
 
 # A single character can be several tokens (bytes, or letters once it is normalised).
 _FEWEST_TOKENS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A span of the visible text that becomes a passage if it fits the model."""
-
-    start: int
-    end: int
-    heading: str
-    context: str
 
 
 class Stopped(Exception):
@@ -134,14 +123,14 @@ class Cutter:
         """
         read, source = without_markup(document)
         passages: list[Passage] = []
-        for piece in self._pieces(read):
-            for fit, n in self._halved(read, source, piece):
+        for chunk in self._chunks(read):
+            for part, n_tokens in self._halved(read, source, chunk):
                 after = passages[-1].end if passages else 0
-                passages.append(_passage(document, source, fit, n + self._tokens.special, after))
+                passages.append(_passage(document, source, part, n_tokens + self._tokens.special, after))
         return passages
 
-    def _pieces(self, document: Document) -> Iterator[_Piece]:
-        """Yield spans that probably fit, with their contexts, without whitespace at their ends."""
+    def _chunks(self, document: Document) -> Iterator[Chunk]:
+        """Yield chunks that probably fit, with their contexts, without whitespace at their ends."""
         text = document.text
         contexts = self._contexts(document)
         aliases = document.metadata.get("aliases")
@@ -150,15 +139,15 @@ class Cutter:
         most = min(self._passage_tokens, room)
         breaks = frozenset(document.pages if document.kind in _APART else ())
         header_ends = document.tables[1::3]
-        for part in joined(self._parts(document, contexts), most, room, breaks):
-            start, end = _stripped(text, part.start, part.end)
-            context = contexts.with_line(contexts.of(part.trail, part.headings), names)
+        for chunk in joined(self._parts(document, contexts), most, room, breaks):
+            start, end = _stripped(text, chunk.start, chunk.end)
+            context = contexts.with_line(contexts.of(chunk.trail, chunk.headings), names)
             if table := bisect_right(header_ends, start):
                 header_start, header_end, table_end = document.tables[3 * table - 3 : 3 * table]
                 if start < table_end:
                     context = contexts.with_line(context, text[header_start:header_end])
             if start < end:
-                yield _Piece(start, end, part.heading, context)
+                yield replace(chunk, start=start, end=end, context=context)
 
     def _contexts(self, document: Document) -> Contexts:
         most = self._context_tokens if self._heading_context or document.record else 0
@@ -170,7 +159,7 @@ class Cutter:
         """Yield each block as one chunk, or as several if it is too long for one passage."""
         text = document.text
         document_blocks = [
-            piece for block in blocks(document) for piece in parted(document, block, self._boilerplate)
+            part for block in blocks(document) for part in parted(document, block, self._boilerplate)
         ]
         for block in document_blocks:
             if self._stopped:
@@ -179,20 +168,17 @@ class Cutter:
                 contexts.cost(contexts.of(block.trail, own)) for own in (block.headings, ())
             )
             capacity = min(self._passage_tokens, self._room - context_cost)
-            is_long, depth = block.end - block.start > self._window, len(block.trail)
-            length = capacity + 1 if is_long else self._tokens.count(text[block.start : block.end])
-            if length <= capacity:
-                headings = block.trail, block.above, block.headings, depth
-                yield Chunk(block.start, block.end, length, *headings, apart=block.apart)
+            is_long = block.end - block.start > self._window
+            n_tokens = capacity + 1 if is_long else self._tokens.count(text[block.start : block.end])
+            if n_tokens <= capacity:
+                yield replace(block, n_tokens=n_tokens)
                 continue
             for start, end in self._cut(document, block, capacity):
                 if self._stopped:
                     raise Stopped
-                above, own = (block.above, block.headings) if start == block.start else (depth, ())
-                headings = block.trail, above, own, depth
-                yield Chunk(start, end, self._tokens.count(text[start:end]), *headings, apart=block.apart)
+                yield replace(block.part(start, end), n_tokens=self._tokens.count(text[start:end]))
 
-    def _cut(self, document: Document, block: TextBlock, capacity: int) -> Iterator[tuple[int, int]]:
+    def _cut(self, document: Document, block: Chunk, capacity: int) -> Iterator[tuple[int, int]]:
         """Yield the spans of a block that is too long for one passage.
 
         No span is too short for a passage of its own. The block's headings stay with the first span.
@@ -208,7 +194,7 @@ class Cutter:
         cuts = without_scraps(text, self._split(document, block, capacity))
         return evened(text, cuts, block.body, fits, is_short)
 
-    def _split(self, document: Document, block: TextBlock, capacity: int) -> Iterator[tuple[int, int]]:
+    def _split(self, document: Document, block: Chunk, capacity: int) -> Iterator[tuple[int, int]]:
         """Yield spans of a block, each as long as possible; the last one may be short."""
         text, body = document.text, block.body
         n_heading = self._tokens.count(text[block.start : body])
@@ -232,38 +218,38 @@ class Cutter:
         return self._splitters[capacity]
 
     def _halved(
-        self, document: Document, source: VisibleText, piece: _Piece
-    ) -> Iterator[tuple[_Piece, int]]:
-        """Yield a piece with its number of tokens; a piece that does not fit is halved until its parts do, in order.
+        self, document: Document, source: VisibleText, chunk: Chunk
+    ) -> Iterator[tuple[Chunk, int]]:
+        """Yield a chunk with its number of tokens; a chunk that does not fit is cut until its parts do, in order.
 
         A tokenizer may make more tokens of context and text together than of the two separately. This is rare, so it
-        matters little where the piece is cut.
+        matters little where the chunk is cut.
         """
-        todo = [piece]
+        todo = [chunk]
         while todo:
-            piece = todo.pop()
-            n_tokens = self._tokens.count(_encoded(document, piece))
-            length = piece.end - piece.start
+            chunk = todo.pop()
+            n_tokens = self._tokens.count(_encoded(document, chunk))
+            length = chunk.end - chunk.start
             if n_tokens <= self._room:
-                yield piece, n_tokens
-            elif piece.context and length <= _SHORT:
-                todo.append(replace(piece, context=""))
+                yield chunk, n_tokens
+            elif chunk.context and length <= _SHORT:
+                todo.append(replace(chunk, context=""))
             elif length > 1:
-                middle = safe_stop(document.text, piece.start, piece.start + max(1, length * 2 // 3))
-                for start, end in ((middle, piece.end), (piece.start, middle)):
+                middle = safe_stop(document.text, chunk.start, chunk.start + max(1, length * 2 // 3))
+                for start, end in ((middle, chunk.end), (chunk.start, middle)):
                     start, end = _stripped(document.text, start, end)
                     if start < end:
-                        todo.append(replace(piece, start=start, end=end))
+                        todo.append(replace(chunk, start=start, end=end))
             else:
-                line, _ = document.lines.span(*source.span(piece.start, piece.end))
+                line, _ = document.lines.span(*source.span(chunk.start, chunk.end))
                 whole = n_tokens + self._tokens.special
                 detail = f"line {line}: one character takes {whole} tokens, but the model reads {self.max_tokens}"
                 raise ReadError(document.name, Reason.INDIVISIBLE, detail)
 
 
-def _encoded(document: Document, piece: _Piece) -> str:
-    text = document.text[piece.start : piece.end]
-    return f"{piece.context}\n{text}" if piece.context else text
+def _encoded(document: Document, chunk: Chunk) -> str:
+    text = document.text[chunk.start : chunk.end]
+    return f"{chunk.context}\n{text}" if chunk.context else text
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
@@ -290,23 +276,21 @@ def without_markup(document: Document) -> tuple[Document, VisibleText]:
     return read, source
 
 
-def _passage(
-    document: Document, source: VisibleText, piece: _Piece, n_tokens: int, after: int
-) -> Passage:
-    """Map a piece to its span in the source, including adjacent marks on its first and last line.
+def _passage(document: Document, source: VisibleText, chunk: Chunk, n_tokens: int, after: int) -> Passage:
+    """Map a chunk to its span in the source, including adjacent marks on its first and last line.
 
     Args:
         after: end of the previous passage.
     """
-    start, end = source.span(piece.start, piece.end)
+    start, end = source.span(chunk.start, chunk.end)
     start, end = source.with_marks(document.text, start, end, after)
     line_start, line_end = document.lines.span(start, end)
     return Passage(
         start=start,
         end=end,
         text=document.text[start:end],
-        heading=piece.heading,
-        context=piece.context,
+        heading=chunk.heading,
+        context=chunk.context,
         line_start=line_start,
         line_end=line_end,
         n_tokens=n_tokens,

@@ -53,8 +53,10 @@ def _sentence(text: str, floor: int, first: int, stop: int) -> int:
     """Return the start of the sentence, or line, that ends at `stop`; 0 if that is before `floor`."""
     if first >= floor and not text[first:stop].lstrip()[0].islower():
         return first
-    places = [match.end() for match in _SENTENCE.finditer(text, floor, stop)]
-    return max(place for place in (*places, first if first >= floor else 0, 0) if place < stop)
+    starts = [match.end() for match in _SENTENCE.finditer(text, floor, stop)]
+    if first >= floor:
+        starts.append(first)
+    return max((start for start in starts if start < stop), default=0)
 
 
 def _is_term(text: str, first: int, stop: int, below: int) -> bool:

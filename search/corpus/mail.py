@@ -146,7 +146,8 @@ class _Mail:
             raw = clean(raw.decode(part.get_content_charset("ascii"))).encode()
         for item in self._read(f"message.{part.get_content_subtype()}", raw):
             if isinstance(item, Document):
-                lines = [first + is_verbatim * (line - 1) for line in item.lines.lines]
+                # Lines of a decoded part cannot be located.
+                lines = [first + line - 1 if is_verbatim else first for line in item.lines.lines]
                 yield replace(item, lines=LineMap(item.lines.offsets, lines))
             elif item.reason not in (Reason.EMPTY, Reason.NO_TEXT):
                 yield replace(item, detail=f"line {first}; {item.detail}")
@@ -226,12 +227,12 @@ def _words(value: str) -> str:
 
 def _joined(bodies: list[Document]) -> Document:
     """Return the texts of a message as one document, with quotations set apart."""
-    body, *others = bodies
-    text = "\n\n".join(each.text for each in bodies)
-    rest = [Section(len(body.text), len(text))] if others else []
-    apart = body.apart or tuple(_apart(text))
+    first, *others = bodies
+    text = "\n\n".join(body.text for body in bodies)
+    rest = [Section(len(first.text), len(text))] if others else []
+    apart = first.apart or tuple(_apart(text))
     marks = tuple(offset for match in _QUOTE_MARKS.finditer(text) for offset in match.span())
-    return replace(body, text=text, sections=(*body.sections, *rest), apart=apart, marks=marks)
+    return replace(first, text=text, sections=(*first.sections, *rest), apart=apart, marks=marks)
 
 
 def _apart(text: str) -> Iterator[int]:

@@ -94,11 +94,13 @@ class _ManPage:
     def _text(self, source: str) -> None:
         words = _ESCAPE.sub(_sign, source)
         if self._heading:
-            self._heading *= not self.writing.heading(words, self._heading)
+            if self.writing.heading(words, self._heading):
+                self._heading = 0
             self._line_ends = 2
             return
         words = one_line(words) if self._is_filled else words
-        if self.writing.add(" " * (self._line_ends == 0) + words, max(self._line_ends, 0)):
+        space = " " if self._line_ends == 0 else ""
+        if self.writing.add(space + words, max(self._line_ends, 0)):
             self._line_ends = int(self._is_term or not self._is_filled)
             self._is_term = False
         if source.endswith(r"\c"):
@@ -138,7 +140,10 @@ class _ManPage:
                 word = self._name + word if word in (*_GLUED, "") else word
             is_glued = word in (*_GLUED, "") or macro == "Ns" or line[-1:] in ("", "[")
             line += word if is_glued else f" {word}"
-            line += " –" * (token == "Nd") + " [" * (token in ("Op", "Oo"))
+            if token == "Nd":
+                line += " –"
+            elif token in ("Op", "Oo"):
+                line += " ["
             macro = token if is_macro else ""
         line += self._name if macro == "Nm" else ""
         return line.strip() + "]" * (line.count("[") - line.count("]"))

@@ -136,8 +136,8 @@ def _write_shape(writing: Writing, shape: Any) -> None:
     from pptx.enum.shapes import MSO_SHAPE_TYPE
 
     if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
-        for each in shape.shapes:
-            _write_shape(writing, each)
+        for member in shape.shapes:
+            _write_shape(writing, member)
     elif shape.has_text_frame:
         writing.group(paragraph.text for paragraph in shape.text_frame.paragraphs)
     elif getattr(shape, "has_table", False):
@@ -201,7 +201,7 @@ _CHAPTERS = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 _BOOK_METADATA = {"creator": "author", "date": "created"}
 _BOOK_METADATA |= {name: name for name in ("subject", "description", "publisher", "language")}
 # In XML, <title/> is complete. HTML parsers take it for a start tag, and all that follows for its content.
-_CLOSED_AT_ONCE = re.compile(
+_SELF_CLOSING = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([A-Za-z][\w:-]*)"
     r"((?:\s[^<>]*?)?)/>"
 )
@@ -246,7 +246,7 @@ def _book_properties(book: ElementTree.Element) -> tuple[str, dict[str, str]]:
 def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_title: str) -> bool:
     """Add a chapter; return False if it is missing or damaged."""
     try:
-        source = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", decode(name, archive.read(name)))
+        source = _SELF_CLOSING.sub(r"<\1\2></\1>", decode(name, archive.read(name)))
         chapter = html.document(name, source)
     except ReadError as error:
         return error.reason in (Reason.NO_TEXT, Reason.EMPTY)  # a cover, say

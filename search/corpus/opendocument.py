@@ -114,30 +114,32 @@ class _Body:
 
     def _rows(self, table: Element) -> Iterator[tuple[list[str], bool]]:
         """Yield each row: its cells, and True if they look like column names. Repeated empty rows are yielded once."""
-        for line in (each for each in table.iter() if local(each) == "table-row"):
-            cells = [each for each in line if local(each).endswith("table-cell")]
-            words = [(self._words(each).strip(), _repeated(each, "columns")) for each in cells]
+        for line in table.iter():
+            if local(line) != "table-row":
+                continue
+            cells = [child for child in line if local(child).endswith("table-cell")]
+            words = [(self._words(cell).strip(), _repeated(cell, "columns")) for cell in cells]
             while words and not words[-1][0]:  # thousands of empty cells may follow the last filled one
                 words.pop()
             row = [word for word, times in words for _ in range(times)]
-            types = {_value(each, "value-type") for each in cells} - {""}
+            types = {_value(cell, "value-type") for cell in cells} - {""}
             is_header = self._is_sheet and len(row) > 1 and types == {"string"}
             for _ in range(_repeated(line, "rows") if row else 1):
                 yield row, is_header
 
     def _slide(self, slide: Element) -> None:
         self._writing.page()
-        titles = [each for each in slide if _value(each, "class") == "title"]
-        heading = " ".join(self._words(each) for each in titles)
+        titles = [shape for shape in slide if _value(shape, "class") == "title"]
+        heading = " ".join(self._words(title) for title in titles)
         if not self._writing.heading(heading, 1):
             self._writing.section("", 1)
         notes = slide.findall("{*}notes")
         for shape in slide:
             if shape not in titles and shape not in notes:
                 self._children([shape], 2)
-        for each in notes:
+        for note in notes:
             self._writing.section("Speaker notes", 2)
-            self._children(each, 2)
+            self._children(note, 2)
 
 
 def _value(element: Element, name: str) -> str:

@@ -216,11 +216,13 @@ def _text_items(path: str, kind: str, text: str, parts: FileParts) -> list[Item]
 
 
 def _parser(kind: str) -> Callable[[str, str], Document]:
-    from search.corpus import html, light, man, markdown, rst, subtitles
+    from search.corpus import html, lightweight_markup, man, markdown, rst, subtitles
 
     parsers = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
     parsers |= {"man": man.document, "subtitles": subtitles.document}
-    parsers |= {kind: partial(light.document, kind=kind) for kind in light.FORMATS}
+    parsers |= {
+        kind: partial(lightweight_markup.document, kind=kind) for kind in lightweight_markup.FORMATS
+    }
     return parsers[kind]
 
 

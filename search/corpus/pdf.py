@@ -210,18 +210,17 @@ def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tupl
     A heading that is not found in the text starts the page, unless another heading does.
     """
     folded = ["" if paragraph.running else _folded(paragraph.text) for paragraph in page]
-    at: dict[int, list[tuple[int, str]]] = {}
-    here = 0
+    headings_of: dict[int, list[tuple[int, str]]] = {}
+    latest = 0  # paragraph of the last heading
     for level, words in headings:
         title = _folded(words)
-        place = next(
-            (i for i in range(here, len(page)) if folded[i].startswith(title)), None if here else 0
-        )
-        if place is not None:
-            at.setdefault(place, []).append((level, words))
-            here = place
+        matches = (i for i in range(latest, len(page)) if folded[i].startswith(title))
+        paragraph_number = next(matches, None if latest else 0)
+        if paragraph_number is not None:
+            headings_of.setdefault(paragraph_number, []).append((level, words))
+            latest = paragraph_number
     for number, paragraph in enumerate(page or [_Paragraph("", 0, False)]):
-        for level, words in at.get(number, ()):
+        for level, words in headings_of.get(number, ()):
             writing.section(words, level)
         writing.add(paragraph.text, paragraph.line_ends, is_mark=paragraph.running)
 
@@ -344,9 +343,9 @@ def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
         return False
     # A line with a divided word may end in another column of the page than it began.
     same = (other for other in lines if other.running == line.running)
-    here = [other for other in same if abs(other.left - line.left) <= _LIST_INDENT * line.height]
-    whole = [other for other in here if other.bottom == other.last_bottom]
-    widest = max(other.right for other in whole or here)
+    aligned = [other for other in same if abs(other.left - line.left) <= _LIST_INDENT * line.height]
+    undivided = [other for other in aligned if other.bottom == other.last_bottom]
+    widest = max(other.right for other in undivided or aligned)
     return line.right - line.left >= _FULL * (widest - line.left)
 
 

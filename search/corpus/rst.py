@@ -64,8 +64,9 @@ def _marks(text: str, source: Sequence[str], starts: Sequence[int]) -> Marks:
     for first, after in [*_literals(source), (len(source), len(source))]:
         marks.inline(_MARKUP, starts[begun], starts[first])
         for row in _ROW.finditer(marks.text, starts[begun], starts[first]):
-            for place in (place for place in range(*row.span()) if text[place] == "|"):
-                marks.hide(place, place + 1, apart=True)
+            for offset in range(*row.span()):
+                if text[offset] == "|":
+                    marks.hide(offset, offset + 1, apart=True)
         begun = after
     return marks
 
@@ -113,7 +114,7 @@ def _headings(source: Sequence[str], body: int, starts: Sequence[int]) -> Iterat
         is_paragraph = number - 2 >= done and source[number - 2].strip() and not over
         if is_paragraph or len(line) < min(len(words), 4) or (words[0].isspace() and not over):
             continue
-        style = underline[1] * (1 + over)
+        style = underline[1] * 2 if over else underline[1]
         if style not in styles:
             styles.append(style)
         done = number + 1

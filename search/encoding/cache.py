@@ -71,13 +71,13 @@ def packaged(name: str) -> KnownModel | None:
     package = find_spec("seewhy_model") if name == DEFAULT_MODEL else None
     for folder in (package.submodule_search_locations or ()) if package else ():
         for source in Path(folder).glob("*-*-*"):
-            place = cache_home() / "models" / source.name
+            entry_path = cache_home() / "models" / source.name
             with suppress(*DAMAGE):
-                return _entry(place)
-            with suppress(*DAMAGE), _locked(place):
-                with _replacing(place) as new:
+                return _entry(entry_path)
+            with suppress(*DAMAGE), _locked(entry_path):
+                with _replacing(entry_path) as new:
                     shutil.copytree(source, new, dirs_exist_ok=True)
-                return _entry(place)
+                return _entry(entry_path)
             return _entry(source)
     return None
 
@@ -94,15 +94,15 @@ def add(model: KnownModel, convert: Callable[[KnownModel, Path], None]) -> Known
         ModelError: the model cannot be converted, or its original files are not on this machine.
         OSError: the cache cannot be written.
     """
-    place = entry_folder(*model.files.hashes)
-    with _locked(place):
+    entry_path = entry_folder(*model.files.hashes)
+    with _locked(entry_path):
         with suppress(*DAMAGE):
-            entry = _entry(place)
-            require_intact(place)
+            entry = _entry(entry_path)
+            require_intact(entry_path)
             return entry
-        with _replacing(place) as folder:
+        with _replacing(entry_path) as folder:
             _write(model.whole(), convert, folder)
-        return _entry(place)
+        return _entry(entry_path)
 
 
 def _write(model: KnownModel, convert: Callable[[KnownModel, Path], None], folder: Path) -> None:
@@ -124,8 +124,8 @@ def _write_manifest(folder: Path, files: ModelFiles, problem: str = "", **rest: 
     write_sealed(folder / _ENTRY, about | rest)
 
 
-def _manifest(place: Path) -> dict[str, Any]:
-    manifest = read_sealed(place / _ENTRY)
+def _manifest(entry_path: Path) -> dict[str, Any]:
+    manifest = read_sealed(entry_path / _ENTRY)
     if manifest["format"] != _FORMAT:
         raise ValueError(f"it has format {manifest['format']}")
     return manifest
@@ -149,10 +149,10 @@ def known_failure(files: ModelFiles) -> str:
 
 def remember_failure(files: ModelFiles, reason: str) -> None:
     """Store why a conversion failed. If the cache is not writable, the conversion is tried again next time."""
-    place = entry_folder(*files.hashes)
-    with suppress(OSError), _locked(place):
+    entry_path = entry_folder(*files.hashes)
+    with suppress(OSError), _locked(entry_path):
         if cached_model(*files.hashes) is None:
-            with _replacing(place) as folder:
+            with _replacing(entry_path) as folder:
                 _write_manifest(folder, files, reason, versions=_versions())
 
 
@@ -162,41 +162,43 @@ def _versions() -> dict[str, str]:
     return {package: importlib.metadata.version(package) for package in _PACKAGES}
 
 
-def _entry(place: Path) -> KnownModel:
+def _entry(entry_path: Path) -> KnownModel:
     """Open an entry; check the sizes of all files and the checksums of the small ones.
 
     Raises:
         OSError, ValueError, KeyError, TypeError: there is no entry, or it is damaged.
     """
-    entry = _manifest(place)
-    files = replace(ModelFiles(**entry["files"]), folder=place, modules=tuple(entry["files"]["modules"]))
-    if entry_folder(*files.hashes).name != place.name:
+    entry = _manifest(entry_path)
+    files = replace(
+        ModelFiles(**entry["files"]), folder=entry_path, modules=tuple(entry["files"]["modules"])
+    )
+    if entry_folder(*files.hashes).name != entry_path.name:
         raise ValueError("belongs to another model")
     for name, (size, _) in entry["contents"].items():
-        if (place / name).stat().st_size != size:
+        if (entry_path / name).stat().st_size != size:
             raise ValueError(f"{name} was changed or damaged")
-    require_intact(place, tuple(entry["contents"].keys() - set(_TO_COMPILE)))
+    require_intact(entry_path, tuple(entry["contents"].keys() - set(_TO_COMPILE)))
     return KnownModel(files, Description.from_dict(entry["description"]))
 
 
 @contextmanager
-def _locked(place: Path) -> Iterator[None]:
+def _locked(entry_path: Path) -> Iterator[None]:
     """Hold the lock of an entry; raise OSError if the cache is not writable."""
     from filelock import FileLock
 
-    with FileLock(cache_folder("models") / f"{place.name}.lock"):
+    with FileLock(cache_folder("models") / f"{entry_path.name}.lock"):
         yield
 
 
 @contextmanager
-def _replacing(place: Path) -> Iterator[Path]:
+def _replacing(entry_path: Path) -> Iterator[Path]:
     """Yield a new folder to fill; at the end it replaces the entry."""
-    folder = place.with_suffix(".new")
+    folder = entry_path.with_suffix(".new")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(PRIVATE_FOLDER)
     try:
         yield folder
-        shutil.rmtree(place, ignore_errors=True)
-        patiently(lambda: folder.rename(place))
+        shutil.rmtree(entry_path, ignore_errors=True)
+        patiently(lambda: folder.rename(entry_path))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -146,8 +146,8 @@ def describe(files: ModelFiles) -> KnownModel:
 def _key(files: ModelFiles) -> str:
     """Return a hash of all files that sentence-transformers reads."""
     digest = hashlib.sha256(f"{_FORMAT} {files.weights_sha256} {files.tokenizer_sha256}".encode())
-    for place in (files.folder, *(files.folder / module for module in files.modules)):
-        for path in sorted(place.glob("*.json")):
+    for folder in (files.folder, *(files.folder / module for module in files.modules)):
+        for path in sorted(folder.glob("*.json")):
             if path.name not in ("tokenizer.json", "vocab.json"):
                 digest.update(f"\n{path.relative_to(files.folder)}\n".encode())
                 digest.update(path.read_bytes())
@@ -187,7 +187,7 @@ def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str,
         raise ModelError(
             f"the model '{files.name}' does not embed texts: it needs exactly one pooling module."
         )
-    ours = {theirs: mine for mine, theirs in ST_NAMES.items()}
+    ours = {theirs: name for name, theirs in ST_NAMES.items()}
     modes = modules[kinds.index("Pooling")].pooling_mode
     named = "+".join(ours.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes))
     rest = list(zip(modules, files.modules or ("",), strict=False))

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -294,7 +293,8 @@ class Encoder:
             ModelError: the model returned NaN, infinity or zeros.
             InputError: `texts` is a single string, or contains something that is not a string.
         """
-        encoded = self._encoded(list(map(self.prompt(role).__add__, strings(texts))), truncate)
+        prompt = self.prompt(role)
+        encoded = self._encoded([prompt + text for text in strings(texts)], truncate)
         embeddings = np.empty((len(encoded), self.dimension), dtype=np.float32)
         done, total = 0, sum(len(text.ids) for text in encoded)
         for batch, hidden in self._run(encoded, pooled_layers(self.layer, self.n_layers)):
@@ -362,9 +362,9 @@ class Encoder:
     def _run(self, encoded: list[Encoded], layers: list[int]) -> Iterator[tuple[list[int], Hidden]]:
         """Yield (positions of the batch's texts, their hidden states) for each batch."""
         engine = self.engine
-        lengths = list(map(len, map(attrgetter("ids"), encoded)))
+        lengths = [len(text.ids) for text in encoded]
         plan = list(batches(lengths, self._batch_tokens or engine.batch_tokens))
-        texts = map(list, map(partial(map, encoded.__getitem__), plan))
+        texts = ([encoded[position] for position in positions] for positions in plan)
         return zip(plan, engine.run(texts, layers), strict=True)
 
     def _encoded(self, texts: list[str], truncate: bool) -> list[Encoded]:

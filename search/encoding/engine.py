@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -54,7 +53,7 @@ def padded(
     batch: Sequence[Encoded], pad: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the arrays (ids, segment types, mask), each (b, t), of a batch whose longest text has t tokens."""
-    longest = max(map(len, map(attrgetter("ids"), batch)))
+    longest = max(len(text.ids) for text in batch)
     ids = np.full((len(batch), longest), pad, dtype=np.int64)
     types = np.zeros_like(ids)
     mask = np.zeros_like(ids)

@@ -163,9 +163,10 @@ def _locate(name: str, offline: bool) -> tuple[Path, str]:
     short = name.removeprefix("sentence-transformers/")
     if short == DEFAULT_MODEL:
         package = importlib.util.find_spec(_OFFLINE_PACKAGE)
-        for place in (package.submodule_search_locations or ()) if package else ():
-            if (Path(place) / "model" / "config.json").is_file():
-                return Path(place) / "model", "offline package"
+        for location in (package.submodule_search_locations or ()) if package else ():
+            folder = Path(location) / "model"
+            if (folder / "config.json").is_file():
+                return folder, "offline package"
     return from_hub(name, offline), "hub"
 
 
@@ -179,16 +180,16 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
     file = folder / "modules.json"
     if not file.is_file():
         return []
-    listed = read_json(file, name, list)
+    entries = read_json(file, name, list)
     try:
-        modules = [(str(module["type"]), PurePosixPath(module["path"])) for module in listed]
+        modules = [(str(module["type"]), PurePosixPath(module["path"])) for module in entries]
     except (LookupError, TypeError) as error:
         raise ModelError(
             f"the model '{name}' is damaged: a module in modules.json has no {error}."
         ) from None
     kinds = [kind.rpartition(".")[2] for kind, _ in modules]
-    for kind, (whole, _) in zip(kinds, modules, strict=True):
-        if kind not in _MODULES or not whole.startswith("sentence_transformers."):
+    for kind, (class_path, _) in zip(kinds, modules, strict=True):
+        if kind not in _MODULES or not class_path.startswith("sentence_transformers."):
             raise ModelError(f"unsupported module '{kind}' in the model '{name}'.")
     if kinds.count("Transformer") != 1 or kinds[0] != "Transformer" or modules[0][1].parts:
         raise ModelError(f"unsupported order of modules in the model '{name}': {kinds}.")
@@ -198,9 +199,9 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
 def _weight_files(folder: Path, modules: list[str], name: str) -> list[Path]:
     """Return all weight files; raise ModelError if there are none, or only pickled ones for some module."""
     files: list[Path] = []
-    for place in (folder, *(folder / path for path in modules)):
-        weights = sorted(place.glob("*.safetensors"))
-        if not weights and any(any(place.glob(pattern)) for pattern in _PICKLES):
+    for module in (folder, *(folder / path for path in modules)):
+        weights = sorted(module.glob("*.safetensors"))
+        if not weights and any(any(module.glob(pattern)) for pattern in _PICKLES):
             raise ModelError(
                 f"the weights of '{name}' are pickle files, which can run code. Convert them "
                 "with: transformers.AutoModel.from_pretrained(...).save_pretrained(...)"

@@ -283,11 +283,12 @@ def _check(engine: TorchEngine, converted: OpenVINOEngine, model: KnownModel) ->
         ids = random.integers(min(5, vocabulary - 1), vocabulary, length).tolist()
         batch.append(Encoded(ids, [0] * length))
     layers = list(range(description.layers + 1))
-    (mine,), (reference,) = list(converted.run([batch], layers)), list(engine.run([batch], layers))
+    (hidden,) = converted.run([batch], layers)
+    (reference,) = engine.run([batch], layers)
     real = reference.mask.astype(bool)
     for layer in layers:
         expected = reference.layers[layer][real]
-        off = np.abs(mine.layers[layer][real] - expected).max() / np.abs(expected).max()
+        off = np.abs(hidden.layers[layer][real] - expected).max() / np.abs(expected).max()
         if not off < _TOLERANCE:
             raise ModelError(
                 f"OpenVINO and PyTorch disagree on '{files.name}' (by {off:.1e} in layer {layer})."

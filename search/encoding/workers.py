@@ -15,7 +15,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +28,8 @@ from search.encoding.openvino_engine import usable_cores
 from search.errors import InputError, ModelError, OptionalDependency, first_line
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from numpy.typing import NDArray
 
     from search.records.fingerprint import Fingerprint
@@ -41,8 +43,13 @@ _RAY_CORES = 4
 _RAY_SECONDS = 60.0  # for the cluster to find room for a worker
 _RAY_OBJECTS = 256 * 2**20  # bytes of Ray's object store, if Ray is started here
 
-# Ray reads these on import: no usage reports, and a cluster that is started here accepts no other machines.
-_RAY_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+# Ray reads these on import: no usage reports, and a cluster that is started here accepts no other machines. Ray would
+# write the logs of lost nodes to standard output; the last one skips all lines of them.
+RAY_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "^",
+}
 # Maximum difference between components of unit vectors.
 _COMPARABLE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.05}
 _PROBE = (
@@ -90,8 +97,8 @@ class RemoteEncoder:
             self._encoder = self._encoder or self._checked()
             return self._encoder.encode(texts, role="document")
         except Exception as error:  # not every exception can be pickled
-            here = f"{socket.gethostname()}, process {os.getpid()}"
-            raise ModelError(f"the worker on {here} cannot encode: {first_line(error)}") from None
+            worker = f"the worker on {socket.gethostname()}, process {os.getpid()},"
+            raise ModelError(f"{worker} cannot encode: {first_line(error)}") from None
 
     def _checked(self) -> Encoder:
         """Return the encoder, after comparing its embeddings with those of the process that stores them."""
@@ -109,36 +116,52 @@ def _probed(encoder: Encoder) -> Embeddings:
     return encoder.encode(_PROBE, role="document")
 
 
-_remote: RemoteEncoder  # set in a worker process
-
-
 class ProcessWorker:
-    """A worker process on this machine; it ends with this process."""
+    """A worker process on this machine; it ends with this process.
+
+    Raises:
+        WorkerDied: the process cannot be started.
+    """
 
     def __init__(self, remote: RemoteEncoder, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
-        self._process = ProcessPoolExecutor(1, context, _begin, (remote, threads))
+        self._connection, other_end = context.Pipe()
+        self._process = context.Process(target=_serve, args=(remote, threads, other_end), daemon=True)
         self._killing = threading.Lock()
+        with other_end:  # the worker has its own copy: if it dies, the last one is closed
+            try:
+                self._process.start()
+            except (OSError, RuntimeError) as error:  # RuntimeError: the main script is being imported
+                raise WorkerDied(first_line(error)) from None
 
     def encode(self, texts: Sequence[str]) -> Embeddings:
         try:
-            return self._process.submit(_encode, texts).result()
-        except (RuntimeError, CancelledError) as error:  # the executor is broken or shut down
-            raise WorkerDied(first_line(error)) from None
+            self._connection.send(list(texts))
+            answer: Embeddings | ModelError = self._connection.recv()
+        except (OSError, EOFError):
+            self.kill()
+            raise WorkerDied(f"exit code {self._process.exitcode}") from None
+        if isinstance(answer, ModelError):
+            raise answer
+        return answer
 
     def kill(self) -> None:
         with self._killing:
-            for process in tuple((self._process._processes or {}).values()):
-                process.kill()
-            self._process.shutdown(cancel_futures=True)
+            self._process.kill()
+            self._process.join()
 
 
-def _begin(remote: RemoteEncoder, threads: int) -> None:
-    """Prepare a worker process, which encodes for its parent."""
-    global _remote
-    _remote = remote
+def _serve(remote: RemoteEncoder, threads: int, connection: Connection) -> None:
+    """Run a worker process, which answers lists of texts with their embeddings, or with an error."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
     begin_child()
+    with suppress(EOFError, OSError):  # the parent has ended
+        while True:
+            texts = connection.recv()
+            try:
+                connection.send(remote.encode(texts))
+            except ModelError as error:
+                connection.send(error)
 
 
 def begin_child() -> None:
@@ -151,10 +174,6 @@ def _end_with_parent() -> None:
     if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
-
-
-def _encode(texts: Sequence[str]) -> Embeddings:
-    return _remote.encode(texts)
 
 
 class RayWorker:
@@ -194,7 +213,7 @@ def _ray_workers(address: str, encoder: Encoder, engine: EngineName) -> Iterator
     """
     if importlib.util.find_spec("ray") is None:
         raise OptionalDependency("ray", "ray", f"--workers {address}")
-    os.environ.update(_RAY_QUIET | os.environ)
+    os.environ.update(RAY_ENVIRONMENT | os.environ)
     import ray
 
     started = not ray.is_initialized()
@@ -237,7 +256,6 @@ def _connect(ray: Any, address: str) -> None:
     finally:
         if threading.current_thread() is threading.main_thread() and on_sigterm is not None:
             signal.signal(signal.SIGTERM, on_sigterm)  # replaces Ray's handler
-    ray._private.worker._worker_logs_enabled = False  # logs of lost nodes would go to standard output
 
 
 class Workers:

@@ -27,7 +27,7 @@ from search.explaining.explanation import (
     explain_parts,
     similarity_layer,
 )
-from search.indexing.plan import listed as walked
+from search.indexing.plan import walk_folder
 from search.ranking.freshness import since_indexed, with_file_status
 from search.ranking.fusion import Fusion
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, query_fits
@@ -75,7 +75,7 @@ def why_missing(facts: Facts, index: Path, place: ResolvedPath) -> tuple[str, st
         if os.path.lexists(place.location):
             return OUTSIDE, f"the index covers {folders}"
         return MISSING, ""
-    files, skipped = walked(root, index, source)
+    files, skipped = walk_folder(root, index, source)
     for file in files:
         if file.path == place.name:
             return _unread(file, place, source)

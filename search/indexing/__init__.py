@@ -1,9 +1,14 @@
 """Build and update the index of a folder.
 
-update.py   updates an index, from the lock to the report; watches for changes; moves an index
-run.py      one run, with the lock held
-plan.py     compares a walk with the stored files; reads and cuts files one batch ahead of the model
-    quick.py    finds out if an update is due and would take less than a second
-check.py    checks that the index is intact and up to date; repairs derived files
-    sampling.py null distribution of scores
+update.py           updates an index, from the lock to the report
+build_settings.py   encoder, source, passage settings and server of an index: chosen, stored or default
+run.py              one run, with the lock held
+plan.py             compares a walk with the stored files; reads and cuts files one batch ahead of the model
+sampling.py         null distribution of scores
+token_vectors.py    encodes the token vectors of passages that lack them
+watch.py            watches the folders for changes
+update_check.py     finds out if an update is due and would take less than a second
+move.py             points an index to the new path of its folder
+check.py            checks that the index is intact and up to date; repairs derived files
+memory.py           indexes documents from memory
 """

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from search.corpus import SourceFile, load
 from search.errors import IndexDamaged, InputError, ReadError, SearchError
-from search.indexing.plan import compare, listed
+from search.indexing.plan import compare, walk_folder
 from search.records.reports import CheckReport, Finding, Progress, Severity
 from search.store import checking
 from search.store.database import (
@@ -51,7 +51,7 @@ def _changed(connection: Connection, index: Path) -> Iterator[str]:
         return
     root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))
     try:
-        files, skipped = listed(root, index, source)
+        files, skipped = walk_folder(root, index, source)
     except InputError as error:
         yield str(error)
         return

@@ -32,13 +32,13 @@ from search.corpus.text import json_values, one_line, whole_characters
 from search.encoding import Encoder
 from search.errors import IndexDamaged, InputError
 from search.files import PRIVATE_FOLDER, make_private
-from search.indexing.plan import ahead, cutter_for
+from search.indexing.build_settings import load_existing_meta
+from search.indexing.plan import cutter_for, prefetch
 from search.indexing.run import Run
-from search.indexing.update import earlier
 from search.records import documents as records
 from search.records.memory_document import DamagedDocument, Document, Documents
 from search.records.options import EngineName
-from search.records.reports import MEMORY, Progress, Report, Upserted
+from search.records.reports import MEMORY, Outcome, Progress, Report, Upserted
 from search.store.contents import earlier_state, stored_contents
 from search.store.database import (
     all_meta,
@@ -72,7 +72,7 @@ def create(index: Path, encoder: Encoder) -> None:
         IndexDamaged, IndexOutdated: an index exists that cannot be read.
     """
     check_place(index)
-    if earlier(index, False):
+    if load_existing_meta(index, False):
         raise InputError(f"the index '{index}' exists already. Open it with Index.open.")
     make_private(index)
     with writer_lock(index), writing(index / DATABASE) as writer:
@@ -222,7 +222,7 @@ def upsert(
         IndexLocked: another process has been writing to the index for a minute.
     """
     started = time.monotonic()
-    checked = [_normal(Document.of(each)) for each in documents]
+    checked = [_normal(Document.of(document)) for document in documents]
     by_id = {document.id: document for document in checked}
     with _opened(index) as writer:
         meta = all_meta(writer.connection)
@@ -231,10 +231,11 @@ def upsert(
         fingerprint_of(meta).require_equal(fingerprint)
         run = Run(Path(), index, index / DATABASE, writer, encoder, settings, Source(), progress)
         stored = writer.hashes(by_id)
-        more = Counter(each.id for each in checked) - Counter(by_id.keys())
-        if new and (existing := [*more, *stored]):
+        repeated = Counter(document.id for document in checked) - Counter(by_id.keys())
+        if new and (existing := [*repeated, *stored]):
             raise InputError(f"the document {existing[0]!r} exists already. Replace it with upsert.")
-        works = [work for each in by_id.values() if (work := _work(each, stored)).outcome]
+        works = [_work(document, stored) for document in by_id.values()]
+        works = [work for work in works if work.outcome is not Outcome.UNCHANGED]
         if works:
             _store(run, works, by_id)
     return Upserted(
@@ -282,12 +283,20 @@ def _normal(document: Document) -> Document:
 
 
 def _work(document: Document, stored: Mapping[str, str]) -> Work:
-    """Return a document as a file that is not cut yet; `outcome` is "" if it is stored already."""
+    """Return a document as a file that is not cut yet.
+
+    Args:
+        stored: SHA-256 of the stored documents, by ID.
+    """
     content = document.content
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     file = SourceFile(document.id, "", len(document.text.encode()), time.time_ns(), 0)
-    before = stored.get(document.id)
-    outcome = "" if before == sha256 else "changed" if before else "added"
+    if document.id not in stored:
+        outcome = Outcome.ADDED
+    elif stored[document.id] != sha256:
+        outcome = Outcome.CHANGED
+    else:
+        outcome = Outcome.UNCHANGED
     return Work(file, sha256, last=True, outcome=outcome, content=content)
 
 
@@ -304,7 +313,7 @@ def _store(
     run.counts["total_bytes"] = sum(work.file.size for work in works)
     cut = (_cut(work, by_id[work.file.path], cutter) for work in works)
     transaction = nullcontext() if in_batches else run.writer.large_transaction()
-    with transaction, closing(ahead(cut, cutter)) as batches:
+    with transaction, closing(prefetch(cut, cutter)) as batches:
         run.commit_all(batches)
         updated = datetime.now().astimezone().isoformat(timespec="seconds")
         with run.writer.transaction():

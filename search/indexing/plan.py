@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +20,7 @@ from search.corpus import Cutter, Skipped, SourceFile, documents, load, walk
 from search.corpus.sources import Reason
 from search.encoding.encoder import Encoder
 from search.errors import ReadError
-from search.records.reports import Changes
+from search.records.reports import Changes, Outcome
 from search.store.database import connect_to_read, one_meta, reading
 from search.store.layout import DATABASE, is_index, own_part
 from search.store.settings import Folders, PassageSettings, Source, as_text
@@ -29,7 +29,7 @@ from search.store.writer import Work, document_sha256
 
 PASSAGES_IN_A_BATCH = 512
 _FILES_IN_A_BATCH = 2048  # limit for files with few passages, or none
-_KEPT = ("same bytes", "unchanged")
+_KEPT = (Outcome.TOUCHED, Outcome.UNCHANGED)
 COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
 
 KEPT_WHEN_UNREADABLE = frozenset(
@@ -62,12 +62,12 @@ class RunPlan:
     away: tuple[str, ...] = ()
 
 
-def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
+def walk_folder(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
     """Walk a folder; return its files and its skipped files. An index inside the folder is left out."""
     inside = own_part(folder, index)
     items = [
         item
-        for item in _walked(folder, source)
+        for item in _walk_folders(folder, source)
         if inside is None or not f"{item.path}/".startswith(f"{inside}/")
     ]
     return (
@@ -76,7 +76,7 @@ def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile],
     )
 
 
-def _walked(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
+def _walk_folders(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
     """Walk one or several folders, each with its own ignore files.
 
     A folder that is gone, is a link, or contains no files may be on a drive that is not mounted. So its stored files
@@ -123,14 +123,13 @@ def compare(
             changed.append((file, before.sha256))
         else:
             unchanged += before.status != "skipped"
-    here = {file.path for file in files}
-    unseen = [skip for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
-    blind = {skip.path for skip in unseen}
-    dark = tuple(f"{skip.path}/" for skip in unseen if skip.is_folder)
+    unreadable = [skip for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
+    kept = {file.path for file in files} | {skip.path for skip in unreadable}
+    kept_folders = tuple(f"{skip.path}/" for skip in unreadable if skip.is_folder)
     gone = {
         path: before.sha256 if before.status == "indexed" else None
         for path, before in stored.items()
-        if path not in here and path not in blind and not path.startswith(dark)
+        if path not in kept and not path.startswith(kept_folders)
     }
     away = tuple(
         skip.path
@@ -158,11 +157,11 @@ def batches_ahead(
     To stop early, close the generator.
     """
     with closing(connect_to_read(database)) as connection:
-        works = _works(partial(stored_documents, connection), plan, source, cutter)
-        yield from ahead(works, cutter)
+        works = _read(partial(stored_documents, connection), plan, source, cutter)
+        yield from prefetch(works, cutter)
 
 
-def ahead(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, None]:
+def prefetch(works: Iterable[Work], cutter: Cutter) -> Generator[list[Work], None, None]:
     """Yield works in batches; another thread prepares each batch while the previous one is used."""
     with ThreadPoolExecutor(1, "seewhy-reader") as thread:
         batches = _batches(works)
@@ -195,37 +194,39 @@ def preview(folder: Path, index: Path, source: Source) -> Changes:
     Args:
         index: folder of the index, which need not exist.
     """
-    files, skipped = listed(folder, index, source)
+    files, skipped = walk_folder(folder, index, source)
     if not is_index(index):
         plan = RunPlan([(file, None) for file in files], {}, 0)
-        works = list(_works(lambda _: {}, plan, source))
+        works = list(_read(lambda _: {}, plan, source))
     else:
         with reading(index / DATABASE) as connection:
             walked_ns = one_meta(connection, "walked_ns")
             plan = compare(stored_files(connection), files, skipped, walked_ns)
-            works = list(_works(partial(stored_documents, connection), plan, source))
-            read = {work.file.path for work in works if work.outcome != "same bytes"} | plan.gone.keys()
+            works = list(_read(partial(stored_documents, connection), plan, source))
+            read = {
+                work.file.path for work in works if work.outcome is not Outcome.TOUCHED
+            } | plan.gone.keys()
             skipped += (skip for path, skip in skipped_when_read(connection) if path not in read)
     skipped += (skip for work in works for skip in work.skipped)
     renamed = tuple(
         (work.renamed_from, work.file.path) for work in works if work.renamed_from is not None
     )
-    moved = {old for old, _ in renamed}
+    old_paths = {old for old, _ in renamed}
     outcomes = [(work.outcome, work.file.path) for work in works]
     return Changes(
         folder=str(folder),
         folders=Folders(folder, source.folders).several,
         index=str(index),
-        added=tuple(path for outcome, path in outcomes if outcome == "added"),
-        changed=tuple(path for outcome, path in outcomes if outcome == "changed"),
+        added=tuple(path for outcome, path in outcomes if outcome is Outcome.ADDED),
+        changed=tuple(path for outcome, path in outcomes if outcome is Outcome.CHANGED),
         renamed=renamed,
-        removed=tuple(path for path in plan.gone if path not in moved),
+        removed=tuple(path for path in plan.gone if path not in old_paths),
         unchanged=plan.unchanged + sum(bool(work.records) and work.outcome in _KEPT for work in works),
         skipped=grouped((skip.path, skip.reason, skip.detail) for skip in skipped),
     )
 
 
-def _works(
+def _read(
     documents_of: Callable[[str], dict[int, str]],
     plan: RunPlan,
     source: Source,
@@ -237,21 +238,21 @@ def _works(
         documents_of: returns record number -> SHA-256 of the stored documents of a path.
         cutter: cuts documents into passages; None only determines the outcomes.
     """
+    # Files whose new path is not known yet, by content.
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
         stored = documents_of(file.path)
         work = Work(_state_to_store(file), "")
+        outcome: Outcome | None = None
         differs = False
         try:
             contents = load(file)
-            if contents.sha256 == old_sha256:
-                yield replace(
-                    work, sha256=contents.sha256, records=set(stored), last=True, outcome="same bytes"
-                )
-                continue
             work.sha256 = contents.sha256
+            if contents.sha256 == old_sha256:
+                yield replace(work, records=set(stored), last=True, outcome=Outcome.TOUCHED)
+                continue
             if old_sha256 is None and not stored and contents.sha256 in lost:
-                work.renamed_from, work.outcome = lost.pop(contents.sha256), "renamed"
+                outcome, work.renamed_from = Outcome.RENAMED, lost.pop(contents.sha256)
                 stored = documents_of(work.renamed_from)
             fields = {"text_field": source.text_field, "title_field": source.title_field}
             for item in documents(file, contents, **fields):
@@ -268,19 +269,28 @@ def _works(
                     work = replace(work, documents=[], renamed_from=None)
         except ReadError as error:
             if error.reason in KEPT_UNTIL_SEEN:  # keep the stored passages until the next run
-                work.records |= set(stored)
-                work.file, differs = replace(file, size=-1), False
-                work.outcome = "unchanged"
+                work.records |= stored.keys()
+                work.file = replace(file, size=-1)
+                outcome = Outcome.UNCHANGED
             work.skipped.append(Skipped(file.path, error.reason, error.detail))
+        is_new = old_sha256 is None and not stored
+        work.outcome = outcome or _outcome(stored.keys(), work.records, is_new, differs)
         work.last = True
-        if not work.outcome:
-            if not stored and not work.records:
-                work.outcome = "skipped"
-            elif stored and not differs and work.records >= set(stored):
-                work.outcome = "unchanged"
-            else:
-                work.outcome = "added" if old_sha256 is None and not stored else "changed"
         yield work
+
+
+def _outcome(stored: Set[int], read: Set[int], is_new: bool, differs: bool) -> Outcome:
+    """Return the outcome for a file that was read to its end.
+
+    Args:
+        stored, read: numbers of the stored records, and of those that the file has now.
+        differs: a record is new or changed.
+    """
+    if not stored and not read:
+        return Outcome.SKIPPED
+    if stored and not differs and read >= stored:
+        return Outcome.UNCHANGED
+    return Outcome.ADDED if is_new else Outcome.CHANGED
 
 
 def _state_to_store(file: SourceFile) -> SourceFile:

@@ -9,24 +9,24 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from search.corpus import Skipped, SourceFile
-from search.corpus.boilerplate import common
+from search.corpus.boilerplate import MOST_BOILERPLATE, common
 from search.encoding.encoder import Encoder
 from search.errors import InputError
 from search.indexing.plan import RunPlan, batches_ahead, compare, cutter_for, nothing_to_index, room_for
 from search.indexing.sampling import renew_baseline, renew_foreign_cosine
+from search.indexing.token_vectors import add_missing_token_vectors
 from search.records.documents import Document, Passage
-from search.records.reports import Progress, Report
+from search.records.reports import Outcome, Progress, Report
 from search.store import segments
 from search.store.contents import Earlier
 from search.store.database import all_meta, one_meta
 from search.store.passages import content_key
-from search.store.settings import MOST_BOILERPLATE, Folders, PassageSettings, Source, fingerprint_of
+from search.store.settings import Folders, PassageSettings, Source, fingerprint_of
 from search.store.sqlite import Snapshot, Store
 from search.store.status import skipped_groups, stored_files, tokens_beyond
-from search.store.vectors import missing_token_vectors
 from search.store.writer import Work, Writer, as_blob
 
 if TYPE_CHECKING:
@@ -96,11 +96,14 @@ class Run:
     earlier: Earlier | None = None
 
     def __post_init__(self) -> None:
-        self.folder, self.connection = self.folder.resolve(), self.writer.connection
+        self.folder = self.folder.resolve()
         self.folders = Folders(self.folder, self.source.folders)
-        self.max_tokens, self._begun = room_for(self.encoder), 0
+        self.connection = self.writer.connection
+        self.max_tokens = room_for(self.encoder)
+        # Characters that were read of the file whose documents come in several batches.
+        self._characters_read = 0
 
-    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], walked_ns: int) -> Report:
+    def execute(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], walked_ns: int) -> Report:
         """Bring the index to the state of its folder.
 
         Args:
@@ -126,14 +129,17 @@ class Run:
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
             raise InputError(nothing_to_index(self.folders, reasons, False))
-        self._tell("saving")
+        self._report_progress("saving")
         if not self.writer.streams:
             self.derive()
-        facts = {"updated": datetime.now().astimezone().isoformat(timespec="seconds"), "complete": True}
-        facts["walked_ns"] = walked_ns
+        meta: dict[str, Any] = {
+            "updated": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "complete": True,
+            "walked_ns": walked_ns,
+        }
         if self.counts["encoded"]:
-            facts["engine"] = self.encoder.runs_on
-        self.writer.finish(skipped, **facts)
+            meta["engine"] = self.encoder.runs_on
+        self.writer.finish(skipped, **meta)
         return self.report()
 
     def commit_all(self, batches: Iterable[Sequence[Work]]) -> None:
@@ -148,7 +154,7 @@ class Run:
         renew_baseline(self.writer, snapshot, self.encoder)
         renew_foreign_cosine(self.writer, snapshot, self.encoder)
         if self.source.token_vectors:
-            renew_token_vectors(self.writer, self.encoder, self.progress)
+            add_missing_token_vectors(self.writer, self.encoder, self.progress)
         else:
             self.writer.drop_token_vectors()
 
@@ -163,23 +169,28 @@ class Run:
                 raise InputError(
                     f"the index in '{self.index}' belongs to {folders.described}. Give another --index, or --rebuild."
                 )
-            before = Source.from_dict(meta["source"])
-            if (before.text_field, before.title_field) != (
-                self.source.text_field,
-                self.source.title_field,
-            ):
+            stored, source = Source.from_dict(meta["source"]), self.source
+            if (stored.text_field, stored.title_field) != (source.text_field, source.title_field):
                 self.writer.read_again()
         self.writer.note(
-            root=str(self.folder), fingerprint=asdict(fingerprint), source=asdict(self.source), complete=False
-        )  # fmt: skip
+            root=str(self.folder),
+            fingerprint=asdict(fingerprint),
+            source=asdict(self.source),
+            complete=False,
+        )
 
     def _boilerplate(self, plan: RunPlan) -> frozenset[int]:
-        """Return the keys of boilerplate texts, determined from the files to read and from earlier runs."""
-        stored = frozenset(all_meta(self.connection).get("boilerplate", ()))
-        keys = common(file for file, _ in plan.changed)
-        if not keys <= stored:
-            self.writer.note(boilerplate=sorted(stored | keys)[:MOST_BOILERPLATE])
-        return stored | keys
+        """Return the keys of boilerplate texts, determined from the files to read and from earlier runs.
+
+        Beyond the limit for stored keys, those of earlier runs are kept, because stored passages were cut by them; then
+        the most frequent ones.
+        """
+        stored = one_meta(self.connection, "boilerplate", [])
+        keys = dict.fromkeys([*stored, *common(file for file, _ in plan.changed)])
+        kept = [*keys][:MOST_BOILERPLATE]
+        if kept != stored:
+            self.writer.note(boilerplate=kept)
+        return frozenset(keys)
 
     def _in_order(self, batches: Iterable[Sequence[Work]]) -> Iterator[Batch]:
         """Yield the batches in order; workers encode the next ones while a batch is stored."""
@@ -201,40 +212,40 @@ class Run:
         vectors = self.writer.stored_embeddings(passages)
         if self.earlier:
             vectors |= self.earlier.embeddings(passages.keys() - vectors.keys())
-        batch = Batch(
-            works, passages, vectors, [key for key in passages if key not in vectors.keys() | coming]
-        )
+        stored_soon = vectors.keys() | coming
+        batch = Batch(works, passages, vectors, [key for key in passages if key not in stored_soon])
         if self.workers and batch.new:
             batch.encoding = self.workers.submit(batch.texts, batch.name)
         return batch
 
-    def _encoded(self, batch: Batch, tell: Callable[[int, int], None]) -> NDArray[np.float32]:
+    def _encode(self, batch: Batch, progress: Callable[[int, int], None]) -> NDArray[np.float32]:
         """Return the embeddings of a batch's new texts."""
         if not batch.encoding:
-            return self.encoder.encode(batch.texts, role="document", progress=tell)
-        while wait(
-            [batch.encoding], 1
-        ).not_done:  # on Windows, Ctrl-C cannot interrupt a wait without a timeout
+            return self.encoder.encode(batch.texts, role="document", progress=progress)
+        # With a timeout, because Ctrl-C cannot interrupt a wait without one on Windows.
+        while wait([batch.encoding], timeout=1).not_done:
             pass
         return batch.encoding.result()
 
     def _commit(self, batch: Batch) -> None:
         """Wait for the new embeddings of a batch, then store and count it."""
-        works = [work for work in batch.works if work.outcome != "same bytes"]
-        if same := [work for work in batch.works if work.outcome == "same bytes"]:
-            self.counts["unchanged"] += sum(bool(work.records) for work in same)
-            self.writer.touch(work.file for work in same)
+        works = [work for work in batch.works if work.outcome is not Outcome.TOUCHED]
+        if touched := [work for work in batch.works if work.outcome is Outcome.TOUCHED]:
+            self.counts["unchanged"] += sum(bool(work.records) for work in touched)
+            self.writer.touch(work.file for work in touched)
         n_passages = sum(work.n_passages for work in works)
         n_tokens = sum(batch.passages[key][1].n_tokens for key in batch.new)
         size = self._bytes_of(batch)
 
-        def tell(done: int, total: int) -> None:
+        def report_progress(done: int, total: int) -> None:
             share = done / total
-            self._tell("encoding", size * share, int(n_tokens * share), int(len(batch.new) * share))
+            self._report_progress(
+                "encoding", size * share, int(n_tokens * share), int(len(batch.new) * share)
+            )
 
         vectors = batch.vectors
         if batch.new:
-            encoded = self._encoded(batch, tell)
+            encoded = self._encode(batch, report_progress)
             vectors |= {key: as_blob(vector) for key, vector in zip(batch.new, encoded, strict=True)}
         # Contents that were new in an earlier batch are stored by now.
         vectors |= self.writer.stored_embeddings(batch.passages.keys() - vectors.keys())
@@ -250,19 +261,22 @@ class Run:
             passages=n_passages,
             done_bytes=size,
         )
-        self.counts.update(work.outcome for work in works)
-        self._tell("reading")
+        self.counts.update(work.outcome.value for work in works if work.outcome)
+        self._report_progress("reading")
 
     def _bytes_of(self, batch: Batch) -> int:
         """Return the bytes of a batch's files, for progress; for a partly read file, the characters read so far."""
-        last, before = batch.works[-1], self._begun
-        characters = before * (len(batch.works) == 1) + sum(
-            len(document.text) for document, _ in last.documents
-        )
-        self._begun = 0 if last.last else min(characters, last.file.size)
-        return sum(max(work.file.size, 0) for work in batch.works if work.last) + self._begun - before
+        last, before = batch.works[-1], self._characters_read
+        characters = sum(len(document.text) for document, _ in last.documents)
+        if len(batch.works) == 1:  # the file may have begun in an earlier batch
+            characters += before
+        self._characters_read = 0 if last.last else min(characters, last.file.size)
+        whole_files = sum(max(work.file.size, 0) for work in batch.works if work.last)
+        return whole_files + self._characters_read - before
 
-    def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
+    def _report_progress(
+        self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0
+    ) -> None:
         if self.progress:
             self.progress(
                 Progress(
@@ -276,8 +290,15 @@ class Run:
             )
 
     def report(self) -> Report:
-        """Report of what the run has stored so far, and the totals of the index."""
+        """Return a report of what the run has stored so far, and the totals of the index."""
         n_documents, n_passages, n_tokens = self.writer.counts()
+        notes = [*self.encoder.notes]
+        if self.workers:
+            notes += self.workers.notes
+        for name in self.away:
+            notes.append(
+                f"'{self.folder / name}' is gone or contains no text; its passages stay in the index"
+            )
         return Report(
             folder=str(self.folder),
             folders=self.folders.several,
@@ -288,25 +309,6 @@ class Run:
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
-            notes=(
-                *self.encoder.notes,
-                *(self.workers.notes if self.workers else ()),
-                *(
-                    (
-                        f"'{self.folder / name}' is gone or contains no text; its passages stay in the index"
-                    )
-                    for name in self.away
-                ),
-            ),
+            notes=tuple(notes),
             **{name: self.counts[name] for name in _REPORTED},
         )
-
-
-def renew_token_vectors(
-    writer: Writer, encoder: Encoder, progress: Callable[[Progress], None] | None
-) -> None:
-    """Encode and store token vectors for the passages that have none."""
-    for rows, done, total in missing_token_vectors(writer.connection, encoder):
-        writer.put_token_vectors(rows)
-        if progress:
-            progress(Progress("token vectors of", done, total, passages=done))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,9 +86,10 @@ def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
         return Baseline(len(ids), 0, np.empty(0, np.float32), np.empty(0, np.float32))
     vectors = encoder.encode([query.text for query in sample], role="query", truncate=True)
     cosine = [snapshot.cosines(v, query.pairs) for query, v in zip(sample, vectors, strict=True)]
-    lexical = [_keyword_parts(snapshot, query) for query in sample]
-    cosines, parts = (np.concatenate(each).astype(np.float32) for each in (cosine, lexical))
-    return Baseline(len(ids), len(sample), cosines, parts)
+    lexical = [_keyword_scores(snapshot, query) for query in sample]
+    cosines = np.concatenate(cosine).astype(np.float32)
+    keyword_scores = np.concatenate(lexical).astype(np.float32)
+    return Baseline(len(ids), len(sample), cosines, keyword_scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +109,10 @@ class _SampleQuery:
 def _pseudo_query(snapshot: Snapshot, passage: int, random: np.random.Generator) -> str:
     """Return a random sentence of a passage, cut to the length of a typed query; "" if it has none."""
     sentences = _SENTENCE_END.split(snapshot.passage(passage).visible_text)
-    shuffled = (sentences[place] for place in random.permutation(len(sentences)))
-    return next(filter(None, map(_beginning, shuffled)), "")
+    for position in random.permutation(len(sentences)):
+        if beginning := _beginning(sentences[position]):
+            return beginning
+    return ""
 
 
 def _beginning(sentence: str) -> str:
@@ -119,7 +121,7 @@ def _beginning(sentence: str) -> str:
     return " ".join(sentence[: spans[-1][1]].split()) if len(spans) >= _FEWEST_WORDS else ""
 
 
-def _keyword_parts(snapshot: Snapshot, query: _SampleQuery) -> NDArray[np.float64]:
+def _keyword_scores(snapshot: Snapshot, query: _SampleQuery) -> NDArray[np.float64]:
     """Return the (n,) keyword scores of a query's pairs."""
     typed = snapshot.terms(query.text)
     terms = discriminative(typed, snapshot.counts(typed), snapshot.facts.passages)
@@ -128,5 +130,5 @@ def _keyword_parts(snapshot: Snapshot, query: _SampleQuery) -> NDArray[np.float6
     matches = snapshot.matches(terms)
     ids, parts = matches.best(1 + len(query.own))
     best = float(parts[~np.isin(ids, query.own)].max(initial=0.0)) * matches.scale
-    weights = map(partial(weight, passages=snapshot.facts.passages), snapshot.counts(terms))
+    weights = [weight(count, snapshot.facts.passages) for count in snapshot.counts(terms)]
     return matches.parts(query.pairs) * matches.scale / scale(best, weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Literal
 
 from search.records.documents import Annotator
@@ -27,6 +28,19 @@ class Progress:
     documents: int = 0
     passages: int = 0
     tokens: int = 0
+
+
+class Outcome(Enum):
+    """Outcome of a run for a file that it read; the value is the name of its count in a `Report`."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    RENAMED = "renamed"
+    UNCHANGED = "unchanged"
+    TOUCHED = "touched"
+    """Same content, new time stamp."""
+    SKIPPED = "skipped"
+    """The file has no document, and never had one."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from search.errors import quoted
+from search.errors import InputError, quoted
 from search.store.settings import Folders
 
 
@@ -22,6 +22,19 @@ def home() -> Path:
 def is_own(index: Path) -> bool:
     """Return True if an index is under `home()`; only this user creates indexes there."""
     return index.resolve().parent == (home() / "indexes").resolve()
+
+
+def require_own_server(index: Path, remedy: str) -> None:
+    """Raise InputError for an index with a server that another user may have chosen; tokens are never sent there.
+
+    Args:
+        remedy: what to do if the user trusts the server, for the message.
+    """
+    if not is_own(index):
+        raise InputError(
+            f"the index in '{index}' was not created in your data folder, and its passages are on a server. If you "
+            f"trust the server, {remedy}"
+        )
 
 
 def index_option(index: Path) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from search.errors import InputError
-from search.store.home import is_own
+from search.store.home import is_own, require_own_server
 from search.store.layout import find_place, is_address, streamed, variable
 from search.store.sqlite import Store
 
@@ -28,11 +27,7 @@ def opened(name: str | Path | None = None) -> Store:
     store = Store(find_place(name))
     if not (server := store.facts.server):
         return store
-    if not is_own(store.path):  # the token is never sent to a server that somebody else chose
-        raise InputError(
-            f"the index in '{store.path}' may come from somebody else and has its passages on a server. "
-            f"If you trust the server, name its address instead of the folder: {server['address']}"
-        )
+    require_own_server(store.path, f"name its address instead of the folder: {server['address']}")
     return _on_server(server["address"], store.path)
 
 

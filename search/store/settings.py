@@ -275,6 +275,3 @@ class Facts:
     @property
     def folders(self) -> Folders:
         return Folders(self.root, self.source.folders)
-
-
-MOST_BOILERPLATE = 4_000  # keys that are kept

@@ -25,8 +25,6 @@ from search.store.settings import readable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.encoding.encoder import Encoder
-
 
 # Far more than the rounding difference between two sums of the same products.
 _ROUNDING = 1e-5
@@ -174,9 +172,6 @@ def _rows(
     return connection.execute(query, (ids,)).fetchall()
 
 
-_TEXTS_AT_ONCE = 128
-
-
 def stored_positions(tokens: Sequence[Token]) -> list[int]:
     """Return the positions of the tokens whose vectors are stored: those in the text and in its context."""
     return [i for i, token in enumerate(tokens) if token.part in ("text", "context")]
@@ -215,25 +210,10 @@ def token_vectors_of(
     return {id_: unpacked(blob, dimension) for id_, blob in rows}
 
 
-def missing_token_vectors(
-    connection: sqlite3.Connection, encoder: Encoder
-) -> Iterator[tuple[list[tuple[int, bytes]], int, int]]:
-    """Encode the passages that lack token vectors, in batches; no transaction is open meanwhile.
-
-    Yields:
-        (ID, packed vectors) of each passage of a batch; number of passages done; total number.
-    """
-    lacking = connection.execute(
+def without_token_vectors(connection: sqlite3.Connection) -> list[tuple[int, str, str]]:
+    """Return (ID, context, visible text) of the passages that lack token vectors, in the order of ids."""
+    rows = connection.execute(
         """SELECT passages.id, context, text, hidden FROM passages LEFT JOIN token_vectors ON passage = passages.id
            WHERE passage IS NULL ORDER BY passages.id"""
-    ).fetchall()
-    for start in range(0, len(lacking), _TEXTS_AT_ONCE):
-        batch = lacking[start : start + _TEXTS_AT_ONCE]
-        outputs = encoder.tokens(
-            [visible(text, hidden_of(hidden)) for _, _, text, hidden in batch],
-            contexts=[context for _, context, _, _ in batch],
-            role="document",
-        )
-        blobs = [packed(unit_rows(vectors)) for vectors in outputs]
-        rows = [(id_, blob) for (id_, *_), blob in zip(batch, blobs, strict=True)]
-        yield rows, start + len(batch), len(lacking)
+    )
+    return [(id_, context, visible(text, hidden_of(hidden))) for id_, context, text, hidden in rows]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import message_key, near_key, text_key
 from search.records.documents import Document, Passage
+from search.records.reports import Outcome
 from search.store.database import (
     CONTENTS,
     SCHEMA_VERSION,
@@ -55,8 +56,7 @@ class Work:
     Attributes:
         records: all records of the file that were read so far.
         last: True if no more documents of this file follow.
-        outcome: what happened to the file, known in its last batch: "added", "changed", "renamed", "unchanged",
-            "skipped" if it has no document and never had one, or "same bytes" if only its time stamp is new.
+        outcome: None until the last batch of the file.
         renamed_from: earlier path of the same content, if that file is gone.
         content: `MemoryDocument.content` for a document from memory; "" for a file.
     """
@@ -67,7 +67,7 @@ class Work:
     records: set[int] = field(default_factory=set)
     skipped: list[Skipped] = field(default_factory=list)
     last: bool = False
-    outcome: str = ""
+    outcome: Outcome | None = None
     renamed_from: str | None = None
     content: str = ""
 

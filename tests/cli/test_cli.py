@@ -204,7 +204,7 @@ def test_watching_prints_a_line_for_every_update(
         yield
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("search.indexing.update.changes", changes)
+    monkeypatch.setattr("search.indexing.watch.changes", changes)
     code, out, err = run("index", indexed, "--watch")
     assert code == 0
     added, removed = out.splitlines()[-2:]

@@ -194,13 +194,15 @@ def test_slow_imports_do_not_keep_a_query_from_updating(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time limit of a small update counts the walk of the folder, and not the imports before it."""
-    from search.indexing import quick
+    from search.indexing import update_check
 
     monkeypatch.delenv("SEEWHY_UPDATE")
-    monkeypatch.setattr(quick, "_seems_changed", lambda *_: time.sleep(2 * quick._SECONDS) or True)
+    monkeypatch.setattr(
+        update_check, "_seems_changed", lambda *_: time.sleep(2 * update_check._SECONDS) or True
+    )
     (indexed / "new.txt").write_text("The key was found.\n", encoding="utf-8")
     assert "1 file added; 1 passage encoded" in run("query", KEY)[2]
-    monkeypatch.setattr(quick, "_SECONDS", 0.0)
+    monkeypatch.setattr(update_check, "_SECONDS", 0.0)
     (indexed / "new.txt").write_text("The key was lost.\n", encoding="utf-8")
     assert "the folder has changed since it was indexed" in run("query", KEY)[2]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from search import Index, Progress
+from search.encoding.workers import RAY_ENVIRONMENT
 from tests.encoding.test_workers import assert_alike, many, small_batches, two_at_work
 
 __all__ = ["many", "small_batches", "two_at_work"]
@@ -25,9 +26,9 @@ HEALTH = {
 def cluster(shared_cache: Path) -> Iterator[Any]:
     """Two nodes that can compute, besides the one that keeps them together; this machine's alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        for name, value in RAY_ENVIRONMENT.items():  # Ray is imported here, not by the workers
+            patch.setenv(name, value)
         patch.setenv("TOKENIZERS_PARALLELISM", "true")  # older ones would warn of forks
-        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # they listen to this machine alone
         from ray.cluster_utils import Cluster
 
         head = {"num_cpus": 1, "include_dashboard": False, "_system_config": HEALTH}

@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
 from itertools import pairwise
@@ -254,3 +256,17 @@ def test_a_file_that_changes_twice_within_one_tick_of_the_clock_is_not_missed(
     same_stat(file, "The time had come.")
     assert build(notes, tiny_model).changed == 1
     assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_an_index_on_this_machine_is_built_and_updated_without_the_modules_for_a_server(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    script = f"""
+import sys
+from search import Index
+Index.build({str(notes)!r}, model={str(tiny_model)!r}, index={str(tmp_path / "index")!r}).update()
+print(*(name for name in sys.modules if "milvus" in name))"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stdout.split() == []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from search import Index
+from tests.store import damage
 
 LICENCE = (
     "many people may use their own key to open the door and turn the lock as they like if they call the "
@@ -91,6 +94,29 @@ def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model
     (folder / "new.txt").write_text(f"{head}\nanother text of its own\n{foot}in", encoding="utf-8")
     index = Index.build(folder, index=str(index.path))
     assert index.query(foot, k=1, mode="lexical")[0].copies == 120
+
+
+def test_later_files_are_cut_by_the_most_frequent_boilerplate(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index stores so many keys of boilerplate; here one, that of the text in eight files, not in five."""
+    monkeypatch.setattr("search.indexing.run.MOST_BOILERPLATE", 1)
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    rare = "write to the people of the other side if you look for more of this,\n" * 2
+    for number in range(8):
+        head = rare if number < 5 else ""
+        path = folder / f"{number}.txt"
+        path.write_text(f"{head}\n{OWN.format(number)}\n\n{LICENCE}\n", encoding="utf-8")
+        os.utime(path, (1, 1))
+    index = Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
+    # The next run would read files again that changed a moment before this one.
+    in_an_hour = time.time_ns() + 3_600 * 10**9
+    damage.execute(index.path, f"UPDATE meta SET value = '{in_an_hour}' WHERE key = 'walked_ns'")
+    (folder / "new.txt").write_text(f"{rare}\n{OWN.format(9)}\n\n{LICENCE}\n", encoding="utf-8")
+    index.update()
+    assert index.query(LICENCE, k=1, mode="lexical")[0].copies == 8
+    assert index.query(rare, k=1, mode="lexical")[0].copies == 4
 
 
 def test_what_surrounds_the_text_of_pages_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:

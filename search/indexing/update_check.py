@@ -82,11 +82,11 @@ def _folders(paths: Iterable[str]) -> set[str]:
 
 def _size(index: Path, facts: Facts, stored: Mapping[str, FileState], walked_ns: int | None) -> Pending:
     """Walk the folder, and return the size of the update that it needs."""
-    from search.indexing.plan import compare, listed
+    from search.indexing.plan import compare, walk_folder
 
     end = time.monotonic() + _SECONDS  # after the imports, which take longer than the walk
     try:
-        plan = compare(stored, *listed(facts.root, index, facts.source), walked_ns)
+        plan = compare(stored, *walk_folder(facts.root, index, facts.source), walked_ns)
     except InputError:
         return "nothing"
     changed = [file for file, _ in plan.changed if file.path not in stored or stored[file.path].size >= 0]

@@ -97,7 +97,7 @@ _HEAD = 20_000  # characters that are searched for fields
 
 
 def document(path: str, text: str, kind: str) -> Document:
-    """Read a text with light markup. The title is a header field, else the first heading, else the file's name."""
+    """Read a text with lightweight markup. Its title is a header field, the first heading or the file's name."""
     form, marks = FORMATS[kind], Marks(text)
     preamble = re.match(form.preamble, marks.text, _FLAGS)
     start = preamble.end() if preamble else 0
@@ -108,9 +108,9 @@ def document(path: str, text: str, kind: str) -> Document:
         at = last
     begins = [begin for begin, _, _ in blocks]
     headings = [
-        each
-        for each in _headings(form, marks, start)
-        if not (before := bisect_left(begins, each.start)) or each.start >= blocks[before - 1][2]
+        heading
+        for heading in _headings(form, marks, start)
+        if not (before := bisect_left(begins, heading.start)) or heading.start >= blocks[before - 1][2]
     ]
     fields = re.findall(form.fields, text[:_HEAD], _FLAGS)
     metadata = {name.lower(): _plain(form, value) for name, value in reversed(fields)}
